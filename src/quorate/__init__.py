@@ -1,0 +1,1 @@
+"""quorate: model-agnostic private learning."""

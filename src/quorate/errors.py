@@ -1,0 +1,141 @@
+"""Every error the package raises on purpose.
+
+The tree, with the exit code of the command line::
+
+    QuorateError                     1
+    ├── InvalidParameter             2  an argument, or a value in quorate.toml   (also a ValueError)
+    │   └── UnsupportedEvent         2  no accounting rule covers this event
+    ├── BudgetExhausted              3  the charge would pass the budget
+    ├── PreconditionFailed           4  the files, the folder or the machine do not fit
+    │   ├── DataRefused              4  a whole table is wrong: told to its owner alone
+    │   ├── LedgerMismatch           4  the ledger was opened for other data
+    │   ├── LedgerBusy               4  another process holds the ledger
+    │   └── SeededNoiseRefused       4  a seeded run may not be exported
+    ├── LedgerIntegrityError         5  the ledger was altered, cut or is older than its anchor
+    ├── Interrupted                  6  stopped by the user; the run resumes
+    ├── MechanismClosed              1  an interactive mechanism was used after its last answer
+    └── SecretRefused                1  a Secret was asked for its value by a side door (also a TypeError)
+
+A message is one line: which parameter, what it got, what was expected, what to do. The same facts are
+attributes, so that no caller parses text. No message holds a row, a vote or a count of private things.
+:class:`DataRefused` is the one exception that may speak of the private table as a whole (a column that is
+missing, a label outside ``classes``): it is raised before anything is fitted or charged, goes to the operator
+alone, and lies outside the guarantee.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class QuorateError(Exception):
+    """Base of every error raised on purpose.
+
+    Parameters
+    ----------
+    message : str
+        One line: what, why it matters, what to do.
+    charged : str, default "nothing was charged"
+        Whether anything was charged, as printed after the message by the command line.
+
+    Attributes
+    ----------
+    code : str
+        Stable code, ``QUO-Exxx``; never reused.
+    exit_code : int
+        What the command line exits with.
+    """
+
+    code: ClassVar[str] = "QUO-E000"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, *, charged: str = "nothing was charged") -> None:
+        self.charged = charged
+        super().__init__(message)
+
+
+class InvalidParameter(QuorateError, ValueError):
+    """An argument is of the wrong kind or out of range."""
+
+    code = "QUO-E001"
+    exit_code = 2
+
+
+class UnsupportedEvent(InvalidParameter):
+    """No accounting rule covers this event; an unknown event never costs zero."""
+
+    code = "QUO-E002"
+
+
+class BudgetExhausted(QuorateError):
+    """The charge would pass the budget; nothing was drawn, nothing was charged.
+
+    Attributes
+    ----------
+    spent, requested, limit : float
+        In the unit named by `unit` ("ε", "ρ" or "answers").
+    """
+
+    code = "QUO-E003"
+    exit_code = 3
+
+    def __init__(self, message: str, *, spent: float, requested: float, limit: float, unit: str = "ε") -> None:
+        self.spent, self.requested, self.limit, self.unit = spent, requested, limit, unit
+        super().__init__(message)
+
+
+class PreconditionFailed(QuorateError):
+    """The files, the folder or the machine do not fit what was asked."""
+
+    code = "QUO-E004"
+    exit_code = 4
+
+
+class DataRefused(PreconditionFailed, ValueError):
+    """A whole table is wrong. Raised to its owner before anything is fitted or charged."""
+
+    code = "QUO-E005"
+
+
+class LedgerMismatch(PreconditionFailed):
+    """The ledger was opened for other data, or with another budget or composition."""
+
+    code = "QUO-E006"
+
+
+class LedgerBusy(PreconditionFailed):
+    """Another process holds the ledger."""
+
+    code = "QUO-E007"
+
+
+class SeededNoiseRefused(PreconditionFailed):
+    """Seeded noise is reproducible, therefore not private; the act is refused."""
+
+    code = "QUO-E008"
+
+
+class LedgerIntegrityError(QuorateError):
+    """The ledger was altered, cut, or is older than its anchor. Nothing is released from it."""
+
+    code = "QUO-E009"
+    exit_code = 5
+
+
+class Interrupted(QuorateError):
+    """Stopped by the user. What is stored stays; the same command goes on from there."""
+
+    code = "QUO-E010"
+    exit_code = 6
+
+
+class MechanismClosed(QuorateError):
+    """An interactive mechanism was used after its last answer."""
+
+    code = "QUO-E011"
+
+
+class SecretRefused(QuorateError, TypeError):
+    """A :class:`~quorate.types.Secret` was asked for its value by a side door."""
+
+    code = "QUO-E012"
