@@ -1,1 +1,35 @@
-"""quorate: model-agnostic private learning."""
+"""quorate: model-agnostic private learning.
+
+An ensemble of teachers, trained on disjoint parts of private labelled rows, votes on public points; a privacy
+mechanism releases what a budget allows; a student that saw released answers alone may be published.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from quorate.data import PublicPool
+    from quorate.estimators import PrivateClassifier
+    from quorate.ledger import Budget, Ledger
+
+__all__ = ["PrivateClassifier", "PublicPool", "Budget", "Ledger"]
+
+_ROOMS = {
+    "PrivateClassifier": "quorate.estimators",
+    "PublicPool": "quorate.data",
+    "Budget": "quorate.ledger",
+    "Ledger": "quorate.ledger",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first used: the command line starts without numerical libraries."""
+    if name in _ROOMS:
+        return getattr(import_module(_ROOMS[name]), name)
+    raise AttributeError(f"module 'quorate' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

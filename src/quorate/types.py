@@ -56,7 +56,7 @@ class Secret(Generic[T]):
     def _refuse(self, *_: Any) -> NoReturn:
         raise SecretRefused("a Secret does not travel: reveal() it inside the private side and wrap it again")
 
-    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse  # type: ignore[assignment]
+    __reduce__ = __reduce_ex__ = __getstate__ = __copy__ = __deepcopy__ = _refuse
     __iter__ = __len__ = __bool__ = __getitem__ = __contains__ = __array__ = __float__ = __int__ = _refuse
     __lt__ = __le__ = __gt__ = __ge__ = _refuse
 

@@ -1,0 +1,58 @@
+"""What a release costs: events, the rules that price them, calibration, filters and odometers.
+
+A mechanism says *what* it did, as an event. The rules say what that costs: :func:`epsilon` and :func:`delta` by the
+tightest rule that holds, never below the truth; :func:`zcdp` and :func:`rdp` where sums must stay valid while events
+are chosen adaptively. :func:`calibrate_sigma` goes the other way.
+"""
+
+from quorate.accounting.calibration import (
+    Calibration,
+    answers_allowed,
+    calibrate,
+    calibrate_sigma,
+    sampler_delta,
+)
+from quorate.accounting.canonical import from_json, to_json
+from quorate.accounting.concentrated import delta_of_zcdp, epsilon_of_zcdp, zcdp
+from quorate.accounting.events import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeated,
+)
+from quorate.accounting.filters import Filter, Odometer
+from quorate.accounting.guarantee import Guarantee
+from quorate.accounting.renyi import rdp
+from quorate.accounting.spend import delta, epsilon, explain
+
+__all__ = [
+    "Event",
+    "Gaussian",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "PureDP",
+    "ApproxDP",
+    "Composed",
+    "Repeated",
+    "to_json",
+    "from_json",
+    "epsilon",
+    "delta",
+    "explain",
+    "rdp",
+    "zcdp",
+    "epsilon_of_zcdp",
+    "delta_of_zcdp",
+    "calibrate_sigma",
+    "calibrate",
+    "Calibration",
+    "answers_allowed",
+    "sampler_delta",
+    "Filter",
+    "Odometer",
+    "Guarantee",
+]

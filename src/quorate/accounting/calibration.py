@@ -1,0 +1,270 @@
+r"""From a budget to the noise, or to the number of answers: the exact curve, inverted.
+
+The result is rounded the safe way (σ up, answers down), re-checked with the rule that prices the discrete mechanism,
+and leaves room for what is added afterwards: the total variation of the integer sampler, and a ledger that counts ε in
+steps of 1e-9 and δ in steps of 1e-18, rounding up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from math import ceil, exp, floor, inf, log, sqrt
+from typing import Literal
+
+from quorate.accounting import spend
+from quorate.accounting.events import DiscreteGaussian, Event, Gaussian, Repeated
+from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.validation import positive, probability, whole
+from quorate.errors import InvalidParameter
+
+EPSILON_STEP = Fraction(1, 10**9)
+DELTA_STEP = Fraction(1, 10**18)
+SAMPLER_TOTAL_VARIATION = 2.0**-190  # of one draw of the exact integer samplers
+DRAWS_PER_ANSWER = 2**20  # more classes than any histogram of votes has
+_DIGITS = 9  # significant digits of a calibrated σ
+
+_LATTICE_SHOWS = 30.0  # above, the discrete curve is the continuous one to less than the rounding of σ
+_LARGEST_EPSILON = 64.0  # e^ε multiplies the total variation of the sampler
+_MARGIN = 1e-12  # more than the inversion of a curve is off by
+
+Noise = Literal["discrete", "continuous"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Calibration:
+    """The σ for a budget, and what the budget keeps over.
+
+    Attributes
+    ----------
+    sigma : float
+        Noise parameter in the unit of the sensitivity, rounded up to nine significant digits.
+    epsilon, delta : float
+        What the answers cost, by the rule named in `rule`.
+    epsilon_left : float
+        How much of the ε that was asked for is left over, ≥ 0.
+    rule : str
+        The accounting rule that priced the result.
+    """
+
+    sigma: float
+    epsilon: float
+    delta: float
+    epsilon_left: float
+    rule: str
+
+
+def sampler_delta(n_draws: int, epsilon: float) -> float:
+    """Return what the total variation of `n_draws` integer draws adds to δ at ε: (1 + e^ε) · n · 2^-190.
+
+    Examples
+    --------
+    >>> sampler_delta(10**9, 1.0) < 1e-47
+    True
+    """
+    return (1 + exp(min(epsilon, 700.0))) * n_draws * SAMPLER_TOTAL_VARIATION * (1 + 2.0**-50)
+
+
+def calibrate(
+    epsilon: float,
+    delta: float,
+    n_answers: int,
+    l2_sensitivity: float,
+    *,
+    noise: Noise = "discrete",
+    calibration: Literal["tight", "paper"] = "tight",
+) -> Calibration:
+    """Return the least σ at which `n_answers` answers are (ε, δ)-DP, with what they cost and leave.
+
+    Parameters and errors are those of :func:`calibrate_sigma`.
+
+    Examples
+    --------
+    >>> result = calibrate(1.0, 1 / 39073, 977, 1.0)
+    >>> round(result.sigma, 3), result.rule, 0 <= result.epsilon_left < 1e-8
+    (109.872, 'discrete gaussian', True)
+    """
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta, below_one=True)
+    n_answers = whole("n_answers", n_answers, least=1)
+    l2_sensitivity = positive("l2_sensitivity", l2_sensitivity)
+    if calibration == "paper":
+        sigma = _paper_sigma(epsilon, delta, n_answers, l2_sensitivity)
+        cost, rule = spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta)
+        return Calibration(sigma=sigma, epsilon=cost, delta=delta, epsilon_left=max(epsilon - cost, 0.0), rule=rule)
+    if calibration != "tight":
+        raise InvalidParameter(f"calibration must be 'tight' or 'paper', got {calibration!r}; leave it out for 'tight'")
+    epsilon_floor, delta_floor = _targets(epsilon, delta, n_answers, noise)
+    target_epsilon, target_delta = epsilon_floor * (1 - _MARGIN), delta_floor * (1 - _MARGIN)
+
+    def fits(sigma: float) -> bool:
+        event = _answers(sigma, n_answers, l2_sensitivity, noise)
+        return spend.delta(event, target_epsilon) <= target_delta
+
+    mu = mu_of_gaussian(target_epsilon, target_delta)
+    sigma = _rounded_up(l2_sensitivity * sqrt(n_answers) / mu)
+    if not fits(sigma):
+        sigma = _least_that_fits(fits, sigma)
+    elif noise == "discrete" and sigma < _LATTICE_SHOWS:
+        sigma = _less_that_fits(fits, sigma)
+    while True:  # the last word has the price itself, as a ledger will ask for it
+        cost, rule = spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta_floor)
+        if cost <= epsilon_floor:
+            break
+        sigma = _rounded_up(sigma * (1 + 1e-9))
+    return Calibration(sigma=sigma, epsilon=cost, delta=delta_floor, epsilon_left=epsilon - cost, rule=rule)
+
+
+def calibrate_sigma(
+    epsilon: float,
+    delta: float,
+    n_answers: int,
+    l2_sensitivity: float,
+    *,
+    noise: Noise = "discrete",
+    calibration: Literal["tight", "paper"] = "tight",
+) -> float:
+    r"""Return the least σ at which `n_answers` answers are together (ε, δ)-DP, rounded up.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0 of the whole, at least 1e-9.
+    delta : float
+        δ in (0, 1) of the whole, at least 1e-18: the steps of a ledger.
+    n_answers : int
+        ℓ ≥ 1, fixed beforehand; stopping earlier is covered.
+    l2_sensitivity : float
+        Δ > 0: 1 for a binary answer, √2 for a histogram of votes.
+    noise : {"discrete", "continuous"}
+        Which Gaussian is drawn; the discrete one is re-checked with its own exact rule.
+    calibration : {"tight", "paper"}
+        ``"paper"`` is the closed form of LZCW21 Alg. 1 (scaled by Δ, without which it would understate a
+        histogram's cost): the root of
+        :math:`\Delta\sqrt{2\ell\log(1/\delta)}/\sigma + \Delta^2\ell/(2\sigma^2) = \varepsilon`.
+
+    Returns
+    -------
+    float
+        σ, in the unit of the sensitivity.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> round(calibrate_sigma(1.0, 1 / 39073, 977, 1.0), 3)
+    109.872
+    >>> round(calibrate_sigma(1.0, 1 / 39073, 977, 1.0, calibration="paper"), 3)
+    147.058
+    """
+    return calibrate(epsilon, delta, n_answers, l2_sensitivity, noise=noise, calibration=calibration).sigma
+
+
+def answers_allowed(
+    epsilon: float, delta: float, sigma: float, l2_sensitivity: float, *, noise: Noise = "discrete"
+) -> int:
+    """Return how many answers with noise `sigma` are together (ε, δ)-DP, rounded down; 0 where not one is.
+
+    Examples
+    --------
+    >>> answers_allowed(1.0, 1 / 39073, 109.873, 1.0)
+    977
+    """
+    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta, below_one=True)
+    sigma, l2_sensitivity = positive("sigma", sigma), positive("l2_sensitivity", l2_sensitivity)
+
+    def fits(n_answers: int) -> bool:
+        if n_answers == 0:
+            return True
+        target_epsilon, target_delta = _targets(epsilon, delta, n_answers, noise)
+        event = _answers(sigma, n_answers, l2_sensitivity, noise)
+        return spend.delta(event, target_epsilon * (1 - _MARGIN)) <= target_delta * (1 - _MARGIN)
+
+    mu = mu_of_gaussian(*_targets(epsilon, delta, 1, noise))
+    guess = min(floor((mu * sigma / l2_sensitivity) ** 2 * (1 + 1e-12)), 2**50)
+    # gallop from the guess, which is within one of the answer unless σ is small
+    step, low, high = 1, 0, 0
+    if fits(guess):
+        low = guess
+        while fits(low + step):
+            low, step = low + step, 2 * step
+        high = low + step
+    else:
+        high = guess
+        while not fits(max(high - step, 0)):
+            high, step = high - step, 2 * step
+        low = max(high - step, 0)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _answers(sigma: float, n_answers: int, l2_sensitivity: float, noise: str) -> Event:
+    if noise not in ("discrete", "continuous"):
+        raise InvalidParameter(f"noise must be 'discrete' or 'continuous', got {noise!r}; leave it out for 'discrete'")
+    kind = DiscreteGaussian if noise == "discrete" else Gaussian
+    return Repeated(kind(sigma, l2_sensitivity), n_answers)
+
+
+def _targets(epsilon: float, delta: float, n_answers: int, noise: str) -> tuple[float, float]:
+    """Return the (ε, δ) to calibrate to, so that what a ledger rounds up from them is within the budget."""
+    epsilon_steps, delta_steps = floor(Fraction(epsilon) / EPSILON_STEP), floor(Fraction(delta) / DELTA_STEP)
+    if epsilon_steps < 1:
+        raise InvalidParameter(f"epsilon must be at least 1e-9, got {epsilon!r}; raise the budget")
+    if epsilon > _LARGEST_EPSILON:
+        raise InvalidParameter(f"epsilon must be at most {_LARGEST_EPSILON:g}, got {epsilon!r}; it promises nothing")
+    room = sampler_delta(n_answers * DRAWS_PER_ANSWER, epsilon) if noise == "discrete" else 0.0
+    target = float(delta_steps * DELTA_STEP) * (1 - 2.0**-50) - room
+    if not target > 0:
+        raise InvalidParameter(f"delta must be at least 1e-18, got {delta!r}; raise it (1/n is customary)")
+    return float(epsilon_steps * EPSILON_STEP) * (1 - 2.0**-50), target
+
+
+def _least_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
+    """Return a σ that fits, within 1e-9 of the least one above `sigma`, which does not."""
+    low, growth = sigma, 1e-9
+    while not fits(high := _rounded_up(sigma * (1 + growth))):
+        low, growth = high, 8 * growth
+        if growth > 1e6:
+            raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
+    while high / low - 1 > 2e-9:
+        middle = _rounded_up(sqrt(low * high))
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
+    """Return a σ at most `sigma` that fits: at a few votes the discrete noise may cost less than the continuous."""
+    high, shrink = sigma, 1e-8
+    while shrink < 0.5 and fits(low := _rounded_up(sigma * (1 - shrink))):
+        high, shrink = low, 8 * shrink
+    low = sigma * (1 - shrink)
+    while high / low - 1 > 2e-9:
+        middle = _rounded_up(sqrt(low * high))
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def _rounded_up(sigma: float) -> float:
+    if not 0 < sigma < inf:
+        raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
+    number = Decimal(sigma)
+    step = Decimal(1).scaleb(number.adjusted() - _DIGITS + 1)
+    rounded = float((number / step).to_integral_value(ROUND_CEILING) * step)
+    return rounded if rounded >= sigma else float(ceil(sigma))
+
+
+def _paper_sigma(epsilon: float, delta: float, n_answers: int, l2_sensitivity: float) -> float:
+    if not delta > 0:
+        raise InvalidParameter(f"delta must be > 0, got {delta!r}; Gaussian noise has no ε at δ = 0")
+    spread = 2 * n_answers * log(1 / delta)
+    return _rounded_up(l2_sensitivity * (sqrt(spread) + sqrt(spread + 2 * epsilon * n_answers)) / (2 * epsilon))

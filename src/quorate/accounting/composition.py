@@ -1,0 +1,149 @@
+"""The sorted bill of an event: how much of each kind of noise it holds, whatever the order it was written in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from math import expm1, fsum, inf, log1p, nextafter, sqrt
+
+import numpy as np
+
+from quorate.accounting.discrete_gaussian import unit_shifts
+from quorate.accounting.events import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    Gaussian,
+    PureDP,
+    Repeated,
+)
+from quorate.accounting.pure import renyi_of_rounds
+from quorate.accounting.renyi import rdp_rule
+from quorate.types import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Composition:
+    r"""An event taken apart into what the exact rules know, and the rest.
+
+    Attributes
+    ----------
+    mu : float
+        Total Δ√ℓ/σ of the continuous Gaussian releases.
+    lattices : tuple of (sigma, shifts)
+        Unit shifts under discrete Gaussian noise, by σ.
+    rounds : tuple of (epsilon, times)
+        Rounds of randomized response, by ε₀ > 0.
+    infinite : float
+        Probability that some (ε, δ) part fails altogether, :math:`1 - \prod(1-\\delta_j)`, rounded up.
+    others : tuple of (event, times)
+        What only a Rényi curve covers.
+    """
+
+    mu: float
+    lattices: tuple[tuple[float, int], ...]
+    rounds: tuple[tuple[float, int], ...]
+    infinite: float
+    others: tuple[tuple[Event, int], ...]
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is left to price but the infinite part."""
+        return self.mu == 0 and not self.lattices and not self.rounds and not self.others
+
+    @property
+    def pure_epsilon(self) -> float:
+        """The sum of the ε of all pure parts, rounded up; infinite where another kind is present."""
+        if self.mu > 0 or self.lattices or self.others:
+            return inf
+        total = fsum(epsilon * times for epsilon, times in self.rounds)
+        return nextafter(total * (1 + 2.0**-52), inf) if len(self.rounds) > 1 or total != self._single else total
+
+    @property
+    def _single(self) -> float:
+        return self.rounds[0][0] if len(self.rounds) == 1 and self.rounds[0][1] == 1 else -1.0
+
+    def curve(self, orders: FloatArray) -> FloatArray:
+        """Return the Rényi curve of all but the infinite part at checked `orders`."""
+        slope = self.mu**2 + fsum(shifts / sigma**2 for sigma, shifts in self.lattices)
+        total = orders * slope / 2 * (1 + 2.0**-50)
+        for epsilon, times in self.rounds:
+            total = total + times * renyi_of_rounds(epsilon, orders)
+        for event, times in self.others:
+            total = total + times * rdp_rule(event, orders)
+        return np.asarray(total)
+
+
+def collect(event: Event) -> Composition:
+    """Take `event` apart.
+
+    Examples
+    --------
+    >>> collect(Composed((Repeated(DiscreteGaussian(40, 2**0.5), 10), ApproxDP(0.5, 1e-6)))).lattices
+    ((40.0, 20),)
+    """
+    squares: list[float] = []
+    lattices: Counter[float] = Counter()
+    rounds: Counter[float] = Counter()
+    others: list[tuple[Event, int]] = []
+    survive: list[float] = []
+    for leaf, times in sorted(_leaves(event).items(), key=_order):
+        match leaf:
+            case Gaussian():
+                squares.append(times * (leaf.l2_sensitivity / leaf.sigma) ** 2)
+            case DiscreteGaussian():
+                shifts = unit_shifts(leaf.l2_sensitivity)
+                if shifts is None:
+                    others.append((leaf, times))
+                else:
+                    lattices[leaf.sigma] += shifts * times
+            case DiscreteLaplace():
+                rounds[leaf.sensitivity / leaf.scale] += times
+            case PureDP() | ApproxDP():
+                if leaf.epsilon > 0:
+                    rounds[leaf.epsilon] += times
+                if isinstance(leaf, ApproxDP) and leaf.delta > 0:
+                    survive.append(times * log1p(-leaf.delta) if leaf.delta < 1 else -inf)
+            case _:
+                others.append((leaf, times))
+    infinite = -expm1(fsum(survive)) * (1 + 2.0**-48) if survive else 0.0
+    if len(survive) == 1 and infinite > 0:
+        infinite = _exact_single(event, infinite)
+    return Composition(
+        mu=sqrt(fsum(squares)) * (1 + 2.0**-50),
+        lattices=tuple(sorted(lattices.items())),
+        rounds=tuple(sorted(rounds.items())),
+        infinite=min(infinite, 1.0),
+        others=tuple(others),
+    )
+
+
+def _exact_single(event: Event, infinite: float) -> float:
+    """Return the δ of the only (ε, δ) part as it was written, where it happened once: no rounding to add."""
+    deltas = [(leaf.delta, times) for leaf, times in _leaves(event).items() if isinstance(leaf, ApproxDP)]
+    (delta, times) = next((pair for pair in deltas if pair[0] > 0), (infinite, 1))
+    return delta if times == 1 else infinite
+
+
+def _leaves(event: Event) -> Counter[Event]:
+    """Count the leaves of `event`; with a stack of its own, so that depth is no limit."""
+    leaves: Counter[Event] = Counter()
+    stack: list[tuple[Event, int]] = [(event, 1)]
+    while stack:
+        node, times = stack.pop()
+        if times == 0:
+            continue
+        if isinstance(node, Composed):
+            stack.extend((member, times) for member in node.events)
+        elif isinstance(node, Repeated):
+            stack.append((node.event, times * node.times))
+        else:
+            leaves[node] += times
+    return leaves
+
+
+def _order(item: tuple[Event, int]) -> tuple[str, str]:
+    leaf = item[0]
+    return type(leaf).__name__, repr(leaf)

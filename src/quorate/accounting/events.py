@@ -1,0 +1,258 @@
+r"""What one release costs, as a value: the events that mechanisms declare, ledgers store and rules price.
+
+An event says *what was done* (which noise, which sensitivity), never what it costs: that is the rules' part. Its
+fields are public. A published event keeps its meaning and its JSON for ever; a new meaning gets a new kind.
+
+Every event holds for a pair of neighbouring data sets in both directions, and for queries chosen adaptively.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.accounting.validation import non_negative, positive, probability, whole
+from quorate.errors import InvalidParameter
+
+
+class Event:
+    """Base of all events: an immutable value, equal where its fields are equal.
+
+    Examples
+    --------
+    >>> Gaussian(40.0, 1.0) == Gaussian(sigma=40, l2_sensitivity=1)
+    True
+    """
+
+    __slots__ = ()
+
+    def _settle(self, **fields: Any) -> None:
+        """Store checked fields: a frozen dataclass lets its own ``__post_init__`` do so only this way."""
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def to_json(self) -> str:
+        """Return the canonical JSON of the event (see :func:`quorate.accounting.to_json`)."""
+        from quorate.accounting.canonical import to_json
+
+        return to_json(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Gaussian(Event):
+    r"""Continuous Gaussian noise on a vector, one release.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise, > 0, in the unit of the released vector.
+    l2_sensitivity : float
+        Largest Euclidean change between neighbours, > 0, in the same unit.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is not a finite number > 0.
+
+    Examples
+    --------
+    >>> Gaussian(40, 1)
+    Gaussian(sigma=40.0, l2_sensitivity=1.0)
+    """
+
+    sigma: float
+    l2_sensitivity: float
+
+    def __post_init__(self) -> None:
+        self._settle(
+            sigma=positive("sigma", self.sigma), l2_sensitivity=positive("l2_sensitivity", self.l2_sensitivity)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteGaussian(Event):
+    r"""Discrete Gaussian noise :math:`P(z) \propto e^{-z^2/(2\sigma^2)}` on a vector of integers, one release.
+
+    Parameters
+    ----------
+    sigma : float
+        The σ of the formula, > 0, in votes (at least the standard deviation of the noise).
+    l2_sensitivity : float
+        Largest Euclidean change between neighbours, > 0, in votes. Where its square is (to the nearest integer)
+        1, 2 or 3, the change is that many unit shifts in different coordinates: a histogram of votes has √2.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is not a finite number > 0.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), arXiv:2004.00010.
+
+    Examples
+    --------
+    >>> DiscreteGaussian(40, 1)
+    DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0)
+    """
+
+    sigma: float
+    l2_sensitivity: float
+
+    def __post_init__(self) -> None:
+        self._settle(
+            sigma=positive("sigma", self.sigma), l2_sensitivity=positive("l2_sensitivity", self.l2_sensitivity)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DiscreteLaplace(Event):
+    r"""Discrete Laplace noise :math:`P(z) \propto e^{-|z|/b}` on a vector of integers, one release.
+
+    Parameters
+    ----------
+    scale : float
+        The scale b, > 0, in votes.
+    sensitivity : float
+        Largest L1 change between neighbours, > 0, in votes. At 1 the release is exactly randomized response with
+        :math:`\varepsilon_0 = 1/b`; elsewhere it is bounded by the one with :math:`\varepsilon_0 = sensitivity/b`.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is not a finite number > 0.
+
+    Examples
+    --------
+    >>> DiscreteLaplace(20, 1)
+    DiscreteLaplace(scale=20.0, sensitivity=1.0)
+    """
+
+    scale: float
+    sensitivity: float
+
+    def __post_init__(self) -> None:
+        self._settle(scale=positive("scale", self.scale), sensitivity=positive("sensitivity", self.sensitivity))
+
+
+@dataclass(frozen=True, slots=True)
+class PureDP(Event):
+    r"""Any mechanism that is ε-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 0, in nats.
+
+    Raises
+    ------
+    InvalidParameter
+        If `epsilon` is not a finite number ≥ 0.
+
+    Examples
+    --------
+    >>> PureDP(0.5)
+    PureDP(epsilon=0.5)
+    """
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        self._settle(epsilon=non_negative("epsilon", self.epsilon))
+
+
+@dataclass(frozen=True, slots=True)
+class ApproxDP(Event):
+    r"""Any mechanism that is (ε, δ)-differentially private.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε ≥ 0, in nats.
+    delta : float
+        δ in [0, 1].
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range.
+
+    Examples
+    --------
+    >>> ApproxDP(0.5, 1e-6)
+    ApproxDP(epsilon=0.5, delta=1e-06)
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        self._settle(epsilon=non_negative("epsilon", self.epsilon), delta=probability("delta", self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class Composed(Event):
+    """Several events on the same data, each free to depend on the answers before it. The order does not matter.
+
+    Parameters
+    ----------
+    events : tuple of Event
+        Any number of events; none of them cost nothing.
+
+    Raises
+    ------
+    InvalidParameter
+        If a member is not an event.
+
+    Examples
+    --------
+    >>> Composed((PureDP(0.5), Gaussian(40, 1)))
+    Composed(events=(PureDP(epsilon=0.5), Gaussian(sigma=40.0, l2_sensitivity=1.0)))
+    """
+
+    events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.events, str | bytes | Event) or not isinstance(self.events, Iterable):
+            raise InvalidParameter(
+                f"events must be a tuple of events, got {type(self.events).__name__}; pass (event, …)"
+            )
+        events = tuple(self.events)
+        for event in events:
+            if not isinstance(event, Event):
+                raise InvalidParameter(
+                    f"events must hold events alone, got {type(event).__name__}; wrap a price in PureDP or ApproxDP"
+                )
+        self._settle(events=events)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(Event):
+    """One event, a number of times that was fixed without looking at private outputs.
+
+    Parameters
+    ----------
+    event : Event
+        What is repeated.
+    times : int
+        How often, ≥ 0. A cap covers every smaller number of answers.
+
+    Raises
+    ------
+    InvalidParameter
+        If `event` is not an event or `times` is not an integer ≥ 0.
+
+    Examples
+    --------
+    >>> Repeated(PureDP(0.5), 3)
+    Repeated(event=PureDP(epsilon=0.5), times=3)
+    """
+
+    event: Event
+    times: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Event):
+            raise InvalidParameter(f"event must be an event, got {type(self.event).__name__}; pass for example PureDP")
+        self._settle(times=whole("times", self.times))

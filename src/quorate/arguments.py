@@ -1,0 +1,82 @@
+"""What a number given by a user must be: one line per refusal, in one place.
+
+Integers, floats and numpy scalars are taken; NaN, booleans and strings are not, since each of them would pass a
+careless comparison (``nan <= 0`` is false, ``True == 1``) and end as a guarantee that nobody asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from quorate.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def real(name: str, value: object, *, above: float | None = None, below: float | None = None, hint: str = "") -> float:
+    """Return `value` as a finite float strictly between `above` and `below`.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a number, not finite, or outside the open interval.
+
+    Examples
+    --------
+    >>> real("epsilon", 1, above=0)
+    1.0
+    >>> real("delta", 1.0, above=0, below=1)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: delta must be a number > 0 and < 1, got 1.0
+    """
+    bounds = " and ".join(f"{sign} {bound:g}" for sign, bound in ((">", above), ("<", below)) if bound is not None)
+    expected = f"a number {bounds}".strip() if bounds else "a finite number"
+    if not isinstance(value, bool) and isinstance(value, Real):
+        number = float(value)
+        # Written as "is inside", so that NaN, which is inside nothing, is refused too.
+        if math.isfinite(number) and (above is None or number > above) and (below is None or number < below):
+            return number
+    raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint)}")
+
+
+def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int:
+    """Return `value` as an int of at least `at_least`; integral floats and booleans are refused.
+
+    Examples
+    --------
+    >>> count("n_teachers", 250, at_least=1)
+    250
+    """
+    if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
+        return int(value)
+    raise InvalidParameter(f"{name} must be a whole number >= {at_least}, got {value!r}{_tail(hint)}")
+
+
+def one_of(name: str, value: object, allowed: Iterable[str], *, hint: str = "") -> str:
+    """Return `value` if it is one of the strings in `allowed`; else name the nearest.
+
+    Examples
+    --------
+    >>> one_of("partition", "hsh", ["hash", "balanced"])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: partition must be one of "hash", "balanced", got 'hsh'; did you mean "hash"?
+    """
+    names = list(allowed)
+    if isinstance(value, str) and value in names:
+        return value
+    listed = ", ".join(f'"{name_}"' for name_ in names)
+    raise InvalidParameter(f"{name} must be one of {listed}, got {value!r}{nearest(value, names)}{_tail(hint)}")
+
+
+def nearest(value: object, names: Iterable[str]) -> str:
+    """Return ``'; did you mean "…"?'`` for the nearest name, or nothing."""
+    close = get_close_matches(str(value), list(names), n=1, cutoff=0.5)
+    return f'; did you mean "{close[0]}"?' if close else ""
+
+
+def _tail(hint: str) -> str:
+    return f". {hint}" if hint else ""

@@ -1,0 +1,57 @@
+"""Claims about privacy, tested by measurement, each test with a known-broken twin.
+
+What is audited is handed in: any object with ``release(counts, noise)``, any way to train teachers, any text, file
+or object that somebody outside can see.
+
+================================== =========================================================================
+:func:`audit_mechanism`            sampled: guess a secret bit from many runs; Clopper–Pearson bounds
+:class:`SparseVectorForm`          exact: sparse vector in all forms, by summation over the threshold noise
+:func:`threshold_test_delta`       exact: δ(ε) of a noisy threshold (also the binary Gaussian)
+:func:`stability_test_delta`       exact: δ(ε) of the distance-to-instability test
+:func:`audit_shards`               deterministic: change one unit, train again, count the teachers that moved
+:class:`Surfaces`                  the surface walk: search everything public for forbidden facts
+================================== =========================================================================
+
+"No violation found" is not a proof, and every verdict says so.
+"""
+
+from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
+from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
+from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
+from quorate.audit.forbidden import Forbidden
+from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
+from quorate.audit.leaks import Leak, find_leaks
+from quorate.audit.sampled import AuditResult, audit_mechanism
+from quorate.audit.shards import Probe, ShardAudit, audit_shards
+from quorate.audit.surfaces import Surface, Surfaces
+
+__all__ = [
+    "audit_mechanism",
+    "AuditResult",
+    "Claim",
+    "PureClaim",
+    "ApproxClaim",
+    "GaussianClaim",
+    "claim_of",
+    "SparseVectorForm",
+    "WorstLoss",
+    "failure_probability",
+    "threshold_test_delta",
+    "stability_test_delta",
+    "exact_delta",
+    "hockey_stick",
+    "Law",
+    "DiscreteGaussianLaw",
+    "DiscreteLaplaceLaw",
+    "GeometricLaw",
+    "Negated",
+    "NoNoise",
+    "audit_shards",
+    "ShardAudit",
+    "Probe",
+    "Surfaces",
+    "Surface",
+    "Forbidden",
+    "Leak",
+    "find_leaks",
+]

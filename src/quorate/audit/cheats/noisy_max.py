@@ -1,0 +1,189 @@
+"""Noisy max, right and wrong: each twin differs from the correct code by one slip."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from quorate.audit.cheats.case import Case
+from quorate.audit.claims import GaussianClaim, PureClaim
+from quorate.noise import NoiseSource, SeededNoise, discrete_gaussian, discrete_laplace
+from quorate.types import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMax:
+    """The correct one: independent discrete Gaussian noise of standard deviation `sigma` on every count."""
+
+    sigma: float
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + discrete_gaussian(self.sigma, counts.shape, noise))
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int:
+        """Answer one query."""
+        return int(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        return np.asarray(self._noisy(counts, noise).argmax(axis=1))
+
+
+class SharedNoise(NoisyMax):
+    """One draw for all classes of a query: the plurality class comes out exactly."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + discrete_gaussian(self.sigma, (len(counts), 1), noise))
+
+
+class SigmaAsVariance(NoisyMax):
+    """σ handed to a sampler that takes a variance."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + discrete_gaussian(sqrt(self.sigma), counts.shape, noise))
+
+
+class HalfTheNoise(NoisyMax):
+    """σ/2 where σ was charged."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + discrete_gaussian(self.sigma / 2, counts.shape, noise))
+
+
+class ReusedSeed(NoisyMax):
+    """The generator is made anew, from the same seed, for every query: all queries get the same noise."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + discrete_gaussian(self.sigma, counts.shape[1], SeededNoise(0)))
+
+
+class NoisyHistogram(NoisyMax):
+    """The correct noisy counts: the whole vector is released."""
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        return self._noisy(counts, noise)
+
+
+@dataclass(frozen=True, slots=True)
+class BinaryNoisyMax:
+    """The correct binary form: noise on half the lead of class 1, an integer of sensitivity 1."""
+
+    sigma: float
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int:
+        """Answer one query."""
+        return int(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        half_lead = -((counts[:, 0] - counts[:, 1]) // 2)
+        return (half_lead + discrete_gaussian(self.sigma, half_lead.shape, noise) > 0).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceMax:
+    """The correct Laplace noisy max of scale b: 2/b-DP."""
+
+    laplace_scale: float
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int:
+        """Answer one query."""
+        return int(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        return np.asarray((counts + discrete_laplace(self.laplace_scale, counts.shape, noise)).argmax(axis=1))
+
+
+_SIGMA = 10.0
+_NEAR_TIE = (np.array([50, 50, 20]), np.array([49, 51, 20]))
+#: One vote moves in each of 41 queries; wherever a fixed noise puts the border, it is crossed one query earlier.
+_LEADS = np.arange(-20, 21)
+_STAIRCASE = (np.stack([60 - _LEADS, 60 + _LEADS], axis=1), np.stack([59 - _LEADS, 61 + _LEADS], axis=1))
+
+CHEATS = (
+    Case(
+        name="noise shared by all classes",
+        source="A broadcasting slip: the noise has shape (n_queries, 1) instead of (n_queries, n_classes).",
+        mechanism=SharedNoise(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="sigma used as variance",
+        source="Samplers disagree on their parameter: N(0, σ²) in papers, a standard deviation in numpy.",
+        mechanism=SigmaAsVariance(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    ),
+    Case(
+        name="half the noise",
+        source="A budget split between two answers, where the second forgets to double its noise.",
+        mechanism=HalfTheNoise(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=200_000,
+    ),
+    Case(
+        name="sensitivity 1 instead of √2",
+        source="LZCW21's binary calibration used for a histogram, where one changed vote moves two counts.",
+        mechanism=NoisyMax(3.0),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(1 / 3.0),
+        runs=200_000,
+    ),
+    Case(
+        name="a seed reused per query",
+        source="random_state=0 passed down to where the noise is drawn, as scikit-learn users are taught to do.",
+        mechanism=ReusedSeed(_SIGMA),
+        neighbours=_STAIRCASE,
+        claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
+        runs=10_000,
+    ),
+)
+
+HONEST = (
+    Case(
+        name="Gaussian noisy max",
+        source="PATE18 GNMax: √2/σ-GDP.",
+        mechanism=NoisyMax(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=200_000,
+    ),
+    Case(
+        name="Gaussian noisy max, many queries",
+        source="PATE18 GNMax on 41 queries that one teacher changes all at once.",
+        mechanism=NoisyMax(_SIGMA),
+        neighbours=_STAIRCASE,
+        claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
+        runs=10_000,
+    ),
+    Case(
+        name="Gaussian noisy max, binary form",
+        source="LZCW21 Alg. 1: one integer of sensitivity 1, 1/σ-GDP.",
+        mechanism=BinaryNoisyMax(_SIGMA),
+        neighbours=(np.array([50, 50]), np.array([49, 51])),
+        claimed=GaussianClaim(1 / _SIGMA),
+        runs=200_000,
+    ),
+    Case(
+        name="noisy counts",
+        source="The Gaussian mechanism on the whole histogram: √2/σ-GDP.",
+        mechanism=NoisyHistogram(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=200_000,
+    ),
+    Case(
+        name="Laplace noisy max",
+        source="PATE17 LNMax: 2/b-DP.",
+        mechanism=LaplaceMax(4.0),
+        neighbours=_NEAR_TIE,
+        claimed=PureClaim(0.5),
+    ),
+)

@@ -1,0 +1,176 @@
+"""Sparse vector as it has been published and coded, right and wrong, on the count of class 1.
+
+"LSL17" is Lyu, Su, Li (2017), Understanding the Sparse Vector Technique (arXiv:1603.01699), whose Algorithms 3 to 6
+are published variants that are not what they claim. All scales are for integers of sensitivity 1 and a claimed ε.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.audit.cheats.case import Case
+from quorate.audit.claims import PureClaim
+from quorate.noise import NoiseSource, discrete_laplace
+from quorate.types import IntArray
+
+#: Stands after the end of a stream.
+STOPPED = -2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparseVector:
+    """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
+
+    Attributes
+    ----------
+    threshold_scale, query_scale : float
+        Laplace scales in votes; 0 for no noise.
+    cutoff : int or None
+        How many times 1 ends the stream.
+    resets : bool
+        Whether each 1 draws a new noisy threshold.
+    tells_value : bool
+        Whether the noisy value is told in place of 1.
+    threshold : int
+        In votes.
+    """
+
+    threshold_scale: float
+    query_scale: float
+    cutoff: int | None = None
+    resets: bool = False
+    tells_value: bool = False
+    threshold: int = 0
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer one stream ``(n_queries, 2)``."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each of ``(n_streams, n_queries, 2)``."""
+        noisy = counts[:, :, 1] + _laplace(self.query_scale, counts.shape[:2], noise)
+        line = self.threshold + _laplace(self.threshold_scale, counts.shape[:1], noise)
+        told = np.zeros(counts.shape[:2], dtype=np.int64)
+        times = np.zeros(counts.shape[0], dtype=np.int64)
+        for query in range(counts.shape[1]):
+            above = noisy[:, query] > line
+            told[:, query] = np.where(above, noisy[:, query] if self.tells_value else 1, 0)
+            if self.cutoff is not None:
+                told[times >= self.cutoff, query] = STOPPED
+            times += above
+            if self.resets:
+                line = np.where(above, self.threshold + _laplace(self.threshold_scale, line.shape, noise), line)
+        return told
+
+    def step(self) -> None:
+        """Nothing to step: the name says that `release` takes a whole stream."""
+
+
+def _laplace(scale: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
+    return discrete_laplace(scale, shape, noise) if scale else np.zeros(shape, dtype=np.int64)
+
+
+def _stream(values: list[int]) -> IntArray:
+    """Return counts ``(n_queries, 2)`` in which class 1 has these votes."""
+    return np.array([[50, value] for value in values])
+
+
+def _pair(*stages: tuple[list[int], list[int]]) -> tuple[IntArray, IntArray]:
+    """Return the classical worst pair: the values that stay below rise by one vote, those that pass fall by one."""
+    values = [value for below, above in stages for value in below + above]
+    moved = [each for below, above in stages for each in [v + 1 for v in below] + [v - 1 for v in above]]
+    return _stream(values), _stream(moved)
+
+
+EPSILON = 1.0
+
+CHEATS = (
+    Case(
+        name="Lyu Alg. 3",
+        source="LSL17 Alg. 3 (Roth's 2011 notes): the noisy value is released with the noise it was compared with.",
+        mechanism=SparseVector(threshold_scale=2.0, query_scale=2.0, cutoff=1, tells_value=True),
+        neighbours=_pair(([0] * 6, [0])),
+        claimed=PureClaim(EPSILON),
+        runs=400_000,
+    ),
+    Case(
+        name="Lyu Alg. 4",
+        source="LSL17 Alg. 4 (Lee and Clifton 2014): the query noise does not grow with the cut-off; (1 + 6c)/4 ε.",
+        mechanism=SparseVector(threshold_scale=4.0, query_scale=4 / 3, cutoff=3),
+        neighbours=_pair(([0], [0] * 3)),
+        claimed=PureClaim(EPSILON),
+    ),
+    Case(
+        name="Lyu Alg. 5",
+        source="LSL17 Alg. 5 (Stoddard et al. 2014): queries get no noise, and nothing is cut off; not DP for any ε.",
+        mechanism=SparseVector(threshold_scale=2.0, query_scale=0.0),
+        neighbours=_pair(([0], [1])),
+        claimed=PureClaim(EPSILON),
+    ),
+    Case(
+        name="Lyu Alg. 6",
+        source="LSL17 Alg. 6 (Chen et al. 2015): query noise of scale 2/ε for any number of answers above; not DP.",
+        mechanism=SparseVector(threshold_scale=2.0, query_scale=2.0),
+        neighbours=_pair(([0] * 6, [0] * 6)),
+        claimed=PureClaim(EPSILON),
+    ),
+    Case(
+        name="no cut-off",
+        source="A correct stage (Lap(λ), Lap(2λ)) that goes on after its cut-off of 1, as if 'above' were free.",
+        mechanism=SparseVector(threshold_scale=2.0, query_scale=4.0),
+        neighbours=_pair(([0] * 10, [0] * 10)),
+        claimed=PureClaim(EPSILON),
+    ),
+    Case(
+        name="no threshold noise",
+        source="The common belief that noise on the queries is enough: the threshold is compared as it is.",
+        mechanism=SparseVector(threshold_scale=0.0, query_scale=4.0, cutoff=1),
+        neighbours=_pair(([0] * 16, [0])),
+        claimed=PureClaim(EPSILON),
+        runs=400_000,
+    ),
+    Case(
+        name="missing factor 2",
+        source="Query noise Lap(λ) in place of Lap(2λ), as if a query moved only one way; the loss is 1.5 ε.",
+        mechanism=SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=1),
+        neighbours=_pair(([0] * 4, [1])),
+        claimed=PureClaim(2.0),
+        runs=200_000,
+    ),
+    Case(
+        name="missing factor 2, reset threshold",
+        source="The same slip where each answer above draws a new threshold (LSL17 Alg. 2): 1.5 ε in sum.",
+        mechanism=SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=2, resets=True),
+        neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
+        claimed=PureClaim(4.0),
+        runs=1_000_000,
+    ),
+)
+
+HONEST = (
+    Case(
+        name="sparse vector",
+        source="LSL17 Alg. 1 with a cut-off of 3: Lap(2/ε) on the threshold, Lap(4c/ε) on the queries.",
+        mechanism=SparseVector(threshold_scale=2.0, query_scale=12.0, cutoff=3),
+        neighbours=_pair(([0], [0] * 3)),
+        claimed=PureClaim(EPSILON),
+    ),
+    Case(
+        name="sparse vector, cut-off 1",
+        source="LSL17 Alg. 1 with a cut-off of 1: exactly ε-DP, and tight.",
+        mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=1),
+        neighbours=_pair(([0] * 4, [1])),
+        claimed=PureClaim(2.0),
+        runs=200_000,
+    ),
+    Case(
+        name="sparse vector, reset threshold",
+        source="Dwork and Roth (2014), Sparse: two stages of ε/2, a new threshold after each answer above.",
+        mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=2, resets=True),
+        neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
+        claimed=PureClaim(4.0),
+        runs=200_000,
+    ),
+)

@@ -1,0 +1,262 @@
+"""The sampled audit: run the shipped code many times on a secret one of two neighbours, and try to guess which."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorate.arguments import count, real
+from quorate.audit.attacks import best_guess, scores
+from quorate.audit.claims import Claim
+from quorate.audit.outcomes import as_matrix
+from quorate.audit.travel import may_travel
+from quorate.errors import InvalidParameter
+from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.types import IntArray
+
+
+class Releases(Protocol):
+    """Anything that can be audited: ``release(counts, noise)``, and ``release_many(counts, noise)`` if it has one."""
+
+    def release(self, counts: NDArray[Any], noise: NoiseSource, /) -> Any:
+        """Answer from the counts of one query, or of one stream of queries."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditResult:
+    """What an audit found.
+
+    Attributes
+    ----------
+    lower_bound : float
+        The ε (or μ) that the attack proves: the true one is smaller with probability at most ``1 − confidence``.
+    claimed : PureClaim, ApproxClaim or GaussianClaim
+        What was claimed.
+    attack : str
+        What the guess was made from.
+    trials : int
+        Runs that the bound counts (the others were learned on).
+    confidence : float
+        Of the bound.
+    seconds : float
+        By the clock handed in.
+    """
+
+    lower_bound: float
+    claimed: Claim
+    attack: str
+    trials: int
+    confidence: float
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether the bound is above the claim."""
+        return self.lower_bound > self.claimed.bound
+
+    @property
+    def verdict(self) -> str:
+        """A plain sentence.
+
+        Examples
+        --------
+        >>> from quorate.audit import PureClaim
+        >>> found = {"lower_bound": 0.4, "attack": "…", "trials": 100, "confidence": 0.95, "seconds": 0.1}
+        >>> AuditResult(claimed=PureClaim(1), **found).verdict
+        'No violation found (ε ≥ 0.4 at confidence 0.95, claimed 1). That is not a proof: another attack may find more.'
+        """
+        symbol = self.claimed.quantity
+        found = (
+            f"{symbol} ≥ {self.lower_bound:.4g} at confidence {self.confidence:.10g}, claimed {self.claimed.bound:.4g}"
+        )
+        if self.violated:
+            return f"VIOLATED: {found}."
+        return f"No violation found ({found}). That is not a proof: another attack may find more."
+
+
+#: Runs are drawn in blocks, each with a noise address of its own: the result does not depend on `jobs`.
+BLOCK = 2**16
+
+_LEAST_RUNS = 40
+
+
+def audit_mechanism(
+    mechanism: Releases,
+    neighbours: tuple[ArrayLike, ArrayLike],
+    claimed: Claim,
+    confidence: float = 0.95,
+    runs: int = 100_000,
+    *,
+    seed: int | None = None,
+    jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> AuditResult:
+    r"""Bound the privacy loss of a mechanism from below by attacking it.
+
+    Parameters
+    ----------
+    mechanism : Releases
+        With ``release(counts, noise)``; where there is ``release_many``, it is used.
+    neighbours : pair of array_like
+        The counts on two neighbouring data sets, of one shape: ``(n_classes,)`` for one answer a run, or
+        ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``) gets a
+        stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as ``(n_runs, n_queries, n_classes)``.
+        Any other is asked row by row.
+    claimed : PureClaim, ApproxClaim or GaussianClaim
+        What one run is claimed to satisfy; for a stream, the whole stream.
+    confidence : float, default 0.95
+        Of the bound, in (0, 1): a correct mechanism is flagged with probability at most ``1 − confidence``.
+    runs : int, default 100,000
+        At least 40; a quarter fits the attacks, a quarter chooses one, and half measures it.
+    seed : int, optional
+        Makes the audit reproducible (secret bits and noise). None draws both from the operating system.
+    jobs : int, default 1
+        Worker processes. A mechanism that may keep a generator or a state of its own stays in this process, since
+        its copies would repeat its noise.
+    progress : callable, optional
+        Called as ``progress(runs_done, runs)``.
+    clock : callable, default :func:`time.perf_counter`
+        Seconds.
+
+    Returns
+    -------
+    AuditResult
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is out of range or the neighbours have different shapes.
+
+    Notes
+    -----
+    Each run draws a secret bit, uniform and independent, and runs the mechanism on that neighbour. Half of the runs
+    learn an event; the bound counts it on the other half alone, so that learning costs no confidence
+    (Nasr et al. 2021; Steinke, Nasr, Jagielski 2023 for the secret bits; Clopper–Pearson bounds).
+
+    Examples
+    --------
+    >>> from quorate.audit import PureClaim, audit_mechanism
+    >>> class RandomizedResponse:  # keeps the larger count's class with odds 3 : 1, which is ln 3 ≈ 1.10
+    ...     def release_many(self, counts, noise):
+    ...         lies = noise.words(len(counts)) % np.uint64(4) == 0
+    ...         return np.where(lies, 1 - counts.argmax(axis=1), counts.argmax(axis=1))
+    >>> result = audit_mechanism(RandomizedResponse(), ([1, 0], [0, 1]), PureClaim(0.5), runs=20_000, seed=1)
+    >>> result.violated, round(result.lower_bound, 1)
+    (True, 1.1)
+    """
+    pair = _checked(neighbours)
+    alpha = 1 - real("confidence", confidence, above=0, below=1)
+    runs = count("runs", runs, at_least=_LEAST_RUNS)
+    jobs = count("jobs", jobs, at_least=1)
+    if not (hasattr(mechanism, "release") or hasattr(mechanism, "release_many")):
+        raise InvalidParameter(f"mechanism must have release(counts, noise), got {type(mechanism).__name__}")
+    if not hasattr(claimed, "lower_bound"):
+        raise InvalidParameter(f"claimed must be a PureClaim, ApproxClaim or GaussianClaim, got {claimed!r}")
+    source: NoiseSource = OSNoise() if seed is None else SeededNoise(seed)
+    begun = clock()
+    bits = (source.at("secret bits", 0).words(runs) & np.uint64(1)).astype(np.int64)
+    blocks = _run_all(mechanism, pair, bits, source, jobs, progress)
+    found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
+    return replace(found, seconds=clock() - begun)
+
+
+def _measure(
+    matrix: NDArray[np.float64], bits: IntArray, claimed: Claim, alpha: float, confidence: float
+) -> AuditResult:
+    """Learn on the first half of the runs, measure on the second."""
+    runs = len(bits)
+    quarter, half = runs // 4, runs // 2
+    choosing, testing = slice(quarter, half), slice(half, runs)
+    candidates = []
+    for name, score in scores(matrix, bits, slice(0, quarter)):
+        scale = (runs - half) / (half - quarter)
+        guess, worth = best_guess(claimed, score[choosing], bits[choosing], alpha, scale)
+        candidates.append((worth, name, guess, score))
+    _, name, guess, score = max(candidates, key=lambda each: each[0])
+    proven = claimed.lower_bound(guess.tally(score[testing], bits[testing]), alpha)
+    return AuditResult(
+        lower_bound=float(proven), claimed=claimed, attack=name, trials=runs - half, confidence=confidence, seconds=0.0
+    )
+
+
+def _checked(neighbours: tuple[ArrayLike, ArrayLike]) -> NDArray[Any]:
+    """Return the two neighbours stacked: ``(2, n_classes)`` or ``(2, n_queries, n_classes)``."""
+    if not isinstance(neighbours, (tuple, list)) or len(neighbours) != 2:
+        raise InvalidParameter("neighbours must be a pair of count arrays (one for each data set)")
+    zero, one = (np.asarray(each) for each in neighbours)
+    if zero.shape != one.shape or zero.ndim not in (1, 2) or zero.size == 0:
+        raise InvalidParameter(
+            f"neighbours must have one shape, (n_classes,) or (n_queries, n_classes), got {zero.shape} and {one.shape}"
+        )
+    pair = np.stack([zero, one])
+    if pair.dtype.kind not in "iuf" or not np.all(np.isfinite(pair)):
+        raise InvalidParameter("neighbours must be arrays of finite numbers")
+    return pair if pair.dtype.kind == "f" else pair.astype(np.int64)
+
+
+def _run_all(
+    mechanism: Releases,
+    pair: NDArray[Any],
+    bits: IntArray,
+    source: NoiseSource,
+    jobs: int,
+    progress: Callable[[int, int], None] | None,
+) -> Sequence[Any]:
+    length = BLOCK if pair.ndim == 2 else max(1, BLOCK // pair.shape[1])
+    work = [
+        (bits[start : start + length], source.at("noise", place))
+        for place, start in enumerate(range(0, len(bits), length))
+    ]
+    outcomes: list[Any] = []
+    if jobs > 1 and len(work) > 1 and may_travel(mechanism, pair):
+        from joblib import Parallel, delayed  # only where there is more than one worker
+
+        for block in Parallel(n_jobs=jobs, return_as="generator")(
+            delayed(run_block)(mechanism, pair, chosen, noise) for chosen, noise in work
+        ):
+            outcomes.append(block)
+            _tell(progress, outcomes, length, len(bits))
+        return outcomes
+    for chosen, noise in work:
+        outcomes.append(run_block(mechanism, pair, chosen, noise))
+        _tell(progress, outcomes, length, len(bits))
+    return outcomes
+
+
+def _tell(progress: Callable[[int, int], None] | None, done: list[Any], length: int, runs: int) -> None:
+    if progress is not None:
+        progress(min(len(done) * length, runs), runs)
+
+
+def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSource) -> Any:
+    """Run the mechanism once for each bit; return the outcomes, the run first.
+
+    Examples
+    --------
+    >>> class Echo:
+    ...     def release(self, counts, noise):
+    ...         return int(counts[0])
+    >>> run_block(Echo(), np.array([[5, 1], [4, 2]]), np.array([0, 1, 1]), SeededNoise(0))
+    [5, 4, 4]
+    """
+    streams = pair.ndim == 3
+    interactive = hasattr(mechanism, "step")
+    if not hasattr(mechanism, "release_many"):
+        if streams and not interactive:
+            return [[mechanism.release(row, noise) for row in pair[bit]] for bit in bits.tolist()]
+        return [mechanism.release(pair[bit], noise) for bit in bits.tolist()]
+    counts = pair[bits]
+    if not streams or interactive:
+        return mechanism.release_many(counts, noise)
+    answers = mechanism.release_many(counts.reshape(-1, pair.shape[-1]), noise)
+    if isinstance(answers, np.ndarray):
+        return answers.reshape(len(bits), -1)
+    queries = pair.shape[1]
+    return [answers[start : start + queries] for start in range(0, len(answers), queries)]

@@ -1,0 +1,298 @@
+"""The shard audit: change one unit, train again with the real trainer, and count the teachers that moved."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from quorate.arguments import count, one_of
+from quorate.audit.causes import likely_causes
+from quorate.audit.fingerprint import fingerprint
+from quorate.audit.neighbouring import CHANGES, Change, Table, Touched, neighbours_of
+from quorate.data import as_rows, check_classes, encode_labels, slot_bytes
+from quorate.data.rows import Rows, n_rows
+from quorate.ensemble import ClassifierTeacher, Partition, Teacher, partition_rows, train_teachers
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.types import Secret, derive
+
+#: A pipeline of one's own: ``train(X, y, groups)`` returns the fitted models, in the order of the teachers.
+Train: TypeAlias = Callable[[Any, Any, Any], Sequence[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """One changed unit, and what it did.
+
+    Attributes
+    ----------
+    change : {"add", "remove", "replace"}
+        What was done to the unit.
+    touched : str
+        What of the unit changed: its features, an outlier among them, its label, …
+    unit : int
+        Which of the audited units, 0, 1, …; not its id.
+    moved : int
+        How many teachers' parameters or votes changed.
+    voted_otherwise : int
+        How many of these vote otherwise somewhere on the table.
+    resized : bool
+        Whether the number of teachers changed.
+    teachers : Secret
+        Which ones moved.
+    """
+
+    change: Change
+    touched: Touched
+    unit: int
+    moved: int
+    voted_otherwise: int
+    resized: bool
+    teachers: Secret[frozenset[int]] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardAudit:
+    """What the shard audit found.
+
+    Attributes
+    ----------
+    probes : tuple of Probe
+        Every change that was tried.
+    causes : tuple of str
+        Likely causes where more than one teacher moved, the likeliest first.
+    """
+
+    probes: tuple[Probe, ...]
+    causes: tuple[str, ...] = ()
+
+    @property
+    def worst(self) -> int:
+        """The largest number of teachers that one unit moved."""
+        return max(probe.moved for probe in self.probes)
+
+    @property
+    def violated(self) -> bool:
+        """Whether one unit moved more than one teacher."""
+        return self.worst > 1 or any(probe.resized for probe in self.probes)
+
+    @property
+    def verdict(self) -> str:
+        """A plain sentence or two."""
+        changes = ", ".join(change for change in CHANGES if any(probe.change == change for probe in self.probes))
+        units = len({probe.unit for probe in self.probes})
+        if not self.violated:
+            return (
+                f"No violation found: one unit moved at most {self.worst} teacher ({changes}; {units} units tried). "
+                "That is not a proof: other units were not tried."
+            )
+        return f"VIOLATED: one unit moved {self.worst} teachers ({changes}; {units} units tried). " + " ".join(
+            self.causes
+        )
+
+
+def audit_shards(
+    pipeline: Teacher | Train | Any,
+    X: Rows,
+    y: ArrayLike,
+    groups: ArrayLike | None = None,
+    *,
+    classes: Sequence[Any],
+    n_teachers: int | None = None,
+    partition: Partition = "hash",
+    changes: Sequence[Change] | None = None,
+    units: int = 3,
+    seed: int | None = None,
+    jobs: int = 1,
+) -> ShardAudit:
+    """Check that one unit moves at most one teacher.
+
+    Parameters
+    ----------
+    pipeline : classifier, Teacher or callable
+        A scikit-learn classifier or Pipeline, or a :class:`~quorate.ensemble.Teacher`: trained by this package's own
+        partition and trainer. Or a pipeline of one's own, ``train(X, y, groups) -> list of fitted models``, in which
+        `groups` holds the unit of each row and keeps it when rows go or come.
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        Rows to train on: real ones, or a stand-in of the same kind.
+    y : array_like, (n_rows,)
+        Labels out of `classes`.
+    groups : array_like, (n_rows,), optional
+        The unit of each row; None makes every row a unit.
+    classes : sequence
+        All labels.
+    n_teachers : int, optional
+        K; needed unless `pipeline` is callable.
+    partition : {"hash", "balanced"}
+        Of the package's trainer; not used for a pipeline of one's own.
+    changes : sequence of {"add", "remove", "replace"}, optional
+        None: all that the partition claims ("balanced" claims "replace" only); all three for a pipeline of one's own.
+    units : int, default 3
+        How many units are tried, chosen at random; each costs 2 to 6 trainings.
+    seed : int, optional
+        Chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
+    jobs : int, default 1
+        Worker processes of the package's trainer.
+
+    Returns
+    -------
+    ShardAudit
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is of the wrong kind.
+    DataRefused
+        If the table does not fit.
+    PreconditionFailed
+        If two trainings on the same rows differ: then nothing can be compared. Fix the random states.
+
+    Notes
+    -----
+    Privacy: the audit looks at private rows and teachers; its result is for whoever may see those. Deterministic
+    under a seed; a model is compared to the last bit of its parameters, and by its votes on the table.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    >>> audit_shards(GaussianNB(), X, y, classes=[0, 1], n_teachers=4, units=1, seed=0).worst
+    1
+    >>> def scaled_together(X, y, groups):
+    ...     Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    ...     return [GaussianNB().fit(Z[groups % 4 == k], y[groups % 4 == k]) for k in range(4)]
+    >>> found = audit_shards(scaled_together, X, y, classes=[0, 1], units=2, seed=0)
+    >>> found.worst, found.causes[0].split(":")[0]
+    (4, 'something is fitted on the features of all rows together')
+    """
+    table = _checked_table(X, y, groups, classes)
+    rng = np.random.default_rng(secrets.randbits(64) if seed is None else count("seed", seed))
+    tried = _checked_changes(changes, partition if _is_ours(pipeline) else "hash")
+    train = _trainer(pipeline, classes, n_teachers, partition, Secret(rng.bytes(32)), jobs)
+    before = _Trained.by(train, table)
+    if _Trained.by(train, table).differing(before):
+        raise PreconditionFailed(
+            "two trainings on the same rows gave different teachers, so that nothing can be compared; "
+            "give the pipeline a fixed random_state"
+        )
+    everyone = list(dict.fromkeys(table.units.tolist()))
+    chosen = rng.permutation(len(everyone))[: count("units", units, at_least=1)]
+    labels = np.asarray(list(classes), dtype=table.y.dtype)
+    probes = tuple(
+        _probe(before, _Trained.by(train, neighbour, table), change, touched, place)
+        for place, unit in enumerate(everyone[each] for each in chosen)
+        for change in tried
+        for touched, neighbour in neighbours_of(table, unit, change, labels, rng)
+    )
+    return ShardAudit(probes=probes, causes=likely_causes(probes, before.n))
+
+
+@dataclass(frozen=True, slots=True)
+class _Trained:
+    """The teachers of one training: a digest of each one's parameters, and one of its votes."""
+
+    parameters: tuple[str, ...]
+    votes: tuple[str, ...]
+
+    @classmethod
+    def by(cls, train: _OnTable, table: Table, points: Table | None = None) -> _Trained:
+        models = train(table)
+        X = (points or table).X
+        return cls(tuple(fingerprint(model) for model in models), tuple(_votes(model, X) for model in models))
+
+    @property
+    def n(self) -> int:
+        return len(self.parameters)
+
+    def differing(self, other: _Trained) -> frozenset[int]:
+        """Return the numbers of the teachers that are not the same."""
+        both = range(min(self.n, other.n))
+        moved = {k for k in both if (self.parameters[k], self.votes[k]) != (other.parameters[k], other.votes[k])}
+        return frozenset(moved | set(range(min(self.n, other.n), max(self.n, other.n))))
+
+
+_OnTable: TypeAlias = Callable[[Table], Sequence[Any]]
+
+
+def _votes(model: Any, X: Rows) -> str:
+    ask = getattr(model, "vote", None) or getattr(model, "predict", None)
+    return "" if ask is None else fingerprint(np.asarray(ask(X)))
+
+
+def _probe(before: _Trained, after: _Trained, change: Change, touched: Touched, unit: int) -> Probe:
+    moved = after.differing(before)
+    return Probe(
+        change=change,
+        touched=touched,
+        unit=unit,
+        moved=len(moved),
+        voted_otherwise=sum(a != b for a, b in zip(after.votes, before.votes, strict=False)),
+        resized=after.n != before.n,
+        teachers=Secret(moved),
+    )
+
+
+def _is_ours(pipeline: Any) -> bool:
+    return hasattr(pipeline, "train") or hasattr(pipeline, "fit")
+
+
+def _trainer(
+    pipeline: Any, classes: Sequence[Any], n_teachers: int | None, partition: Partition, key: Secret[bytes], jobs: int
+) -> _OnTable:
+    if not _is_ours(pipeline):
+        if not callable(pipeline):
+            raise InvalidParameter(
+                f"pipeline must be a classifier, a Teacher or train(X, y, groups), got {type(pipeline).__name__}"
+            )
+        return lambda table: list(pipeline(table.X, table.y, table.units))
+    teacher = pipeline if hasattr(pipeline, "train") else ClassifierTeacher(pipeline)
+    n = count("n_teachers", n_teachers, at_least=1)
+    names = check_classes(classes)
+
+    def train(table: Table) -> Sequence[Any]:
+        slots = slot_bytes(table.units, len(table.y))
+        shards = partition_rows(slots, n, key, partition=partition)
+        codes = encode_labels(table.y, names)
+        trained = train_teachers(
+            teacher,
+            table.X,
+            codes,
+            shards,
+            n_teachers=n,
+            n_classes=len(names),
+            key=Secret(derive(key, "run")),
+            jobs=jobs,
+        )
+        return trained.voters.reveal()
+
+    return train
+
+
+def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Sequence[Any]) -> Table:
+    rows = as_rows(X)
+    labels: NDArray[Any] = np.asarray(y)
+    if labels.dtype.kind in "US":
+        labels = labels.astype(np.result_type(labels.dtype, np.asarray(list(classes)).dtype))  # room for every class
+    units: NDArray[Any] = np.arange(len(labels)) if groups is None else np.asarray(groups)
+    if labels.shape != (n_rows(rows),) or units.shape != labels.shape:
+        raise DataRefused("y and groups must have one entry for each row of X; their lengths differ")
+    if len(classes) < 2:
+        raise InvalidParameter(f"classes must hold at least 2 labels, got {len(classes)}")
+    if len(set(slot_bytes(units, len(units)))) < 2:
+        raise DataRefused("groups must hold at least 2 units: there is nothing to leave out")
+    return Table(rows, labels, units)
+
+
+def _checked_changes(changes: Sequence[Change] | None, partition: Partition) -> tuple[Change, ...]:
+    if changes is None:
+        one_of("partition", partition, ("hash", "balanced"))
+        return CHANGES if partition == "hash" else ("replace",)
+    if isinstance(changes, str) or not changes:
+        raise InvalidParameter(f"changes must be a sequence of {', '.join(CHANGES)}, got {changes!r}")
+    for change in changes:
+        one_of("changes", change, CHANGES)
+    return tuple(changes)

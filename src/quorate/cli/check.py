@@ -1,0 +1,44 @@
+"""``quorate check``: read the files and say what a run would do and cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from quorate.cli.options import as_json, print_json, run_folder
+
+
+@click.command(name="check")
+@run_folder
+@as_json
+def command(run: Path, as_json: bool) -> None:
+    """Read the files of RUN (default: here) and say what it would do and cost.
+
+    Nothing is fitted, drawn or charged. What is wrong with a table is told to its owner alone.
+    """
+    from quorate.run.batch import check, read_batch
+
+    found = check(read_batch(run))
+    if as_json:
+        print_json(found)
+        return
+    answers = found["n_queries"] + found["online_answers"]
+    click.echo("Everything fits. A run would")
+    click.echo(f"  train      {found['n_teachers']} teachers; {found['neighbours']} changes exactly one of them")
+    click.echo(
+        f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
+        "later)"
+    )
+    click.echo(f"  by         {found['mechanism']}, {found['form']} form, σ = {found['sigma']:.4g} votes")
+    click.echo(f"  for        ε = {found['epsilon']:g}, δ = {found['delta']:g} of this {found['unit']}-level budget")
+    click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
+    for sentence in found["why"]:
+        click.echo(f"  why        {sentence}")
+    if found["n_is_treated_as_public"]:
+        click.echo(
+            "  note       the number of private units was read and is treated as public; [data] n_records declares it"
+        )
+    if found["seeded"]:
+        click.echo("  WARNING    seeded noise: reproducible, therefore not private. Remove unsafe_noise_seed")
+    click.echo(f"\nNothing was charged. Next: quorate run {run}")

@@ -1,0 +1,102 @@
+"""The group of commands, and the one place where an error becomes a line and an exit code.
+
+``quorate --help`` must be quick, so a command's module is imported when that command is called and not before;
+the line that describes it stands here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from quorate.errors import Interrupted, QuorateError
+
+COMMANDS = {
+    "demo": "Show the whole journey on real data (Adult), in about half a minute.",
+    "init": "Write a commented quorate.toml to fill in.",
+    "check": "Read the files and say what a run would do and cost; nothing is fitted or charged.",
+    "run": "Train the teachers, release private labels, fit the student, write the report. Resumes.",
+    "status": "Say how far a run is and what is left.",
+    "report": "Write the report again: public or internal edition.",
+    "ledger": "Show or verify the record of what was spent.",
+    "export": "Copy what may leave the building into a folder.",
+}
+
+EXIT_CODES = """\b
+Exit codes
+  0  ok                             4  the files, the folder or the machine do not fit
+  2  usage: an argument or value    5  the ledger's integrity is broken
+  3  the budget refused             6  interrupted; the same command goes on"""
+
+
+class LazyGroup(click.Group):
+    """A click group that knows its commands' names and first lines without importing them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command = import_module(f"quorate.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)  # noqa: S101 - ours, not a user's mistake
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from quorate.arguments import nearest
+
+            ctx.fail(f"no command {args[0]!r}{nearest(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="quorate")
+def group() -> None:
+    """Private learning with any model: teachers vote, a privacy mechanism answers, a student may be published.
+
+    Start with: quorate demo. For your own data: quorate init, edit quorate.toml, then quorate check and quorate run.
+    """
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line; every refusal is one line, a code and what was charged."""
+    arguments = sys.argv[1:] if args is None else args
+    try:
+        group(arguments, prog_name="quorate", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        fail(Interrupted("interrupted; what is stored stays, the same command goes on from there"), arguments)
+    except QuorateError as error:
+        fail(error, arguments)
+    sys.exit(0)
+
+
+def fail(error: QuorateError, arguments: list[str]) -> None:
+    """Print `error` as one line (or as JSON where ``--json`` was asked for) and exit with its code."""
+    if "--json" in arguments:
+        facts: dict[str, Any] = {
+            "error": str(error),
+            "code": error.code,
+            "exit_code": error.exit_code,
+            "charged": error.charged,
+        }
+        click.echo(json.dumps(facts, ensure_ascii=False), err=True)
+    else:
+        click.echo(f"quorate: {error}", err=True)
+        click.echo(f"({error.code}; {error.charged})", err=True)
+    sys.exit(error.exit_code)

@@ -1,0 +1,60 @@
+"""``quorate init``: a commented ``quorate.toml`` to fill in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from quorate.errors import PreconditionFailed
+
+TEMPLATE = """\
+# What this run is asked to do. Every line is a public fact; paths are relative to this file.
+# Then: quorate check, quorate run.
+
+[data]
+private = "private.csv"        # labelled rows to protect: csv, csv.gz, tsv, parquet, svmlight (.svm, .xz) or sparse npz
+public = "public.csv"          # unlabelled rows that may be shown; the same feature columns
+label = "outcome"              # the label's column in the private table
+classes = ["no", "yes"]        # every label there may be, declared: reading them off private rows would publish them
+# unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
+# n_records = 20000            # number of private rows, if you may publish it; else it is read and said to be public
+# evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
+
+[budget]
+epsilon = 1.0                  # lifetime privacy budget of these data; there is no refill
+delta = 1e-6                   # below 1 / number of units
+# composition = "sum"          # how runs on the same data add up: "sum" of (epsilon, delta), or "zcdp"
+
+[teachers]
+model = "logistic"             # "logistic", "forest", "boosting", or "package.module:factory" of your own
+count = "auto"                 # number of teachers
+partition = "hash"             # "hash" (add, remove or replace a unit) or "balanced" (replace only)
+
+[mechanism]
+name = "auto"                  # "GaussianNoisyMax" releases a class, "NoisyCounts" the noisy votes at the same price
+queries = "auto"               # how many public rows to label: a number, "all" or "auto"
+online_answers = 0             # answers kept back for later questions, at the same noise, inside the same budget
+# sigma = 40.0                 # noise in votes; by default the least that the budget allows
+
+[student]
+model = "logistic"             # as for teachers
+declined = "drop"              # a declined answer is dropped, or becomes a "random" class
+
+[run]
+# jobs = 2                     # processes; by default as many as there are cores
+# unsafe_noise_seed = 1        # reproducible noise, for tests: no privacy at all, and everything written says so
+"""
+
+
+@click.command(name="init")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".")
+def command(folder: Path) -> None:
+    """Write a commented quorate.toml into FOLDER (default: here). An existing one is never overwritten."""
+    path = folder / "quorate.toml"
+    if path.exists():
+        raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    path.write_text(TEMPLATE, encoding="utf-8")
+    click.echo(f"wrote {path}")
+    click.echo(f"next: edit it, then quorate check {folder}")

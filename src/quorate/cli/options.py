@@ -1,0 +1,17 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[RUN]")
+as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
+
+
+def print_json(value: Any) -> None:
+    """Print one object, with Greek letters as they are."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -1,0 +1,46 @@
+"""``quorate report``: the report again, public or internal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from quorate.cli.options import as_json, run_folder
+
+
+@click.command(name="report")
+@run_folder
+@click.option(
+    "--edition",
+    type=click.Choice(["public", "internal"]),
+    default="public",
+    show_default=True,
+    help="The internal edition shows margins and facts of single teachers: not for release.",
+)
+@as_json
+def command(run: Path, edition: Literal["public", "internal"], as_json: bool) -> None:
+    """Write the report of a finished RUN (default: here), or print its facts.
+
+    The public edition goes to public/report.html. The internal one goes to private/report-internal.html, readable by
+    its owner alone; it reads the private rows again.
+    """
+    from quorate.report import render_html, render_json
+    from quorate.run.batch import read_batch, read_facts
+    from quorate.run.folder import RunFolder, write_atomically
+    from quorate.run.internal import internal_facts
+
+    facts = read_facts(run)
+    if as_json:
+        click.echo(render_json(facts), nl=False)
+        return
+    folder = RunFolder(run)
+    if edition == "public":
+        path, mode = folder.public / "report.html", 0o644
+        page = render_html(facts)
+    else:
+        path, mode = folder.private / "report-internal.html", 0o600
+        page = render_html(facts, edition="internal", internal=internal_facts(read_batch(run)))
+    write_atomically(path, page.encode(), mode=mode)
+    click.echo(f"wrote {path}")

@@ -1,0 +1,33 @@
+"""``quorate run``: the main job; started again after an interruption, it goes on from there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from quorate.cli.options import as_json, run_folder
+from quorate.cli.progress import progress
+
+
+@click.command(name="run")
+@run_folder
+@as_json
+def command(run: Path, as_json: bool) -> None:
+    """Train the teachers of RUN (default: here), release private labels, fit the student, write the report.
+
+    Every stage is stored. Killed and started again, a run goes on from there; nothing is charged twice and no label
+    is drawn twice.
+    """
+    from quorate.report import render_text
+    from quorate.run.batch import outputs, perform, read_batch
+
+    batch = read_batch(run)
+    with progress(quiet=as_json) as watch:
+        facts = perform(batch, command=f"quorate run {run}", watch=watch)
+    if as_json:
+        click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
+        return
+    following = f"quorate status {run}" if facts.seeded else f"quorate export {run} --to outbox"
+    click.echo(render_text(facts, outputs=outputs(batch.folder, next_command=following)))

@@ -1,0 +1,89 @@
+"""``quorate status``: how far a run is and what is left."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quorate.cli.options import as_json, print_json, run_folder
+
+
+@click.command(name="status")
+@run_folder
+@as_json
+def command(run: Path, as_json: bool) -> None:
+    """Say how far RUN (default: here) is, what was spent and what is left."""
+    found = read_status(run)
+    if as_json:
+        print_json(found)
+        return
+    click.echo(f"run        {found['run']}: {found['state']}")
+    for name, done in found["stages"].items():
+        click.echo(f"  {'✓' if done else '·'} {name}")
+    if found["left"] is not None:
+        spent, left, budget = found["spent"], found["left"], found["budget"]
+        if found["answers_left"] is not None:
+            click.echo(f"left       {found['answers_left']:,} online answers")
+        click.echo(
+            f"budget     ε {spent['epsilon']:.4g} of {budget['epsilon']:g} charged, {left['epsilon']:.4g} left; "
+            f"δ {spent['delta']:.3g} of {budget['delta']:g} charged"
+        )
+    click.echo(f"next       {found['next']}")
+
+
+def read_status(run: Path) -> dict[str, Any]:
+    """Read what is public about a run's progress: which stages are stored, and the ledger's totals."""
+    from quorate.errors import LedgerBusy
+    from quorate.ledger import Ledger
+    from quorate.run.accounts import spent_of
+    from quorate.run.folder import RunFolder
+    from quorate.run.settings import read_settings
+
+    folder = RunFolder(run)
+    settings = read_settings(folder.settings)
+    spent = left = budget = answers_left = None
+    labels = busy = False
+    if folder.ledger.exists():
+        try:
+            with Ledger(folder.ledger) as ledger:
+                budget = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta}
+                charged = spent_of(ledger)
+                spent = {"epsilon": charged[0], "delta": charged[1]}
+                left = {
+                    "epsilon": max(0.0, budget["epsilon"] - spent["epsilon"]),
+                    "delta": max(0.0, budget["delta"] - spent["delta"]),
+                }
+                if ledger.reservations():
+                    newest = ledger.reservations()[-1]
+                    labels = newest.remaining("label") == 0
+                    answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
+        except LedgerBusy:
+            busy = True
+    finished = (folder.public / "facts.json").exists()
+    stages = {
+        "teachers": any(folder.private.glob("teachers-*.stage")) or (folder.private / "votes.stage").exists(),
+        "votes": (folder.private / "votes.stage").exists(),
+        "labels": labels or finished,
+        "student and report": finished,
+    }
+    begun = folder.ledger.exists() or any(stages.values())
+    state = "running" if busy else "finished" if finished else "interrupted; it resumes" if begun else "not started"
+    following = {
+        "running": "wait for the process that holds the ledger",
+        "finished": f"open {folder.public / 'report.html'}, or: quorate export {run} --to outbox",
+        "interrupted; it resumes": f"quorate run {run}",
+        "not started": f"quorate check {run}",
+    }[state]
+    return {
+        "run": str(run),
+        "state": state,
+        "seeded": settings.run.unsafe_noise_seed is not None,
+        "stages": stages,
+        "budget": budget,
+        "spent": spent,
+        "left": left,
+        "answers_left": answers_left,
+        "next": following,
+    }

@@ -1,0 +1,56 @@
+"""Data: reading tables and sparse files, the public pool, canonical rows, labels, encoding, bundled data sets.
+
+Nothing here is fitted on private rows. What is wrong with a whole table is refused to its owner with
+:class:`~quorate.errors.DataRefused`, before anything is fitted or charged; the message names columns, not rows.
+"""
+
+from quorate.data.canonical import row_digests
+from quorate.data.checks import check_features, missing_columns, refuse_missing
+from quorate.data.columns import families, match_columns
+from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
+from quorate.data.encoding import needs_encoding, public_encoder
+from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
+from quorate.data.labels import Label, check_classes, encode_labels
+from quorate.data.pool import PublicPool
+from quorate.data.reading import Table, read_data
+from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
+from quorate.data.sparse_files import read_sparse
+from quorate.data.tables import column_names, read_batches, read_table
+
+__all__ = [
+    "Kind",
+    "Rows",
+    "Label",
+    "PublicPool",
+    "Table",
+    "read_data",
+    "read_table",
+    "read_batches",
+    "read_sparse",
+    "column_names",
+    "as_rows",
+    "kind",
+    "is_frame",
+    "n_rows",
+    "width",
+    "columns",
+    "take",
+    "check_features",
+    "missing_columns",
+    "refuse_missing",
+    "families",
+    "match_columns",
+    "check_classes",
+    "encode_labels",
+    "row_digests",
+    "slot_bytes",
+    "fingerprint",
+    "public_digest",
+    "is_same_table",
+    "needs_encoding",
+    "public_encoder",
+    "Adult",
+    "Mushroom",
+    "load_adult",
+    "load_mushroom",
+]

@@ -1,0 +1,1 @@
+"""Two public data sets that come with the package: see CITATION.md beside this file."""

@@ -1,0 +1,130 @@
+"""What is refused about a table before anything is fitted or charged: infinite and missing values.
+
+A message names the column and the kind of fault, never a row, a value or how many there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data.columns import column, listed
+from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.errors import DataRefused
+
+_BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
+
+
+def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> Rows:
+    """Take a table of features, or refuse it as a whole.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame
+        See :func:`~quorate.data.rows.as_rows`. Frames are not looked into.
+    name : str
+        What the message calls the table.
+    allow_missing : bool
+        Whether NaN may stand in an array. Infinite values never may.
+
+    Returns
+    -------
+    Rows
+        The same rows, as one of the four kinds.
+
+    Raises
+    ------
+    DataRefused
+        If the table is not two-dimensional, not numeric (and not a frame), or not finite.
+
+    Examples
+    --------
+    >>> check_features([[1.0, float("inf")]])
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: Input contains infinity in column 1; expected finite numbers
+    """
+    rows = as_rows(X, name)
+    if is_frame(rows):
+        return rows
+    infinite = _columns_where(rows, np.isinf)
+    if infinite.any():
+        raise DataRefused(f"{name}: Input contains infinity in {_named(rows, infinite)}; expected finite numbers")
+    if not allow_missing:
+        refuse_missing(rows, name=name, taker="this model")
+    return rows
+
+
+def missing_columns(X: Rows) -> NDArray[np.bool_]:
+    """Tell which columns have a missing value (NaN, or null in a frame) somewhere.
+
+    Returns
+    -------
+    (n_features,) array of bool
+
+    Examples
+    --------
+    >>> missing_columns(np.array([[1.0, np.nan], [2.0, 3.0]])).tolist()
+    [False, True]
+    """
+    if kind(X) == "pandas":
+        return np.asarray(X.isna().any(axis=0), dtype=np.bool_)
+    if kind(X) == "polars":
+        return np.array([_polars_missing(column(X, position)) for position in range(width(X))], dtype=np.bool_)
+    return _columns_where(X, np.isnan)
+
+
+def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
+    """Refuse missing values that a model cannot take.
+
+    Parameters
+    ----------
+    X : Rows
+        The features.
+    name : str
+        What the message calls the table.
+    taker : str
+        Who cannot take them, for the message.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns; not the rows, nor how many.
+
+    Examples
+    --------
+    >>> refuse_missing(np.array([[1.0, np.nan]]), name="private", taker="SVC")
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: private: Input contains NaN in column 1, which SVC cannot take; fill or drop the column, or give a Pipeline that imputes
+    """  # noqa: E501  a doctest's message is one line
+    missing = missing_columns(X)
+    if missing.any():
+        raise DataRefused(
+            f"{name}: Input contains NaN in {_named(X, missing)}, which {taker} cannot take; "
+            "fill or drop the column, or give a Pipeline that imputes"
+        )
+
+
+def _polars_missing(series: Any) -> bool:
+    return bool(series.null_count() > 0 or (series.dtype.is_float() and series.is_nan().any()))
+
+
+def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
+    found = np.zeros(width(X), dtype=np.bool_)
+    if X.dtype.kind != "f":
+        return found
+    if kind(X) == "sparse":
+        found[X.indices[test(X.data)]] = True
+        return found
+    step = max(1, _BLOCK_CELLS // width(X))
+    for start in range(0, n_rows(X), step):
+        found |= test(X[start : start + step]).any(axis=0)
+    return found
+
+
+def _named(X: Rows, chosen: NDArray[np.bool_]) -> str:
+    positions = np.flatnonzero(chosen)
+    names = columns(X)
+    shown = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))
+    return f"column {shown}" if len(positions) == 1 else f"columns {shown}"

@@ -1,0 +1,271 @@
+"""What the columns of a frame hold, and whether two tables share one schema.
+
+The schema is public: names, order, and the family of each column (numbers, text, times). A private value is
+never named here; a column is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any, Literal, TypeAlias
+
+from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
+from quorate.errors import DataRefused
+
+Family: TypeAlias = Literal["number", "text", "time", "missing"]
+
+_PANDAS_OBJECT: dict[str, Family] = {
+    "string": "text",
+    "categorical": "text",
+    "boolean": "number",
+    "integer": "number",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "decimal": "number",
+    "datetime": "time",
+    "datetime64": "time",
+    "date": "time",
+    "time": "time",
+    "timedelta": "time",
+    "empty": "missing",
+}
+_SHOWN = 8  # names in a message
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Word a hint for a name that is not known: the nearest one, or what there is.
+
+    Examples
+    --------
+    >>> nearest("lable", ["age", "label"])
+    "; did you mean 'label'?"
+    >>> nearest("income", ["age", "label"])
+    "; known: 'age', 'label'"
+    """
+    known = list(known)
+    close = get_close_matches(name, known, n=1)
+    if not close:  # a difference of case alone
+        close = [other for other in known if other.casefold() == name.casefold()][:1]
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {listed(known)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Quote names for a message, the first few of them.
+
+    Examples
+    --------
+    >>> listed(["age", "sex"])
+    "'age', 'sex'"
+    """
+    shown = ", ".join(repr(name) for name in names[:_SHOWN])
+    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+
+
+def column(X: Rows, position: int) -> Any:
+    """Return one column of a frame as a series of its own library.
+
+    Examples
+    --------
+    >>> import polars
+    >>> column(polars.DataFrame({"age": [39, 50]}), 0).to_list()
+    [39, 50]
+    """
+    return X.iloc[:, position] if kind(X) == "pandas" else X.to_series(position)
+
+
+def families(X: Rows) -> dict[str, Family]:
+    """Tell what each column of a frame holds.
+
+    Returns
+    -------
+    dict of str to {"number", "text", "time", "missing"}
+        In the order of the columns. Truth values are numbers, categories are text; ``missing`` is a column
+        without a type of its own, in which every value is missing.
+
+    Raises
+    ------
+    DataRefused
+        If a column holds something else (lists, structures, bytes, mixed types).
+
+    Examples
+    --------
+    >>> import polars
+    >>> families(polars.DataFrame({"age": [39], "sex": ["F"]}))
+    {'age': 'number', 'sex': 'text'}
+    """
+    names = columns(X)
+    if names is None:
+        return {}
+    family = _pandas_family if kind(X) == "pandas" else _polars_family
+    return {name: family(column(X, position), name) for position, name in enumerate(names)}
+
+
+def _polars_family(series: Any, name: str) -> Family:
+    import polars as pl
+
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        return "number"
+    if dtype in (pl.String, pl.Categorical, pl.Enum):
+        return "text"
+    if dtype.is_temporal():
+        return "time"
+    if dtype == pl.Null:
+        return "missing"
+    raise DataRefused(f"column {name!r} is of type {dtype}; expected numbers, text, truth values or dates")
+
+
+def _pandas_family(series: Any, name: str) -> Family:
+    from pandas.api import types
+
+    dtype = series.dtype
+    if isinstance(dtype, types.CategoricalDtype) or (
+        types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
+    ):
+        return "text"
+    if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)):
+        return "number"
+    if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
+        return "time"
+    found = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
+    if found is None:
+        raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
+    return found
+
+
+def texts(series: Any) -> list[str | None]:
+    """Return the values of a text or time column as text: times by their ISO form, None where one is missing.
+
+    Examples
+    --------
+    >>> import datetime, polars
+    >>> texts(polars.Series([datetime.date(2024, 2, 29), None]))
+    ['2024-02-29', None]
+    """
+    if hasattr(series, "cast"):  # polars
+        import polars as pl
+
+        if not series.dtype.is_temporal():
+            words: list[str | None] = series.cast(pl.String).to_list()
+            return words
+        return [None if value is None else _text(value) for value in series.to_list()]
+    absent = series.isna().tolist()
+    return [None if gone else _text(value) for value, gone in zip(series.tolist(), absent, strict=True)]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if hasattr(value, "total_seconds"):  # durations first: those of pandas have both
+        return repr(float(value.total_seconds()))
+    return str(value.isoformat() if hasattr(value, "isoformat") else value)
+
+
+def match_columns(private: Rows, public: Rows) -> tuple[Rows, Rows]:
+    """Bring the public table into the schema of the private one, or say how they differ.
+
+    Parameters
+    ----------
+    private, public : Rows
+        Feature columns only, in containers of the same kind.
+
+    Returns
+    -------
+    private, public : Rows
+        As given, but that the public columns come in the private order, and that a column without any value
+        on one side takes the type it has on the other.
+
+    Raises
+    ------
+    DataRefused
+        If the kinds or widths differ, a column is on one side alone, or a column is text on one side and
+        numbers on the other. The message names columns, never a value.
+
+    Examples
+    --------
+    >>> import polars
+    >>> private = polars.DataFrame({"age": [39], "sex": ["F"]})
+    >>> match_columns(private, private.select("sex", "age"))[1].columns
+    ['age', 'sex']
+    >>> match_columns(private, polars.DataFrame({"age": [50], "race": ["W"]}))
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: private and public columns differ: only in private 'sex'; only in public 'race'. Give both the same feature columns
+    """  # noqa: E501  a doctest's message is one line
+    private, public = as_rows(private, "private"), as_rows(public, "public")
+    if kind(private) != kind(public):
+        raise DataRefused(f"private rows are {kind(private)}, public rows {kind(public)}; give both in the same kind")
+    names = columns(private)
+    if names is None:
+        if width(private) != width(public):
+            raise DataRefused(
+                f"public has {width(public)} features, but private has {width(private)}; "
+                "give both the same columns (for svmlight files, declare n_features)"
+            )
+        return private, public
+    public_names = columns(public) or ()
+    if set(names) != set(public_names):
+        sides = {
+            "private": [name for name in names if name not in set(public_names)],
+            "public": [name for name in public_names if name not in set(names)],
+        }
+        differ = "; ".join(f"only in {side} {listed(alone)}" for side, alone in sides.items() if alone)
+        raise DataRefused(f"private and public columns differ: {differ}. Give both the same feature columns")
+    if names != public_names:
+        order = {name: position for position, name in enumerate(public_names)}
+        positions = [order[name] for name in names]
+        public = public.iloc[:, positions] if kind(public) == "pandas" else public[:, positions]
+    return _match_families(private, public, names)
+
+
+def _match_families(private: Rows, public: Rows, names: tuple[str, ...]) -> tuple[Rows, Rows]:
+    private_families, public_families = families(private), families(public)
+    for position, name in enumerate(names):
+        here, there = private_families[name], public_families[name]
+        if here == there:
+            continue
+        if there == "missing" or _has_no_value(public, position):
+            public = _retype(public, private, position)
+        elif here == "missing" or _has_no_value(private, position):
+            private = _retype(private, public, position)
+        else:
+            raise DataRefused(f"column {name!r} holds {_WORD[here]} in private, but {_WORD[there]} in public")
+    return private, public
+
+
+_WORD = {"number": "numbers", "text": "text", "time": "dates or times", "missing": "nothing"}
+
+
+def _has_no_value(X: Rows, position: int) -> bool:
+    series = column(X, position)
+    return bool(series.isna().all()) if kind(X) == "pandas" else bool(series.null_count() == len(series))
+
+
+def _retype(X: Rows, model: Rows, position: int) -> Rows:
+    """Give a column without values the type it has in another table."""
+    dtype = column(model, position).dtype
+    if kind(X) == "polars":
+        import polars as pl
+
+        empty = pl.Series(X.columns[position], [None] * len(X), dtype=dtype)
+        return X.with_columns(empty)
+    import pandas as pd
+
+    numeric = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_extension_array_dtype(dtype)
+    retyped = X.copy(deep=False)
+    retyped.isetitem(position, pd.Series([None] * len(X), index=X.index, dtype="float64" if numeric else dtype))
+    return retyped
+
+
+def feature_families(X: Rows) -> tuple[Family, ...]:
+    """Return the family of every column of any table; the columns of arrays are numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> feature_families(np.zeros((1, 2)))
+    ('number', 'number')
+    """
+    if is_frame(X):
+        return tuple(families(X).values())
+    return tuple("number" for _ in range(width(X)))

@@ -1,0 +1,199 @@
+"""Bundled public data: Adult and Mushroom of the UCI repository (CC BY 4.0; see ``bundled/CITATION.md``)."""
+
+from __future__ import annotations
+
+import lzma
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.errors import PreconditionFailed
+from quorate.types import FloatArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ADULT_CLASSES = ("<=50K", ">50K")
+MUSHROOM_CLASSES = ("edible", "poisonous")
+
+_SHA256 = {
+    "adult.data.xz": "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d",
+    "adult.test.xz": "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05",
+    "agaricus-lepiota.data.xz": "e65d082030501a3ebcbcd7c9f7c71aa9d28fdfff463bf4cf4716a3fe13ac360e",
+}
+_ADULT_COLUMNS = (
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship",
+    "race", "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+)  # fmt: skip
+_ADULT_NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
+_MUSHROOM_LETTERS = {  # in the order in which the repository describes them; those that no row has are left out
+    "cap-shape": "bcxfks", "cap-surface": "fgys", "cap-color": "nbcgrpuewy", "bruises": "tf", "odor": "alcyfmnps",
+    "gill-attachment": "af", "gill-spacing": "cw", "gill-size": "bn", "gill-color": "knbhgropuewy",
+    "stalk-shape": "et", "stalk-root": "bcer", "stalk-surface-above-ring": "fyks",
+    "stalk-surface-below-ring": "fyks", "stalk-color-above-ring": "nbcgopewy", "stalk-color-below-ring": "nbcgopewy",
+    "veil-type": "p", "veil-color": "nowy", "ring-number": "not", "ring-type": "eflnp",
+    "spore-print-color": "knbhrouwy", "population": "acnsvy", "habitat": "glmpuwd",
+}  # fmt: skip
+_UNKNOWN = "?"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Adult:
+    """Adult: whether a person earns more than 50,000 dollars a year (United States census of 1994).
+
+    Parameters
+    ----------
+    train, test : polars.DataFrame
+        32,561 and 16,281 rows of 14 columns, six of them numbers; an unknown value is null.
+    train_labels, test_labels : (n_rows,) arrays of str
+        ``"<=50K"`` or ``">50K"``.
+    classes : tuple of str
+
+    Examples
+    --------
+    >>> load_adult()
+    Adult(train=32561 rows, test=16281 rows, 14 columns)
+    """
+
+    train: pl.DataFrame = field(repr=False)
+    train_labels: NDArray[Any] = field(repr=False)
+    test: pl.DataFrame = field(repr=False)
+    test_labels: NDArray[Any] = field(repr=False)
+    classes: tuple[str, ...] = ADULT_CLASSES
+
+    def __repr__(self) -> str:
+        return f"Adult(train={self.train.height} rows, test={self.test.height} rows, {self.train.width} columns)"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mushroom:
+    """Mushroom: whether a gilled mushroom is poisonous.
+
+    Parameters
+    ----------
+    X : polars.DataFrame
+        8,124 rows of 22 columns of letters; an unknown value (stalk-root only) is null.
+    labels : (8124,) array of str
+        ``"edible"`` or ``"poisonous"``.
+    classes : tuple of str
+
+    Examples
+    --------
+    >>> load_mushroom()
+    Mushroom(8124 rows, 22 columns)
+    """
+
+    X: pl.DataFrame = field(repr=False)
+    labels: NDArray[Any] = field(repr=False)
+    classes: tuple[str, ...] = MUSHROOM_CLASSES
+
+    def __repr__(self) -> str:
+        return f"Mushroom({self.X.height} rows, {self.X.width} columns)"
+
+    def one_hot(self) -> FloatArray:
+        """Encode as the 112 indicators of the literature: each observed value of each attribute but stalk-root.
+
+        Returns
+        -------
+        (8124, 112) array of float64
+            Attributes in the order of the columns, the letters of each in the order in which the repository
+            describes them; 21 ones a row.
+
+        Examples
+        --------
+        >>> load_mushroom().one_hot().shape
+        (8124, 112)
+        """
+        blocks = [
+            self.X[name].to_numpy().astype(str)[:, None] == np.array(list(letters))[None, :]
+            for name, letters in _MUSHROOM_LETTERS.items()
+            if name != "stalk-root"
+        ]
+        return np.concatenate(blocks, axis=1).astype(np.float64)
+
+
+def load_adult() -> Adult:
+    """Load Adult, in its published split.
+
+    Returns
+    -------
+    Adult
+
+    Raises
+    ------
+    PreconditionFailed
+        If the installed file is not the published one.
+
+    References
+    ----------
+    B. Becker and R. Kohavi, Adult, UCI Machine Learning Repository (1996), doi:10.24432/C5XW20. CC BY 4.0.
+
+    Examples
+    --------
+    >>> adult = load_adult()
+    >>> adult.train["workclass"].null_count(), str(adult.test_labels[2])
+    (1836, '>50K')
+    """
+    train, train_labels = _adult("adult.data.xz")
+    test, test_labels = _adult("adult.test.xz")
+    return Adult(train=train, train_labels=train_labels, test=test, test_labels=test_labels)
+
+
+def load_mushroom() -> Mushroom:
+    """Load Mushroom; it has no published split.
+
+    Returns
+    -------
+    Mushroom
+
+    Raises
+    ------
+    PreconditionFailed
+        If the installed file is not the published one.
+
+    References
+    ----------
+    J. Schlimmer, Mushroom, UCI Machine Learning Repository (1981), doi:10.24432/C5959T. CC BY 4.0.
+
+    Examples
+    --------
+    >>> str(load_mushroom().labels[0])
+    'poisonous'
+    """
+    fields = [line.split(",") for line in _lines("agaricus-lepiota.data.xz") if line]
+    words = {"e": MUSHROOM_CLASSES[0], "p": MUSHROOM_CLASSES[1]}
+    labels = np.array([words[row[0]] for row in fields])
+    return Mushroom(X=_frame([row[1:] for row in fields], tuple(_MUSHROOM_LETTERS), numbers=()), labels=labels)
+
+
+def _adult(name: str) -> tuple[pl.DataFrame, NDArray[Any]]:
+    rows = [[part.strip() for part in line.split(",")] for line in _lines(name) if line.count(",") == 14]
+    labels = np.array([row[-1].rstrip(".") for row in rows])
+    return _frame([row[:-1] for row in rows], _ADULT_COLUMNS, numbers=_ADULT_NUMBERS), labels
+
+
+def _frame(rows: list[list[str]], names: tuple[str, ...], *, numbers: tuple[str, ...]) -> pl.DataFrame:
+    import polars as pl
+
+    series = []
+    for name, values in zip(names, zip(*rows, strict=True), strict=True):
+        if name in numbers:
+            series.append(pl.Series(name, [int(value) for value in values], dtype=pl.Int64))
+        else:
+            series.append(pl.Series(name, [None if v == _UNKNOWN else v for v in values], dtype=pl.String))
+    return pl.DataFrame(series)
+
+
+def _lines(name: str) -> list[str]:
+    packed = resources.files("quorate.data.bundled").joinpath(name).read_bytes()
+    try:
+        content = lzma.decompress(packed)
+    except lzma.LZMAError:
+        content = b""
+    if sha256(content).hexdigest() != _SHA256[name]:
+        raise PreconditionFailed(f"bundled {name} is not the published file; install the package again")
+    return content.decode("ascii").splitlines()

@@ -1,0 +1,176 @@
+"""The public encoder: columns to numbers, by statistics of the public pool alone.
+
+It is put together from scikit-learn's own parts, and from parts that skops loads without being asked to trust
+anything: a student saved behind it opens wherever scikit-learn and skops are installed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data.checks import missing_columns
+from quorate.data.columns import column, families, feature_families, listed, texts
+from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.errors import InvalidParameter
+
+RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
+RARE_ROWS = 2  # and so is one that fewer rows than these have
+MAX_VALUES = 100  # of one column, the most frequent
+WIDE = 256  # encoded columns from which the output is sparse
+
+
+def needs_encoding(X: Rows) -> bool:
+    """Tell whether a frame has columns that are not numbers.
+
+    Examples
+    --------
+    >>> import polars
+    >>> needs_encoding(polars.DataFrame({"age": [39], "sex": ["F"]}))
+    True
+    >>> needs_encoding(np.zeros((1, 2)))
+    False
+    """
+    return is_frame(X) and any(family != "number" for family in families(X).values())
+
+
+def public_encoder(X_public: Rows) -> Any:
+    """Fit the encoder on the public pool.
+
+    Parameters
+    ----------
+    X_public : Rows
+        Public features.
+
+    Returns
+    -------
+    sklearn.compose.ColumnTransformer
+        Fitted. ``transform`` takes rows of the same columns and kind and gives float64: dense, or CSR where text
+        columns make more than 256 columns. In this order:
+
+        - numbers and truth values, about the public mean in units of the public standard deviation; a missing
+          one becomes the mean;
+        - for each number column with missing values in public, an indicator of a missing one;
+        - for each text column, an indicator of each value that is frequent in public (at least 0.5 % of the rows
+          and two rows, at most 100 values), and one of a missing value. Rare and unseen values have zeros alone.
+
+        A column without any value in public is left out. For sparse rows, a Pipeline that passes them through as
+        they are.
+
+    Raises
+    ------
+    InvalidParameter
+        If a column holds dates or times, categories that are not text, or missing text marked by ``pandas.NA``.
+
+    Notes
+    -----
+    Privacy: a function of public rows alone, fitted once for all teachers and the student. Nothing private
+    decides on it, so it costs nothing.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"age": [30, 50, None, 40], "sex": ["F", "M", "M", "F"]})
+    >>> encoder = public_encoder(pool)
+    >>> encoder.get_feature_names_out().tolist()
+    ['number__age', 'missing__missingindicator_age', 'text__sex_F', 'text__sex_M', 'text__sex_None']
+    >>> encoder.transform(polars.DataFrame({"age": [40, None], "sex": ["X", None]})).tolist()
+    [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0, 1.0]]
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    rows = as_rows(X_public, "public")
+    if kind(rows) == "sparse":
+        return Pipeline([("unchanged", "passthrough")]).fit(rows)
+    names = _selectors(rows)
+    kinds = _encodable(rows)
+    missing = missing_columns(rows)
+    numbers = [position for position, family in enumerate(kinds) if family == "number"]
+    words = [position for position, family in enumerate(kinds) if family == "text"]
+    gaps = [position for position in numbers if missing[position]]
+    values = [_frequent_values(rows, position) for position in words]
+    wide = len(numbers) + len(gaps) + sum(map(len, values)) > WIDE
+    parts: list[tuple[str, Any, list[Any]]] = []
+    if numbers:
+        parts.append(("number", _scaler(len(numbers)), [names[i] for i in numbers]))
+    if gaps:
+        as_floats = StandardScaler(with_mean=False, with_std=False)  # None among truth values becomes NaN
+        indicator = Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
+        parts.append(("missing", indicator, [names[i] for i in gaps]))
+    if words:
+        one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
+        parts.append(("text", one_hot, [names[i] for i in words]))
+    return ColumnTransformer(parts, sparse_threshold=1.0 if wide and words else 0.0).fit(rows)
+
+
+def _selectors(X: Rows) -> list[Any]:
+    """Name columns where they have names, so that a table with its columns in another order is read right."""
+    names = columns(X)
+    if names is None or any(not isinstance(name, str) for name in X.columns):
+        return list(range(width(X)))
+    return list(names)
+
+
+def _encodable(X: Rows) -> list[str]:
+    kinds = list(feature_families(X))
+    names = columns(X) or ()
+    if times := [names[i] for i, family in enumerate(kinds) if family == "time"]:
+        raise InvalidParameter(
+            f"columns {listed(times)} hold dates or times, which the public encoder does not read; "
+            "turn them into numbers, or give a Pipeline that takes the frame"
+        )
+    kept = [family if family == "text" or _has_number(X, i) else "void" for i, family in enumerate(kinds)]
+    if set(kept) == {"void"}:
+        raise InvalidParameter("no column of the public rows has a value; nothing is left to encode")
+    return kept
+
+
+def _has_number(X: Rows, position: int) -> bool:
+    """Tell whether a number column has any value; one without has neither mean nor spread, and is left out."""
+    if not is_frame(X):
+        return bool((~np.isnan(np.asarray(X[:, position], dtype=np.float64))).any())
+    series = column(X, position)
+    if kind(X) == "pandas":
+        return bool(series.notna().any())
+    return bool(series.drop_nulls().drop_nans().len() if series.dtype.is_float() else series.drop_nulls().len())
+
+
+def _scaler(n_columns: int) -> Any:
+    """Scale numbers, leaving NaN, then fill NaN with zero, the public mean.
+
+    A nearest-neighbour imputer that knows a single row of zeros fills in zeros. It stands in for SimpleImputer,
+    whose saved form holds a ``numpy.dtype`` that skops asks to be trusted.
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.impute import KNNImputer
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    zeros = KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns)))
+    return Pipeline([("scale", StandardScaler()), ("fill", FrozenEstimator(zeros))])
+
+
+def _frequent_values(X: Rows, position: int) -> NDArray[Any]:
+    """Return the frequent public values of a text column in order, and last what stands for a missing one."""
+    series = column(X, position)
+    if kind(X) == "pandas" and hasattr(series, "cat") and any(not isinstance(v, str) for v in series.cat.categories):
+        raise InvalidParameter(f"column {str(series.name)!r} has categories that are not text; convert it to text")
+    counts = Counter(value for value in texts(series) if value is not None)
+    least = max(RARE_ROWS, RARE_SHARE * n_rows(X))
+    frequent = sorted((value for value, count in counts.items() if count >= least), key=lambda v: (-counts[v], v))
+    absent: list[Any] = [None]
+    if kind(X) == "pandas":
+        marks = [value for value in series[series.isna()].tolist() if not isinstance(value, float)]
+        if any(value is not None for value in marks):
+            raise InvalidParameter(
+                f"column {str(series.name)!r} marks missing text by pandas.NA, which scikit-learn does not read; "
+                "convert it with .astype('str')"
+            )
+        absent = [None, np.nan] if marks else [np.nan]
+    return np.array(sorted(frequent[:MAX_VALUES]) + absent, dtype=object)

@@ -1,0 +1,82 @@
+"""The public pool: unlabelled rows that anyone may see."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import Any
+
+from quorate.data.checks import check_features
+from quorate.data.rows import Kind, Rows, columns, kind, n_rows, width
+
+
+class PublicPool:
+    """Public unlabelled rows, handed to ``fit`` beside the private data.
+
+    The pool has no length, no shape, no items and no array protocol. Model selection slices whatever looks as
+    long as `X` among the parameters of ``fit``; a pool with as many rows as the private table would be cut along
+    private folds without a word. Nothing can slice this one.
+
+    Parameters
+    ----------
+    X : (n_points, n_features) array-like, sparse matrix, pandas or polars DataFrame
+        Features only. NaN may stand in arrays, infinity may not.
+
+    Raises
+    ------
+    DataRefused
+        If `X` is not a table of features.
+
+    Notes
+    -----
+    Privacy: rows in the pool are published, in effect. A private row must not be among them.
+
+    Examples
+    --------
+    >>> pool = PublicPool([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    >>> pool
+    PublicPool(3 rows, 2 columns)
+    >>> pool.n_rows
+    3
+    """
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, X: Any) -> None:
+        self._rows: Rows = X.rows() if isinstance(X, PublicPool) else check_features(X, "public", allow_missing=True)
+
+    def rows(self) -> Rows:
+        """Return the rows, in the container they came in.
+
+        Examples
+        --------
+        >>> PublicPool([[1.0, 2.0]]).rows().tolist()
+        [[1.0, 2.0]]
+        """
+        return self._rows
+
+    @property
+    def n_rows(self) -> int:
+        """Number of public points."""
+        return n_rows(self._rows)
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return width(self._rows)
+
+    @property
+    def columns(self) -> tuple[str, ...] | None:
+        """Names of the features, where the rows came in a frame."""
+        return columns(self._rows)
+
+    @property
+    def kind(self) -> Kind:
+        """Container of the rows: ``numpy``, ``sparse``, ``pandas`` or ``polars``."""
+        return kind(self._rows)
+
+    def __repr__(self) -> str:
+        return f"PublicPool({self.n_rows} rows, {self.width} columns)"
+
+    def _repr_html_(self) -> str:
+        names = "" if self.columns is None else ": " + escape(", ".join(self.columns))
+        return f"<p><b>PublicPool</b>, {self.kind}: {self.n_rows} public rows, {self.width} columns{names}</p>"

@@ -1,0 +1,213 @@
+"""Row access that is the same for arrays, sparse matrices and data frames, and converts none of them.
+
+A teacher gets the rows in the container its owner chose: a Pipeline written for a polars frame is fitted on
+polars frames. Four kinds are known: ``numpy`` (2-D arrays), ``sparse`` (SciPy, compressed by rows), ``pandas``
+and ``polars`` frames.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from quorate.errors import DataRefused
+
+Kind: TypeAlias = Literal["numpy", "sparse", "pandas", "polars"]
+Rows: TypeAlias = Any  # a 2-D numpy array, a SciPy CSR matrix or array, a pandas or a polars DataFrame
+
+_EXPECTED = "a 2-D array, a scipy.sparse matrix, or a pandas or polars DataFrame"
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def _is_frame(X: object, library: str) -> bool:
+    module = sys.modules.get(library)  # a frame can only exist where its library was imported
+    return module is not None and isinstance(X, module.DataFrame)
+
+
+def kind(X: Rows) -> Kind:
+    """Name the container that holds the rows.
+
+    Raises
+    ------
+    DataRefused
+        If `X` is none of the four kinds.
+
+    Examples
+    --------
+    >>> kind(np.zeros((2, 3)))
+    'numpy'
+    """
+    if isinstance(X, np.ndarray):
+        return "numpy"
+    if sparse.issparse(X):
+        return "sparse"
+    if _is_frame(X, "polars"):
+        return "polars"
+    if _is_frame(X, "pandas"):
+        return "pandas"
+    raise DataRefused(f"the rows are of type {type(X).__name__}; expected {_EXPECTED}")
+
+
+def is_frame(X: Rows) -> bool:
+    """Tell whether the rows are a pandas or polars frame, whose columns have names.
+
+    Examples
+    --------
+    >>> is_frame(np.zeros((2, 3)))
+    False
+    """
+    return kind(X) in ("pandas", "polars")
+
+
+def n_rows(X: Rows) -> int:
+    """Count the rows. Of private rows this is private, unless ``n_records`` was declared.
+
+    Examples
+    --------
+    >>> n_rows(np.zeros((2, 3)))
+    2
+    """
+    return int(X.shape[0])
+
+
+def width(X: Rows) -> int:
+    """Count the columns, which are part of the public schema.
+
+    Examples
+    --------
+    >>> width(np.zeros((2, 3)))
+    3
+    """
+    return int(X.shape[1])
+
+
+def columns(X: Rows) -> tuple[str, ...] | None:
+    """Name the columns of a frame, in order; None for arrays and sparse matrices.
+
+    Examples
+    --------
+    >>> import polars
+    >>> columns(polars.DataFrame({"age": [39], "sex": ["F"]}))
+    ('age', 'sex')
+    >>> columns(np.zeros((2, 3))) is None
+    True
+    """
+    return tuple(str(name) for name in X.columns) if is_frame(X) else None
+
+
+def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
+    """Pick rows by position, in the order given, in a container of the same kind.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or frame
+        The rows.
+    indices : (n_taken,) integers or (n_rows,) booleans
+        Positions from 0, or a mask.
+
+    Returns
+    -------
+    Rows
+        Of the same kind as `X`.
+
+    Examples
+    --------
+    >>> take(np.array([[1.0], [2.0], [3.0]]), [2, 0]).tolist()
+    [[3.0], [1.0]]
+    """
+    positions = np.asarray(indices)
+    if positions.dtype == np.bool_:
+        if positions.shape != (n_rows(X),):
+            raise DataRefused("the mask does not have one entry per row")
+        positions = np.flatnonzero(positions)
+    positions = positions.astype(np.int64)
+    match kind(X):
+        case "pandas":
+            return X.iloc[positions]
+        case _:
+            return X[positions]
+
+
+def as_rows(X: Any, name: str = "X") -> Rows:
+    """Take any 2-D table as one of the four kinds. Frames, numeric arrays and CSR matrices come back as they are.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or frame
+        Lists become float arrays; sparse matrices of any format become CSR; arrays of Python objects become
+        float arrays where every entry is a number.
+    name : str
+        What the message calls the table.
+
+    Returns
+    -------
+    Rows
+        With at least one row and one column.
+
+    Raises
+    ------
+    DataRefused
+        If the table is not two-dimensional, is empty, has two columns of the same name, or is an array that
+        holds something else than real numbers.
+
+    Examples
+    --------
+    >>> as_rows([[1, 2], [3, 4]]).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    >>> as_rows([1, 2, 3])
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: expected a 2-D table, got 1 dimension(s). Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row
+    """  # noqa: E501  a doctest's message is one line
+    if _is_frame(X, "polars") or _is_frame(X, "pandas"):
+        rows = X
+        names = [str(column) for column in X.columns]
+        if len(set(names)) < len(names):
+            twice = sorted({column for column in names if names.count(column) > 1})
+            raise DataRefused(f"{name}: more than one column is called {twice[0]!r}; rename one of them")
+    elif _is_sparse(X):
+        _refuse_dtype(X.dtype, name)
+        rows = X if X.format == "csr" else X.tocsr()
+    elif isinstance(X, (str, bytes, dict)) or type(X).__name__ == "LazyFrame":
+        raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}")
+    else:
+        rows = _as_array(X, name)
+    if len(rows.shape) != 2:
+        raise DataRefused(
+            f"{name}: expected a 2-D table, got {len(rows.shape)} dimension(s). Reshape your data: "
+            "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row"
+        )
+    if width(rows) == 0:
+        raise DataRefused(f"{name}: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+    if n_rows(rows) == 0:
+        raise DataRefused(f"{name}: 0 sample(s) (shape=(0, {width(rows)})) while a minimum of 1 is required.")
+    return rows
+
+
+def _as_array(X: Any, name: str) -> NDArray[Any]:
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataRefused(f"{name}: a masked array hides what is under its mask; fill it with NaN first")
+    try:
+        array = np.asarray(X)
+    except ValueError:
+        raise DataRefused(f"{name}: the rows differ in length; expected {_EXPECTED}") from None
+    if array.dtype == object:
+        try:
+            array = array.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataRefused(f"{name}: an array holds something else than numbers; give a DataFrame") from None
+    _refuse_dtype(array.dtype, name)
+    return array if isinstance(X, np.ndarray) else array.astype(np.float64)
+
+
+def _refuse_dtype(dtype: np.dtype[Any], name: str) -> None:
+    if dtype.kind == "c":
+        raise DataRefused(f"{name}: Complex data not supported; expected real numbers")
+    if dtype.kind not in "biuf":
+        raise DataRefused(f"{name}: an array of dtype {dtype} does not hold numbers; give a DataFrame")

@@ -1,0 +1,34 @@
+"""The private side: partition → teachers → votes. Everything that leaves this room is a Secret."""
+
+from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.ensemble import Ensemble
+from quorate.ensemble.partition import Partition, balanced_shards, hash_shards, neighbours, partition_rows
+from quorate.ensemble.persistence import dump_voters, load_voters
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
+from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
+from quorate.ensemble.unfitted import Preprocessing, check_unfitted
+from quorate.ensemble.votes import count_votes
+
+__all__ = [
+    "Partition",
+    "neighbours",
+    "hash_shards",
+    "balanced_shards",
+    "partition_rows",
+    "Teacher",
+    "Voter",
+    "ABSTAINED",
+    "AbstainingVoter",
+    "ConstantVoter",
+    "ClassifierTeacher",
+    "ClassifierVoter",
+    "Preprocessing",
+    "check_unfitted",
+    "train_teachers",
+    "train_chunk",
+    "teacher_seed",
+    "Ensemble",
+    "count_votes",
+    "dump_voters",
+    "load_voters",
+]

@@ -1,0 +1,196 @@
+"""Any scikit-learn style classifier or Pipeline as a teacher."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quorate.data.rows import n_rows
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
+from quorate.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from quorate.types import IntArray
+
+# Libraries whose fit and predict keep nothing in the process but what NumPy's global generator holds.
+_WITHOUT_GLOBAL_STATE = ("sklearn", "numpy", "scipy")
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierTeacher:
+    """Train a fresh copy of a classifier on one shard.
+
+    Parameters
+    ----------
+    estimator : object
+        Unfitted, with ``fit(X, y)`` and ``predict(X)``. It is never fitted itself: each teacher gets a deep copy,
+        with every nested ``random_state`` set from the teacher's own seed.
+    preprocessing : {"inside", "public"}, default "inside"
+        "public" keeps transformers that are already fitted, on public data, as they are.
+
+    Raises
+    ------
+    InvalidParameter
+        See :func:`~quorate.ensemble.check_unfitted`; or if the estimator cannot be copied.
+
+    Notes
+    -----
+    Labels are numbered 0..k-1 inside the shard before they reach the classifier, and mapped back after, so that a
+    learner that insists on contiguous labels works where a class is missing. An empty shard abstains; a shard of
+    one class votes for it; an exception in ``fit`` or ``predict`` abstains. MemoryError alone passes, to be settled
+    by a second run with nothing beside it.
+
+    Privacy: what comes back depends on the shard, the seed and the parameters alone.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> teacher = ClassifierTeacher(LogisticRegression())
+    >>> voter = teacher.train(np.array([[-1.0], [1.0]]), np.array([4, 7]), 0)
+    >>> voter.vote(np.array([[-2.0], [3.0]]))
+    array([4, 7])
+    """
+
+    estimator: Any
+    preprocessing: Preprocessing = "inside"
+
+    def __post_init__(self) -> None:
+        check_unfitted(self.estimator, preprocessing=self.preprocessing)
+        try:
+            self._fresh(0)
+        except Exception as error:  # noqa: BLE001 - the estimator's own code, before any row is there
+            raise InvalidParameter(
+                f"the teacher ({type(self.estimator).__name__}) cannot be copied: {type(error).__name__}. "
+                "Its constructor must store its arguments as they are (sklearn.base.clone)."
+            ) from None
+
+    @property
+    def keeps_no_global_state(self) -> bool:
+        """Whether every part comes from a library that keeps no state in the process."""
+        return _keeps_no_global_state(self.estimator)
+
+    def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
+        """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
+        codes, local = np.unique(y, return_inverse=True)
+        if codes.size == 0:
+            return AbstainingVoter()
+        if codes.size == 1:
+            return ConstantVoter(int(codes[0]))
+        try:
+            estimator = self._fresh(seed)
+            estimator.fit(X, local)
+        except MemoryError:
+            raise  # perhaps a neighbour took it: whoever runs the teachers tries again with nothing beside this one
+        except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
+            return AbstainingVoter()
+        return ClassifierVoter(estimator, codes.astype(np.int64))
+
+    def _fresh(self, seed: int) -> Any:
+        from sklearn.base import clone
+
+        template = _keep_fitted(self.estimator) if self.preprocessing == "public" else self.estimator
+        # clone drops what was learned; deepcopy then parts the copy from anything clone hands on as it is, such as
+        # a frozen step, so that no two teachers hold one mutable object.
+        fresh = deepcopy(clone(template, safe=False))
+        set_random_states(fresh, seed)
+        return fresh
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierVoter:
+    """A trained classifier, and the class code that each of its own labels stands for.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted on labels 0..k-1.
+    codes : IntArray, (k,)
+        The class code of each label.
+    """
+
+    estimator: Any = field(repr=False)
+    codes: IntArray = field(repr=False)
+
+    @property
+    def keeps_no_global_state(self) -> bool:
+        """As for the teacher it came from."""
+        return _keeps_no_global_state(self.estimator)
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Return one class code per row; -1 wherever the classifier fails or predicts what it never saw."""
+        votes = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
+        try:
+            predicted = np.asarray(self.estimator.predict(X)).astype(np.float64)
+        except MemoryError:
+            raise  # as in training
+        except Exception:  # noqa: BLE001 - as in training: a failure is an abstention
+            return votes
+        if predicted.shape not in {votes.shape, (*votes.shape, 1)}:
+            return votes
+        predicted = predicted.reshape(-1)
+        # NaN is neither at least 0 nor below k, so it abstains like any label that was never seen.
+        known = (predicted >= 0) & (predicted < self.codes.size) & (predicted == np.floor(predicted))
+        votes[known] = self.codes[predicted[known].astype(np.int64)]
+        return votes
+
+
+def set_random_states(estimator: Any, seed: int) -> None:
+    """Set every nested ``random_state`` of `estimator` to an int of its own, derived from `seed` and its name.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> forest = RandomForestClassifier()
+    >>> set_random_states(forest, 5)
+    >>> forest.random_state == RandomForestClassifier().random_state
+    False
+    """
+    from sklearn.frozen import FrozenEstimator
+
+    if not hasattr(estimator, "get_params"):
+        return
+    parameters = estimator.get_params(deep=True)
+    frozen = tuple(f"{name}__" for name, value in parameters.items() if isinstance(value, FrozenEstimator))
+    seeds = {
+        name: _seed_of(seed, name)
+        for name in parameters
+        if (name == "random_state" or name.endswith("__random_state")) and not name.startswith(frozen)
+    }
+    if seeds:
+        estimator.set_params(**seeds)
+
+
+def _seed_of(seed: int, name: str) -> int:
+    """Return an int that every library takes, 0..2^31-1, independent for each parameter's name."""
+    digest = blake2b(name.encode(), key=seed.to_bytes(8, "big"), digest_size=8).digest()
+    return int.from_bytes(digest, "big") >> 33
+
+
+def _keep_fitted(estimator: Any) -> Any:
+    """Return a copy in which transformers that are fitted stay so through ``clone``."""
+    from sklearn.frozen import FrozenEstimator
+
+    copy = deepcopy(estimator)
+    if not hasattr(copy, "get_params"):
+        return copy
+    kept: list[str] = []
+    for name, value in sorted(copy.get_params(deep=True).items()):
+        if not name.startswith(tuple(kept)) and hasattr(value, "transform") and is_fitted(value):
+            kept.append(f"{name}__")
+            if not isinstance(value, FrozenEstimator):
+                copy.set_params(**{name: FrozenEstimator(value)})
+    return copy
+
+
+def _keeps_no_global_state(estimator: Any) -> bool:
+    return all(_library(part) in _WITHOUT_GLOBAL_STATE for part in parts(estimator))
+
+
+def _library(part: Any) -> str:
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return str(module).partition(".")[0]

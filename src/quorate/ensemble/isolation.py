@@ -1,0 +1,168 @@
+"""Run a piece of work in a forked child that cannot print, crash, or use up anything but itself.
+
+What a teacher prints, warns or logs, and whether it crashes, depends on private rows. So every teacher trains and
+votes in a child process: its standard streams lead nowhere, and its death is an abstention. Children are forked by
+a clean worker process (see :mod:`quorate.ensemble.workers`), never by the user's own, whose threads and OpenMP
+state a fork would break.
+"""
+
+from __future__ import annotations
+
+import enum
+import faulthandler
+import logging
+import os
+import random
+import signal
+import sys
+import warnings
+from contextlib import suppress
+from multiprocessing import Pipe
+from typing import TYPE_CHECKING, NoReturn, TypeVar
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from multiprocessing.connection import Connection
+
+Item = TypeVar("Item")
+
+# How often a silent child is asked whether it still lives. Latency only: a result is read as soon as it is written.
+_HEARTBEAT_SECONDS = 0.2
+
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
+)
+
+
+class Lost(enum.Enum):
+    """Why an item has no result."""
+
+    FAILED = "failed"  # its own doing: an exception, a crash, its CPU time used up
+    KILLED = "killed"  # no memory left, to itself or to a neighbour; only a run alone can tell
+
+
+def in_children(
+    function: Callable[[Item], bytes],
+    items: Sequence[Item],
+    *,
+    together: bool,
+    cpu_seconds: float | None = None,
+) -> list[bytes | Lost]:
+    """Return ``function(item)`` for each item, computed in forked children.
+
+    Parameters
+    ----------
+    function : callable
+        Item to bytes; whatever it raises is ``Lost.FAILED``.
+    items : sequence
+        The work.
+    together : bool
+        Whether items may follow one another in one child. When that child dies, every item without a result is
+        run again in a child of its own, so an item that kills its process loses itself alone.
+    cpu_seconds : float, optional
+        How much CPU time, user and system, one item's process may use. Never wall-clock time: that would let one
+        slow item time others out.
+
+    Returns
+    -------
+    list of (bytes or Lost), (n_items,)
+    """
+    results: list[bytes | Lost] = []
+    if together and len(items) > 1:
+        results, _ = _child(function, items, cpu_seconds)
+    for item in items[len(results) :]:
+        done, status = _child(function, [item], cpu_seconds)
+        killed = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        results.append(done[0] if done else Lost.KILLED if killed else Lost.FAILED)
+    return results
+
+
+def seed_global_generators(seed: int) -> None:
+    """Seed the generators that a teacher may use without asking: one teacher's draws must not move another's."""
+    random.seed(seed)
+    np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002 - the legacy generator is what such a teacher uses
+
+
+def _child(
+    function: Callable[[Item], bytes], items: Sequence[Item], cpu_seconds: float | None
+) -> tuple[list[bytes | Lost], int]:
+    """Fork; return the results the child sent before it ended, and how it ended."""
+    reader, writer = Pipe(duplex=False)
+    with warnings.catch_warnings():
+        # Python warns of a fork beside other threads. Here they are the idle threads of the worker's own plumbing.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
+        _work(function, items, cpu_seconds, reader, writer)
+    writer.close()
+    results: list[bytes | Lost] = []
+    status = None
+    while True:
+        if reader.poll(0 if status is not None else _HEARTBEAT_SECONDS):
+            try:
+                message = reader.recv_bytes()
+            except (EOFError, OSError):
+                break
+            results.append(message[1:] if message[:1] == b"+" else Lost.FAILED)
+        elif status is not None:
+            break
+        elif (ended := os.waitpid(pid, os.WNOHANG))[0] == pid:
+            # Its own children may still hold the pipe open: read what is there and wait no longer.
+            status = ended[1]
+    if status is None:
+        status = os.waitpid(pid, 0)[1]
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)  # whatever it left running
+    reader.close()
+    return results, status
+
+
+def _work(
+    function: Callable[[Item], bytes],
+    items: Sequence[Item],
+    cpu_seconds: float | None,
+    reader: Connection,
+    writer: Connection,
+) -> NoReturn:
+    """Be the child: do the work in silence, send each result, and leave without a trace."""
+    try:
+        reader.close()
+        _detach()
+        for item in items:
+            if cpu_seconds is not None:
+                # The default action of SIGPROF ends the process, also inside compiled code.
+                signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
+            try:
+                message = b"+" + function(item)
+            except MemoryError:
+                # Whose doing it was cannot be told here either: end as the operating system would have ended it.
+                os.kill(os.getpid(), signal.SIGKILL)
+            except BaseException:  # noqa: BLE001 - SystemExit too: a teacher's failure is an abstention, told to nobody
+                message = b"-"
+            writer.send_bytes(message)
+    finally:
+        os._exit(0)
+
+
+def _detach() -> None:
+    """Cut the child off from the terminal, the logs and the disk's core dumps, and keep it on one thread."""
+    import resource
+
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(null, descriptor)
+    sys.stdin = open(os.devnull)  # noqa: SIM115, PTH123 - for the rest of this process
+    sys.stdout = sys.stderr = open(os.devnull, "w")  # noqa: SIM115, PTH123
+    faulthandler.disable()  # it writes to a descriptor of its own
+    logging.disable(sys.maxsize)
+    # Also so that a process where warnings are errors trains the same teachers.
+    warnings.resetwarnings()
+    warnings.simplefilter("ignore")
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a core file would hold private rows
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    os.environ.update(ONE_THREAD)  # for libraries that load only now; those loaded are limited by the worker
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123
+        score.write("1000")  # when memory runs out, the child goes, not the worker or the user's process

@@ -1,0 +1,94 @@
+"""Voters as bytes, without pickle: what cannot be written safely is refitted when it is needed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Voter
+from quorate.errors import PreconditionFailed
+from quorate.types import Secret
+
+_FORMAT = "quorate voters 1"
+
+
+def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
+    """Write voters with skops.
+
+    Returns
+    -------
+    Secret[bytes] or None
+        None where skops cannot write one of them, or would read it back only by trusting a type it does not trust
+        by itself (decision trees are such a type): teachers are then refitted, which gives the same voters.
+
+    Examples
+    --------
+    >>> written = dump_voters(Secret((ConstantVoter(1), AbstainingVoter())))
+    >>> load_voters(written.reveal()).reveal()[1]
+    AbstainingVoter()
+    """
+    import skops.io
+
+    records = [_record(voter) for voter in voters.reveal()]
+    if None in records:
+        return None
+    try:
+        written: bytes = skops.io.dumps({"format": _FORMAT, "voters": records})
+        if skops.io.get_untrusted_types(data=written):
+            return None
+        load_voters(written)
+    except Exception:  # noqa: BLE001 - what went wrong depends on private rows, and refitting is the way on in any case
+        return None
+    return Secret(written)
+
+
+def load_voters(data: bytes) -> Secret[tuple[Voter, ...]]:
+    """Read what :func:`dump_voters` wrote, trusting no type beyond skops' own list.
+
+    Raises
+    ------
+    PreconditionFailed
+        If `data` is not such a file, or holds a type that is not trusted.
+
+    Examples
+    --------
+    >>> load_voters(b"something else")
+    Traceback (most recent call last):
+    quorate.errors.PreconditionFailed: this is not a file of teachers, or one that was altered. Delete it to refit...
+    """
+    import skops.io
+
+    try:
+        content: Any = skops.io.loads(data, trusted=[])
+        if content["format"] != _FORMAT:
+            raise ValueError  # noqa: TRY301
+        return Secret(tuple(_voter(record) for record in content["voters"]))
+    except Exception:  # noqa: BLE001 - whatever a broken file breaks
+        # From None: the cause may quote what is in the file.
+        raise PreconditionFailed(
+            "this is not a file of teachers, or one that was altered. Delete it to refit the teachers."
+        ) from None
+
+
+def _record(voter: Voter) -> dict[str, Any] | None:
+    if type(voter) is AbstainingVoter:
+        return {"kind": "abstaining"}
+    if type(voter) is ConstantVoter:
+        return {"kind": "constant", "code": int(voter.code)}
+    if type(voter) is ClassifierVoter:
+        return {"kind": "classifier", "estimator": voter.estimator, "codes": np.asarray(voter.codes)}
+    return None
+
+
+def _voter(record: dict[str, Any]) -> Voter:
+    match record["kind"]:
+        case "abstaining":
+            return AbstainingVoter()
+        case "constant":
+            return ConstantVoter(int(record["code"]))
+        case "classifier":
+            return ClassifierVoter(record["estimator"], np.asarray(record["codes"], dtype=np.int64))
+        case _:
+            raise ValueError

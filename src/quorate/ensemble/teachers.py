@@ -1,0 +1,95 @@
+"""The teacher waist: anything that turns (shard, points) into one vote or an abstention per point.
+
+Sensitivity never depends on what a teacher is. It rests on one fact alone, kept by :mod:`quorate.ensemble.training`:
+a teacher is a function of its own shard, the public side, and a seed derived from the run's key and its number.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from quorate.types import IntArray
+
+ABSTAINED = -1
+
+
+@runtime_checkable
+class Voter(Protocol):
+    """A trained teacher. It is secret: it was computed from private rows and nothing else protects them."""
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Return one class code per row of `X`, ``(n_rows,)``, or ``ABSTAINED`` (-1) where it has no vote."""
+        ...
+
+
+@runtime_checkable
+class Teacher(Protocol):
+    """A way to train one voter on one shard.
+
+    What an implementation must promise: it reads nothing but its arguments and public facts, and keeps nothing
+    between calls. It may raise, crash or run out of time: then this teacher abstains, and the run goes on.
+
+    An attribute ``keeps_no_global_state = True`` says that training touches no state of the process beyond NumPy's
+    and Python's global generators. Several such teachers are trained one after the other in one process, which is
+    faster; all others get a fresh process each.
+    """
+
+    def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
+        """Train on one shard.
+
+        Parameters
+        ----------
+        X : table or matrix, (n_rows, n_features)
+            The shard's rows, of the same kind as the private table.
+        y : IntArray, (n_rows,)
+            Class codes, 0..C-1. Not every class need be present, and the shard may be empty.
+        seed : int
+            This teacher's own seed, 0..2^63-1. All of its randomness comes from here.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AbstainingVoter:
+    """The voter of a teacher that could not be trained.
+
+    Examples
+    --------
+    >>> AbstainingVoter().vote(np.zeros((3, 2)))
+    array([-1, -1, -1])
+    """
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Abstain on every row of `X`."""
+        return np.full(_n_rows(X), ABSTAINED, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantVoter:
+    """The voter of a shard in which only one class occurs.
+
+    Parameters
+    ----------
+    code : int
+        The class it votes for, everywhere.
+
+    Examples
+    --------
+    >>> ConstantVoter(2).vote(np.zeros((3, 2)))
+    array([2, 2, 2])
+    """
+
+    code: int = field(repr=False)
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Vote for the only class on every row of `X`."""
+        return np.full(_n_rows(X), self.code, dtype=np.int64)
+
+
+def _n_rows(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    return len(X) if shape is None else int(shape[0])

@@ -1,0 +1,253 @@
+"""Train K teachers, each a function of its own shard, its number and the run's key."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.data.rows import kind, n_rows, take
+from quorate.ensemble.ensemble import Ensemble
+from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
+from quorate.ensemble.workers import isolated_map
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.types import Secret, derive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quorate.types import IntArray
+
+Progress: TypeAlias = "Callable[[int, int], None]"
+
+# Teachers per task: sending a task costs a few milliseconds, a small shard's fit not much more.
+_BATCH = 16
+
+
+class _Shard(NamedTuple):
+    """What one teacher is trained on, and all that its worker is sent."""
+
+    X: Any
+    y: IntArray
+    seed: int
+
+
+def train_teachers(
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    shards: Secret[IntArray],
+    *,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Ensemble:
+    """Train all K teachers; see :func:`train_chunk` for the parameters.
+
+    Returns
+    -------
+    Ensemble
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
+    >>> key = Secret(bytes(32))
+    >>> X = np.arange(40.0).reshape(20, 2)
+    >>> shards = hash_shards([bytes([row]) for row in range(20)], 2, key)
+    >>> train_teachers(ClassifierTeacher(GaussianNB()), X, np.arange(20) // 10, shards,
+    ...                n_teachers=2, n_classes=2, key=key)
+    Ensemble(n_teachers=2, n_classes=2)
+    """
+    voters = train_chunk(
+        teacher,
+        X,
+        y_codes,
+        shards,
+        numbers=range(count("n_teachers", n_teachers, at_least=1)),
+        n_teachers=n_teachers,
+        n_classes=n_classes,
+        key=key,
+        jobs=jobs,
+        teacher_cpu_seconds=teacher_cpu_seconds,
+        progress=progress,
+    )
+    return Ensemble(voters, n_classes)
+
+
+def train_chunk(
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    shards: Secret[IntArray],
+    *,
+    numbers: range,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Secret[tuple[Voter, ...]]:
+    """Train the teachers with these numbers; the rest of a run may be trained at another time or place.
+
+    Parameters
+    ----------
+    teacher : Teacher
+        How one voter is trained on one shard.
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        Private rows; a shard reaches the teacher in the same kind of container.
+    y_codes : IntArray, (n_rows,)
+        Class codes, 0..C-1.
+    shards : Secret[IntArray], (n_rows,)
+        Shard of each row, from :func:`~quorate.ensemble.partition_rows`.
+    numbers : range
+        Which of the teachers 0..K-1.
+    n_teachers, n_classes : int
+        K and C.
+    key : Secret[bytes]
+        The run's key. Teacher i draws from ``derive(key, "teacher", i)`` and nothing else.
+    jobs : int, default 1
+        Worker processes, one thread each.
+    teacher_cpu_seconds : float, optional
+        CPU time, user and system, after which a teacher abstains. Wall-clock time never counts: one slow teacher
+        would make others abstain.
+    progress : callable, optional
+        Called with (teachers done, teachers in all); no private number.
+
+    Returns
+    -------
+    Secret[tuple[Voter, ...]], (len(numbers),)
+
+    Raises
+    ------
+    InvalidParameter
+        If a number is out of range, `teacher` is none, or it cannot be sent to a worker process.
+    PreconditionFailed
+        If a worker process cannot import what the teacher is made of.
+    DataRefused
+        If the rows, labels and shards do not match, or a label is outside the classes.
+
+    Notes
+    -----
+    Voter i is the same, bit for bit, whatever `numbers` and `jobs` are. A teacher that raises, crashes, runs out of
+    memory or CPU time, or gives back something that is no voter abstains; the others go on, and nothing it printed,
+    warned of or logged is seen.
+    """
+    from cloudpickle import dumps, loads  # type: ignore[import-untyped]
+
+    if not isinstance(cast("Any", teacher), Teacher):
+        raise InvalidParameter(
+            f"teacher must have train(X, y, seed), got {type(teacher).__name__}. "
+            "Wrap a classifier in ClassifierTeacher."
+        )
+    n_teachers = count("n_teachers", n_teachers, at_least=1)
+    n_classes = count("n_classes", n_classes, at_least=1)
+    if len(numbers) and not (min(numbers) >= 0 and max(numbers) < n_teachers):
+        raise InvalidParameter(f"numbers must be teachers 0..{n_teachers - 1}, got {numbers!r}")
+    if teacher_cpu_seconds is not None:
+        teacher_cpu_seconds = real("teacher_cpu_seconds", teacher_cpu_seconds, above=0)
+    shard_of = shards.reveal()
+    _check_rows(X, y_codes, shard_of, n_teachers, n_classes)
+    try:
+        pickled = dumps(teacher)
+    except Exception as error:  # noqa: BLE001 - pickling runs the teacher's own code
+        raise InvalidParameter(
+            f"the teacher ({type(teacher).__name__}) cannot be sent to a worker process: {type(error).__name__}. "
+            "Keep open files, locks and connections out of it."
+        ) from None
+    rows = rows_of_shards(shard_of, n_teachers, numbers)
+
+    def shard(number: int) -> _Shard:
+        return _Shard(_rows_alone(X, rows[number]), y_codes[rows[number]], teacher_seed(key, number))
+
+    voters: dict[int, Voter] = {}
+    work = partial(_train_batch, pickled, teacher_cpu_seconds)
+    for number, result in isolated_map(work, shard, numbers, jobs=jobs, batch=_BATCH):
+        voters[number] = _voter(result, loads)
+        if progress is not None:
+            progress(len(voters), len(numbers))
+    return Secret(tuple(voters[number] for number in numbers))
+
+
+def teacher_seed(key: Secret[bytes], number: int) -> int:
+    """Return the seed of one teacher, 0..2^63-1, derived from the run's key and its number alone.
+
+    Examples
+    --------
+    >>> teacher_seed(Secret(bytes(32)), 0) == teacher_seed(Secret(bytes(32)), 1)
+    False
+    """
+    return int.from_bytes(derive(key, "teacher", number)[:8], "big") >> 1
+
+
+def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]) -> list[bytes | Lost]:
+    """In a worker: train one voter per shard, each in a child process, and return them pickled."""
+    from cloudpickle import loads
+    from threadpoolctl import threadpool_limits
+
+    try:
+        teacher = loads(pickled)
+    except Exception as error:  # noqa: BLE001 - as above
+        # Before any row is looked at, and the same for every teacher: a public fact.
+        raise PreconditionFailed(
+            f"a worker process cannot load the teacher: {type(error).__name__}. "
+            "Its code must be importable, or defined in the main script."
+        ) from None
+    together = bool(getattr(teacher, "keeps_no_global_state", False))
+    with threadpool_limits(limits=1):
+        return in_children(partial(_train, teacher), shards, together=together, cpu_seconds=cpu_seconds)
+
+
+def _train(teacher: Teacher, shard: _Shard) -> bytes:
+    from cloudpickle import dumps
+
+    seed_global_generators(shard.seed)
+    pickled: bytes = dumps(teacher.train(shard.X, shard.y, shard.seed))
+    return pickled
+
+
+def _voter(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
+    if result is None:
+        return AbstainingVoter()
+    try:
+        voter = unpickle(result)
+    except Exception:  # noqa: BLE001 - a voter that does not travel is one more way for a teacher to fail
+        return AbstainingVoter()
+    return voter if isinstance(voter, Voter) else AbstainingVoter()
+
+
+def _rows_alone(X: Any, rows: IntArray) -> Any:
+    """Take a shard's rows without a trace of the rows they stood among.
+
+    A pandas frame would keep two: the index, which tells each row's place, and the categories of a categorical
+    column, which are those of the whole private table.
+    """
+    taken = take(X, rows)
+    if kind(X) != "pandas":
+        return taken
+    alone = taken.reset_index(drop=True)
+    for name in [name for name, dtype in alone.dtypes.items() if hasattr(dtype, "categories")]:
+        used = alone[name].cat.remove_unused_categories()
+        if not used.cat.ordered:
+            used = used.cat.set_categories(sorted(used.cat.categories, key=lambda value: (str(type(value)), value)))
+        alone[name] = used
+    return alone
+
+
+def _check_rows(X: Any, y_codes: IntArray, shards: IntArray, n_teachers: int, n_classes: int) -> None:
+    if not n_rows(X) == len(y_codes) == len(shards):
+        raise DataRefused("the private rows, their labels and their shards differ in number; pass one of each per row")
+    if not np.issubdtype(np.asarray(y_codes).dtype, np.integer):
+        raise DataRefused("the private labels must be class codes (integers 0..C-1); encode them by classes first")
+    if len(y_codes) and not (np.min(y_codes) >= 0 and np.max(y_codes) < n_classes):
+        raise DataRefused(f"a private label is outside the {n_classes} classes; declare every class that may occur")
+    if len(shards) and not (np.min(shards) >= 0 and np.max(shards) < n_teachers):
+        raise InvalidParameter(f"shards must be numbers 0..{n_teachers - 1}; partition the rows for these n_teachers")

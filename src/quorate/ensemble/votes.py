@@ -1,0 +1,155 @@
+"""Count the teachers' votes: the one array that mechanisms look at, and no larger one."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.data.rows import n_rows
+from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.linear import linear_counts
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
+from quorate.ensemble.workers import isolated_map
+from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from quorate.ensemble.ensemble import Ensemble
+    from quorate.ensemble.teachers import Voter
+    from quorate.types import IntArray
+
+Progress: TypeAlias = "Callable[[int, int], None]"
+
+BLOCK = 65_536
+# Batches per worker and block: a few, so that the end of a block does not wait for one of them.
+_BATCHES_PER_JOB = 4
+
+
+def count_votes(
+    ensemble: Ensemble,
+    X: Any,
+    *,
+    block: int = BLOCK,
+    jobs: int = 1,
+    voter_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Secret[IntArray]:
+    """Count, for every query and class, the teachers that vote for it.
+
+    Parameters
+    ----------
+    ensemble : Ensemble
+        K voters.
+    X : array, CSR matrix or frame, (n_queries, n_features)
+        The queries, in the kind of container the teachers were trained on.
+    block : int, default 65,536
+        Queries voted on at a time. Memory grows with it and with C, never with K.
+    jobs : int, default 1
+        Worker processes.
+    voter_cpu_seconds : float, optional
+        CPU time after which a voter abstains from a block.
+    progress : callable, optional
+        Called with (voters × blocks done, in all).
+
+    Returns
+    -------
+    Secret[IntArray], (n_queries, n_classes)
+        Votes. A row's sum is K less the abstentions.
+
+    Notes
+    -----
+    Privacy: one changed teacher moves one vote per query, so counts move by at most 2 in L1, √2 in L2, 1 in L∞. A
+    voter that raises, crashes, or gives back anything but codes of the classes abstains, without a word.
+
+    Linear classifiers on dense or CSR floats are counted by one matrix product for all of them, wherever rounding
+    cannot matter (:mod:`quorate.ensemble.linear`); the counts are those of the voters' own ``predict``.
+
+    Examples
+    --------
+    >>> from quorate.ensemble import ConstantVoter, Ensemble
+    >>> ensemble = Ensemble(Secret((ConstantVoter(0), ConstantVoter(1), ConstantVoter(1))), n_classes=2)
+    >>> count_votes(ensemble, np.zeros((2, 4))).reveal()
+    array([[1, 2],
+           [1, 2]])
+    """
+    block, jobs = count("block", block, at_least=1), count("jobs", jobs, at_least=1)
+    if voter_cpu_seconds is not None:
+        voter_cpu_seconds = real("voter_cpu_seconds", voter_cpu_seconds, above=0)
+    voters, n_queries = ensemble.voters.reveal(), n_rows(X)
+    counts = np.zeros((n_queries, ensemble.n_classes), dtype=np.int64)
+    starts = range(0, n_queries, block)
+    for number, start in enumerate(starts):
+        done = number * len(voters)
+
+        def tell(of_block: int, done: int = done) -> None:
+            if progress is not None:
+                progress(done + of_block, len(starts) * len(voters))
+
+        _count_block(voters, X[start : start + block], counts[start : start + block], jobs, voter_cpu_seconds, tell)
+    return Secret(counts)
+
+
+def _count_block(
+    voters: tuple[Voter, ...],
+    X: Any,
+    counts: IntArray,
+    jobs: int,
+    cpu_seconds: float | None,
+    tell: Callable[[int], None],
+) -> None:
+    """Add the votes of all voters on one block of queries to `counts`, in place."""
+    n_queries, n_classes = counts.shape
+    # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
+    open_rows = linear_counts(voters, X, counts, jobs)
+    asked = []
+    for number, voter in enumerate(voters):
+        if isinstance(voter, ConstantVoter) and 0 <= voter.code < n_classes:
+            counts[:, voter.code] += 1
+        elif not isinstance(voter, ConstantVoter | AbstainingVoter) and (
+            number not in open_rows or open_rows[number].size
+        ):
+            asked.append(number)
+    tell(len(voters) - len(asked))
+    if not asked:
+        return
+    together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
+    every_row = np.arange(n_queries)
+    work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
+    batch = -(-len(asked) // (_BATCHES_PER_JOB * jobs))
+    results = isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch)
+    for done, (number, result) in enumerate(results, start=len(voters) - len(asked) + 1):
+        if result is not None:
+            codes = np.frombuffer(result, dtype=_code_type(n_classes))
+            rows = open_rows.get(number, every_row)
+            rows = rows[codes[rows] != ABSTAINED]
+            counts[rows, codes[rows]] += 1  # each row occurs once, so this adds one vote each
+        tell(done)
+
+
+def _vote_batch(
+    X: Any, n_queries: int, n_classes: int, together: bool, cpu_seconds: float | None, voters: list[Voter]
+) -> list[bytes | Lost]:
+    """In a worker: let each voter vote on the block, in child processes."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        return in_children(partial(_vote, X, n_queries, n_classes), voters, together=together, cpu_seconds=cpu_seconds)
+
+
+def _vote(X: Any, n_queries: int, n_classes: int, voter: Voter) -> bytes:
+    """Return one code per query, in as few bytes as hold the classes; whatever is no class is an abstention."""
+    # A voter that draws while it predicts draws the same at every count, whoever voted before it.
+    seed_global_generators(0)
+    votes = np.asarray(voter.vote(X))
+    if votes.shape != (n_queries,) or votes.dtype.kind not in "iu":
+        return np.full(n_queries, ABSTAINED, dtype=_code_type(n_classes)).tobytes()
+    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(_code_type(n_classes)).tobytes()
+
+
+def _code_type(n_classes: int) -> np.dtype[Any]:
+    """Return the smallest type that holds -1..C-1."""
+    return np.min_scalar_type(-max(n_classes, 1))

@@ -1,0 +1,112 @@
+"""Worker processes: clean, one thread each, holding only the rows they were sent.
+
+Also with one job: only a process of its own keeps a crash, and what a teacher prints, away from the user's.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from quorate.arguments import count
+from quorate.ensemble.isolation import ONE_THREAD, Lost
+from quorate.errors import QuorateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Item = TypeVar("Item")
+
+
+def isolated_map(
+    work: Callable[[list[Item]], list[bytes | Lost]],
+    item: Callable[[int], Item],
+    numbers: Sequence[int],
+    *,
+    jobs: int,
+    batch: int,
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
+
+    Parameters
+    ----------
+    work : callable
+        Run in a worker process on a batch of items; uses
+        :func:`~quorate.ensemble.isolation.in_children` for each.
+    item : callable
+        Builds the item of one number, when it is about to be sent: only batches under way are held.
+    numbers : sequence of int
+        Which items.
+    jobs : int
+        How many worker processes.
+    batch : int
+        Items sent at once.
+
+    Notes
+    -----
+    An item whose process was killed from outside, or whose worker died, may have suffered for its neighbours
+    (memory is shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was
+    its own doing.
+    """
+    jobs = count("jobs", jobs, at_least=1)
+    batches = [list(numbers[start : start + batch]) for start in range(0, len(numbers), batch)]
+    alone: list[int] = []
+    for batch_numbers, results in _each_batch(work, item, batches, jobs=jobs, at_once=2 * jobs):
+        for position, number in enumerate(batch_numbers):
+            result = Lost.KILLED if results is None else results[position]
+            if result is Lost.KILLED:
+                alone.append(number)
+            else:
+                yield number, result if isinstance(result, bytes) else None
+    for batch_numbers, results in _each_batch(work, item, [[number] for number in alone], jobs=jobs, at_once=1):
+        result = Lost.FAILED if results is None else results[0]
+        yield batch_numbers[0], result if isinstance(result, bytes) else None
+
+
+def _each_batch(
+    work: Callable[[list[Item]], list[bytes | Lost]],
+    item: Callable[[int], Item],
+    batches: list[list[int]],
+    *,
+    jobs: int,
+    at_once: int,
+) -> Iterator[tuple[list[int], list[bytes | Lost] | None]]:
+    """Yield each batch with its results, or None where the worker process was lost or could not read the task."""
+    # loky's own executor and not joblib.Parallel: with one job that runs in the user's process, and with several it
+    # may write large arguments to a memory-mapped file; here private rows travel through pipes and never to disk.
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.process_executor import ShutdownExecutorError
+
+    waiting = list(reversed(batches))
+    under_way: dict[Future[Any], list[int]] = {}
+    executor = None
+    try:
+        while waiting or under_way:
+            executor = get_reusable_executor(max_workers=jobs, env=dict(ONE_THREAD))
+            while waiting and len(under_way) < at_once:
+                numbers = waiting.pop()
+                try:
+                    under_way[executor.submit(work, [item(number) for number in numbers])] = numbers
+                except (BrokenExecutor, ShutdownExecutorError):  # since it was got; the futures under way say so too
+                    waiting.append(numbers)
+                    break
+            if not under_way:
+                continue
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield under_way.pop(future), _result(future)
+    except BaseException:
+        # Interrupted or abandoned: nothing private goes on running.
+        if executor is not None:
+            executor.shutdown(wait=False, kill_workers=True)
+        raise
+
+
+def _result(future: Future[Any]) -> list[bytes | Lost] | None:
+    try:
+        results: list[bytes | Lost] = future.result()
+    except QuorateError:
+        raise  # a public fact, such as a teacher that no worker can import
+    except Exception:  # noqa: BLE001 - a lost worker, an item that does not travel: told to nobody, see isolated_map
+        return None
+    return results

@@ -1,0 +1,385 @@
+"""The shells: scikit-learn estimators over all rooms."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import Guarantee
+from quorate.data import check_features, encode_labels, match_columns, row_digests, take
+from quorate.ensemble import Partition, Preprocessing, count_votes
+from quorate.errors import PreconditionFailed, SecretRefused, SeededNoiseRefused
+from quorate.labelling import Memo, OnlineAnswers, Released
+from quorate.ledger import Budget, Ledger
+from quorate.report import Facts, Utility, render_html, render_text
+from quorate.run.accounts import Occasion, facts, guarantee, score
+from quorate.run.folder import fingerprint_key
+from quorate.run.journey import Outcome, conduct
+from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+from quorate.students import class_probabilities
+from quorate.students.teach import Declined
+from quorate.types import FloatArray
+
+
+class PrivateClassifier(ClassifierMixin, BaseEstimator):
+    """Learn from private labelled rows through votes, and hold a student that may be published.
+
+    ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public points,
+    releases the votes through a Gaussian mechanism, and fits a student on what was released (LZCW21 Alg. 3; PATE18).
+
+    Parameters
+    ----------
+    teacher : estimator, default LogisticRegression(C=100)
+        Any scikit-learn classifier or Pipeline, unfitted. Each teacher is a clone, fitted on its own shard.
+    student : estimator, default LogisticRegression()
+        Any scikit-learn classifier or Pipeline, unfitted. It sees public points and released answers alone.
+    classes : sequence of str, int or bool
+        Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
+        data are private.
+    epsilon, delta : float
+        What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
+    n_teachers : int or "auto"
+        K.
+    queries : int, "auto" or "all"
+        ℓ, the public points whose labels are released.
+    mechanism : {"auto", "GaussianNoisyMax", "NoisyCounts"} or an instance of one of them
+        What crosses the boundary.
+    sigma : float, optional
+        Noise in votes; the least that the budget allows by default.
+    online_answers : int, default 0
+        Answers kept back for :meth:`ask`, at the same noise and inside the same cap.
+    ledger : path or Ledger, optional
+        A path: a new ledger gets ``Budget(epsilon, delta)``, an existing one must have that much left. None keeps it
+        in memory, and the guarantee says that nothing durable was recorded.
+    unit : str, optional
+        The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
+    n_records : int, optional
+        Number of private units, where it may be published. Where it is needed and not declared it is read, and the
+        guarantee says that it is treated as public.
+    partition : {"hash", "balanced"}
+        A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
+    declined : {"drop", "random"}
+        What becomes of a query without an answer.
+    preprocessing : {"inside", "public"}
+        "public" says that steps which are fitted already were fitted on public data.
+    jobs : int, optional
+        Processes; as many as there are cores by default.
+    unsafe_noise_seed : int, optional
+        For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
+
+    Attributes
+    ----------
+    student_ : estimator
+        The fitted student, behind the public encoder where rows are encoded.
+    guarantee_ : Guarantee
+        What was promised, and its caveats.
+    released_ : Released
+        The released answers, in the order of `queries_`.
+    queries_ : (n_queries,) int array
+        Rows of the public pool that were asked.
+    recipe_ : Recipe
+        K, ℓ and the mechanism, with a reason for each choice that was left open.
+    classes_ : (n_classes,) array
+        The declared classes.
+    n_features_in_ : int
+        Width of the public pool.
+
+    Notes
+    -----
+    Privacy: what ``fit`` leaves in public attributes, and all that :meth:`ask` ever answers, is (ε, δ)-differentially
+    private for one unit of the private rows. Refusals of whole tables, timing and the operator's own access are
+    outside the guarantee.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from quorate import PrivateClassifier, PublicPool
+    >>> X, y = make_classification(6_000, n_features=8, random_state=0)
+    >>> clf = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_records=5_000)
+    >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_500])).score(X[5_500:], y[5_500:]) > 0.7
+    True
+    """
+
+    def __init__(
+        self,
+        teacher: Any = None,
+        student: Any = None,
+        *,
+        classes: Sequence[Any],
+        epsilon: float,
+        delta: float,
+        n_teachers: int | Literal["auto"] = "auto",
+        queries: int | Literal["auto", "all"] = "auto",
+        mechanism: Any = "auto",
+        sigma: float | None = None,
+        online_answers: int = 0,
+        ledger: str | Path | Ledger | None = None,
+        unit: str | None = None,
+        n_records: int | None = None,
+        partition: Partition = "hash",
+        declined: Declined = "drop",
+        preprocessing: Preprocessing = "inside",
+        jobs: int | None = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.teacher = teacher
+        self.student = student
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_teachers = n_teachers
+        self.queries = queries
+        self.mechanism = mechanism
+        self.sigma = sigma
+        self.online_answers = online_answers
+        self.ledger = ledger
+        self.unit = unit
+        self.n_records = n_records
+        self.partition = partition
+        self.declined = declined
+        self.preprocessing = preprocessing
+        self.jobs = jobs
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
+        """Train teachers, release answers, fit the student. Each call is a release of its own and is charged.
+
+        Parameters
+        ----------
+        X : (n_records, n_features) array, sparse matrix, pandas or polars frame
+            Private rows.
+        y : (n_records,)
+            Private labels, all in `classes`.
+        public : PublicPool
+            Public unlabelled rows with the same columns.
+        groups : (n_records,), optional
+            Whose row it is. The guarantee is then for everything of one person.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument or a table is wrong; nothing was charged.
+        BudgetExhausted
+            If the ledger has too little left; nothing was fitted or charged.
+        """
+        self.__dict__.pop("_kept", None)
+        begun = time.monotonic()
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+        task = prepare(
+            Wishes(
+                classes=self.classes,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                teacher=self.teacher,
+                student=self.student,
+                n_teachers=self.n_teachers,
+                queries=self.queries,
+                mechanism=self.mechanism,
+                sigma=self.sigma,
+                online_answers=self.online_answers,
+                n_records=self.n_records,
+                unit=self.unit,
+                partition=self.partition,
+                declined=self.declined,
+                preprocessing=self.preprocessing,
+                jobs=self.jobs,
+            ),
+            X,
+            y,
+            public=public,
+            groups=groups,
+            key=key,
+            fingerprint_key=fingerprint_key(_path_of(self.ledger)),
+            noise=noise,
+        )
+        with self._opened() as ledger:
+            outcome = conduct(task, ledger)
+            self._kept = _Kept(
+                task=task.without_private_rows(),
+                outcome=outcome,
+                ledger=ledger,
+                memo=outcome.memo(task),
+                occasion=Occasion(
+                    title="PrivateClassifier.fit",
+                    command="PrivateClassifier(...).fit(X, y, public=...)",
+                    started=started,
+                    seconds=time.monotonic() - begun,
+                ),
+            )
+            self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
+        self.student_ = outcome.student
+        self.released_: Released = outcome.released
+        self.queries_ = outcome.queries
+        self.recipe_ = task.recipe
+        self.classes_ = np.asarray(list(task.inputs.classes))
+        self.n_features_in_ = int(task.inputs.public.shape[1])
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
+        return np.asarray(self._student().predict(self._public_rows(X)))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
+        return class_probabilities(self._student(), self._public_rows(X), self.classes_.tolist())
+
+    def ask(self, X: Any) -> list[Any]:
+        """Ask the ensemble: charged to the answers kept back at ``fit``.
+
+        Parameters
+        ----------
+        X : (n_queries, n_features)
+            Points to classify, with the columns of the public pool.
+
+        Returns
+        -------
+        list
+            A class for each point, or None for declined. A point that was answered before gets the same answer and
+            costs nothing.
+
+        Raises
+        ------
+        BudgetExhausted
+            If fewer answers are left than there are new points; nothing is drawn then.
+        """
+        self._student()
+        kept = self._kept
+        ensemble = kept.outcome.ensemble
+        if ensemble is None:
+            raise PreconditionFailed(
+                "no online answers were kept back; give online_answers= before fit. predict() is free, and asks the student"
+            )
+        rows = self._public_rows(X)
+        task = kept.task
+        with self._opened() as ledger:
+            reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
+            if reservation is None:
+                raise PreconditionFailed(
+                    "the ledger holds no reservation of this fit; give the ledger it was fitted with"
+                )
+            online = OnlineAnswers(
+                count_votes=lambda new: count_votes(ensemble, task.views.teacher(take(rows, new))),
+                mechanism=task.recipe.mechanism,
+                reservation=reservation,
+                noise=task.noise,
+                memo=kept.memo,
+                n_classes=task.n_classes,
+            )
+            codes = online.ask(row_digests(rows))
+        return [None if code < 0 else task.inputs.classes[code] for code in codes]
+
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+        """Gather what a report says.
+
+        Parameters
+        ----------
+        evaluation : (X, y), optional
+            *Public* rows with labels, to score the student on.
+        """
+        self._student()
+        kept = self._kept
+        utility = Utility()
+        if evaluation is not None:
+            X, y = evaluation
+            codes = encode_labels(y, kept.task.inputs.classes, name="evaluation labels")
+            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+        with self._opened() as ledger:
+            reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
+            outcome = replace(kept.outcome, reservation=reservation or kept.outcome.reservation)
+            return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
+
+    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
+        """Write the public report: one self-contained HTML file.
+
+        Parameters
+        ----------
+        path : path
+            Where to.
+        evaluation : (X, y), optional
+            *Public* rows with labels, to score the student on.
+        """
+        page = Path(path)
+        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
+        return page
+
+    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
+        """Return the end of a run as a table for the terminal, 80 columns wide."""
+        return render_text(self.facts(evaluation=evaluation))
+
+    def export(self, path: str | Path) -> Path:
+        """Write the student with skops, for anybody who has scikit-learn.
+
+        Raises
+        ------
+        SeededNoiseRefused
+            If the noise was seeded: such a student carries no guarantee and does not leave.
+        """
+        import skops.io
+
+        student = self._student()
+        if self._kept.task.noise.seeded:
+            raise SeededNoiseRefused(
+                "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
+                "refused. Remove unsafe_noise_seed"
+            )
+        skops.io.dump(student, Path(path))
+        return Path(path)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_kept"):
+            raise SecretRefused(
+                "a fitted PrivateClassifier holds the run's key and is neither pickled nor copied; export() writes the "
+                "student, which may travel"
+            )
+        return dict(super().__getstate__())
+
+    def _student(self) -> Any:
+        if not hasattr(self, "student_"):
+            raise NotFittedError("this PrivateClassifier is not fitted; call fit(X, y, public=PublicPool(...)) first")
+        return self.student_
+
+    def _public_rows(self, X: Any) -> Any:
+        rows, _ = match_columns(check_features(X, "X", allow_missing=True), self._kept.task.inputs.public)
+        return rows
+
+    @contextmanager
+    def _opened(self) -> Iterator[Ledger]:
+        """The ledger for one act: a path is opened and let go of again, so that others may read it in between."""
+        if isinstance(self.ledger, Ledger):
+            yield self.ledger
+        elif self.ledger is None:
+            yield self._kept.ledger if hasattr(self, "_kept") else Ledger(budget=self._budget())
+        else:
+            path = Path(self.ledger)
+            with Ledger(path, budget=None if path.exists() else self._budget()) as ledger:
+                yield ledger
+
+    def _budget(self) -> Budget:
+        return Budget(*floor_budget(self.epsilon, self.delta))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What ``ask`` and ``report`` need after ``fit``; the private rows are not among it."""
+
+    task: Task
+    outcome: Outcome
+    ledger: Ledger
+    memo: Memo
+    occasion: Occasion
+
+
+def _path_of(ledger: str | Path | Ledger | None) -> Path | None:
+    path = ledger.path if isinstance(ledger, Ledger) else ledger
+    return None if path is None else Path(path)

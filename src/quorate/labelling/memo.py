@@ -1,0 +1,69 @@
+"""A query that was answered before gets the same answer and costs nothing.
+
+Answering it again with fresh noise would cost again, and whoever asks often enough could average the noise away.
+Queries are the same where their features are the same byte for byte, after canonical encoding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from quorate.types import IntArray
+
+
+def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
+    """Find the first row of every distinct query.
+
+    Parameters
+    ----------
+    digests : sequence of bytes
+        One canonical digest a row.
+
+    Returns
+    -------
+    first : IntArray
+        ``(n_distinct,)``, the row in which each distinct query appears first, in order of appearance.
+    which : IntArray
+        ``(n_rows,)``, for every row the index into `first` of its query.
+
+    Examples
+    --------
+    >>> first, which = distinct([b"a", b"b", b"a"])
+    >>> first.tolist(), which.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    seen: dict[bytes, int] = {}
+    which = np.fromiter((seen.setdefault(digest, len(seen)) for digest in digests), dtype=np.int64, count=len(digests))
+    first = np.full(len(seen), -1, dtype=np.int64)
+    for row in range(len(which) - 1, -1, -1):
+        first[which[row]] = row
+    return first, which
+
+
+class Memo:
+    """Released answers by the digest of their query. What it holds was released, so it may be printed.
+
+    Examples
+    --------
+    >>> memo = Memo({b"a": 1})
+    >>> memo.remember([b"b"], [0])
+    >>> [memo.recall(digest) for digest in (b"a", b"b", b"c")]
+    [1, 0, None]
+    """
+
+    def __init__(self, answers: Mapping[bytes, int] | None = None) -> None:
+        self._answers = dict(answers or {})
+
+    def remember(self, digests: Iterable[bytes], answers: Iterable[int]) -> None:
+        """Keep answers; the first answer to a query stays."""
+        for digest, answer in zip(digests, answers, strict=True):
+            self._answers.setdefault(digest, answer)
+
+    def recall(self, digest: bytes) -> int | None:
+        """Return the class code (or -1 for declined) released for this query, or None where it was never asked."""
+        return self._answers.get(digest)
+
+    def __len__(self) -> int:
+        return len(self._answers)

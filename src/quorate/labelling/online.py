@@ -1,0 +1,93 @@
+"""Online answers: queries that arrive later, answered by the ensemble from answers kept back for them.
+
+They have the noise and the price of the labels and one cap with them. When the cap is reached the ensemble is
+silent for ever; the student is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.labelling.memo import Memo, distinct
+from quorate.labelling.released import Gathering
+from quorate.ledger import Reservation
+from quorate.mechanisms import Mechanism
+from quorate.noise import NoiseSource
+from quorate.types import IntArray, Secret
+
+PURPOSE = "online answer"
+
+
+@dataclass(frozen=True, slots=True)
+class OnlineAnswers:
+    """Charge, then draw, then answer.
+
+    Parameters
+    ----------
+    count_votes : callable
+        ``count_votes(rows) -> Secret[IntArray]``, the votes ``(n_queries, n_classes)`` on the given rows of the
+        batch.
+    mechanism : Mechanism
+        The one that released the labels.
+    reservation : Reservation
+        Where the answers were kept back, under the purpose "online answer".
+    noise : NoiseSource
+        Addressed by purpose and by the number of the answer.
+    memo : Memo
+        Every answer released so far; the labels of public rows belong in it.
+    n_classes : int
+        Number of declared classes.
+    """
+
+    count_votes: Callable[[IntArray], Secret[IntArray]]
+    mechanism: Mechanism
+    reservation: Reservation
+    noise: NoiseSource
+    memo: Memo
+    n_classes: int
+
+    def ask(self, digests: Sequence[bytes]) -> IntArray:
+        """Answer a batch, all or nothing.
+
+        Parameters
+        ----------
+        digests : sequence of bytes
+            One canonical digest a query, in the order of the batch.
+
+        Returns
+        -------
+        IntArray
+            ``(n_queries,)`` class codes, -1 for declined. A query that was answered before gets the same answer
+            and costs nothing; one that appears twice in the batch is asked once.
+
+        Raises
+        ------
+        BudgetExhausted
+            If fewer answers are left than there are new queries; nothing is drawn then.
+        """
+        first, which = distinct(digests)
+        new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
+        if len(new):
+            asked = [digests[row] for row in new]
+            drawn = self.reservation.draw(PURPOSE, len(new))  # durable before any noise exists
+            counts = self.count_votes(new).reveal()
+            answers = self.mechanism.release_many(counts, self.noise.at(PURPOSE, drawn.first)).tolist()
+            self.reservation.store(drawn, {"queries": [digest.hex() for digest in asked], "answers": answers})
+            self.memo.remember(asked, self._codes(answers))
+        return np.array([self.memo.recall(digests[first[query]]) for query in which], dtype=np.int64)
+
+    def recall_stored(self) -> None:
+        """Put every online answer that the ledger holds into the memo, after a restart."""
+        for block in self.reservation.blocks(PURPOSE):
+            if block.answers is not None:
+                asked = [bytes.fromhex(digest) for digest in block.answers["queries"]]
+                self.memo.remember(asked, self._codes(block.answers["answers"]))
+
+    def _codes(self, answers: list[Any]) -> list[int]:
+        gathering = Gathering(self.mechanism, n_queries=len(answers), n_classes=self.n_classes)
+        gathering.put(0, len(answers), answers)
+        return [int(code) for code in gathering.released().codes]

@@ -1,0 +1,34 @@
+"""The durable record of what a release has spent: budget, hash chain, stores.
+
+No answer leaves before its charge is on stable storage. The recorded spend never falls below what was released. The
+cap is never passed, whatever the number of clients. An altered or older ledger is refused, or, where ledger and
+anchor were both restored, exposed by any client's receipt.
+"""
+
+from quorate.ledger.amounts import Amounts
+from quorate.ledger.budget import Budget, Totals
+from quorate.ledger.chain import verify
+from quorate.ledger.entries import Entry
+from quorate.ledger.ledger import Ledger
+from quorate.ledger.memory import MemoryStore
+from quorate.ledger.reservation import Block, Receipt, Reservation
+from quorate.ledger.sqlite import SqliteStore
+from quorate.ledger.state import Head, LedgerState
+from quorate.ledger.store import LedgerStore
+
+__all__ = [
+    "Amounts",
+    "Block",
+    "Budget",
+    "Entry",
+    "Head",
+    "Ledger",
+    "LedgerState",
+    "LedgerStore",
+    "MemoryStore",
+    "Receipt",
+    "Reservation",
+    "SqliteStore",
+    "Totals",
+    "verify",
+]

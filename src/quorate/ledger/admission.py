@@ -1,0 +1,111 @@
+"""What a request asks of a ledger in a given state: a new entry, or the one that answers it already. Pure.
+
+This is where a retry is told from a new request. The rules that every entry must keep are the state's own.
+"""
+
+from __future__ import annotations
+
+from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.ledger.budget import Budget
+from quorate.ledger.entries import Bound, Drawn, Json, Reserved, Stored
+from quorate.ledger.rules import KEY_USED, check_same_request
+from quorate.ledger.state import LedgerState
+
+
+def admit_binding(state: LedgerState, fingerprint: str) -> Bound | int:
+    """Bind the ledger, or return the newest entry where it is bound to this data set already.
+
+    Raises
+    ------
+    LedgerMismatch
+        It is bound to another one (raised by the rule for the entry).
+    """
+    content = Bound(fingerprint=fingerprint)
+    return state.head.sequence if content.fingerprint in state.fingerprints else content
+
+
+def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) -> Reserved | int:
+    """Charge a reservation, or return the one that this key of this client made by the same request.
+
+    Parameters
+    ----------
+    state : LedgerState
+        The ledger so far.
+    content : Reserved
+        The reservation, priced.
+    stated : bool
+        Whether its ε was stated by the caller, and so must be that of the first request.
+
+    Raises
+    ------
+    PreconditionFailed
+        The key was used for another request.
+    """
+    use = state.keys.get((content.client, content.key))
+    if use is None:
+        return content
+    check_same_request(use, content)
+    [sequence] = use.entries
+    if stated and state.reservations[sequence].reserved.amounts != content.amounts:
+        raise PreconditionFailed(KEY_USED)
+    return sequence
+
+
+def admit_draw(state: LedgerState, content: Drawn) -> Drawn | int:
+    """Count a block as given, or return the block that holds the stored answer to the same request.
+
+    ``content.first`` is filled in. A request whose earlier blocks hold no stored answer is counted again.
+
+    Raises
+    ------
+    PreconditionFailed
+        The key was used for another request.
+    """
+    if content.key is not None and (use := state.keys.get((content.client, content.key))) is not None:
+        check_same_request(use, content)
+        if (block := state.stored_under(use)) is not None:
+            return block.sequence
+    reservation = state.reservations.get(content.reservation)
+    if reservation is None:
+        raise InvalidParameter("a block must be drawn from a reservation of this ledger")
+    reservation.remaining(content.purpose)  # refuses a purpose that was not reserved
+    return Drawn(
+        reservation=content.reservation,
+        purpose=content.purpose,
+        first=reservation.drawn[content.purpose],
+        count=content.count,
+        client=content.client,
+        key=content.key,
+        body=content.body,
+    )
+
+
+def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int:
+    """Store the answers of a block, or return the entry that stored the very same ones.
+
+    Raises
+    ------
+    PreconditionFailed
+        The block has other answers already (raised by the rule for the entry).
+    """
+    known = state.blocks.get(block)
+    if known is not None and known.stored is not None and known.answers == answers:
+        return known.stored
+    return Stored(block=block, answers=answers)
+
+
+def check_budget(state: LedgerState, budget: Budget | None) -> None:
+    """Refuse to open a ledger with another budget than its own.
+
+    Raises
+    ------
+    LedgerMismatch
+        The budgets differ.
+    """
+    if budget is not None and state.budget is not None and not budget.same_as(state.budget):
+        own = state.budget
+        raise LedgerMismatch(
+            f"the ledger has the budget ε={own.epsilon:g}, δ={own.delta:g} ({own.composition}), got "
+            f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); leave the budget out, or raise it "
+            "with a reason"
+        )

@@ -1,0 +1,153 @@
+"""Amounts: whole numbers of a billionth of ε or ρ and of 10⁻¹⁸ of δ, rounded the private way.
+
+A float that a user writes, or that an event is stored with, stands for the decimal that its shortest
+representation spells: ``0.1`` is one tenth. So ten charges of 0.1 fill a budget of 1 exactly, and a budget can
+be spent to its last unit, while every figure between two units is rounded up where it is charged and down where
+it is a limit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Real
+from typing import Final
+
+from quorate.errors import BudgetExhausted, InvalidParameter
+
+EPSILON_DIGITS: Final = 9  # one unit is 10⁻⁹ of ε, and of ρ
+DELTA_DIGITS: Final = 18  # one unit is 10⁻¹⁸ of δ
+
+
+def number(name: str, value: object) -> float:
+    """Return ``value`` as a float; refuse booleans, strings, NaN and infinities.
+
+    Examples
+    --------
+    >>> number("epsilon", 1)
+    1.0
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise InvalidParameter(f"{name} must be a number, got {type(value).__name__}")
+    result = float(value)
+    if not math.isfinite(result):
+        raise InvalidParameter(f"{name} must be finite, got {result}")
+    return result
+
+
+def units_up(value: float, digits: int) -> int:
+    """Return ``value`` in units of ``10**-digits``, rounded up.
+
+    Examples
+    --------
+    >>> units_up(0.1, 9), units_up(0.1000000001, 9)
+    (100000000, 100000001)
+    """
+    return math.ceil(Fraction(repr(value)) * _scale(digits))
+
+
+def units_down(value: float, digits: int) -> int:
+    """Return ``value`` in units of ``10**-digits``, rounded down.
+
+    Examples
+    --------
+    >>> units_down(0.1, 9), units_down(0.0999999999, 9)
+    (100000000, 99999999)
+    """
+    return math.floor(Fraction(repr(value)) * _scale(digits))
+
+
+def float_up(units: int, digits: int) -> float:
+    """Return a float, as near as floats allow, that spells a decimal not below ``units * 10**-digits``.
+
+    Examples
+    --------
+    >>> float_up(100000000, 9)
+    0.1
+    """
+    value = units / _scale(digits)
+    while Fraction(repr(value)) * _scale(digits) < units:
+        value = math.nextafter(value, math.inf)
+    return value
+
+
+def float_down(units: int, digits: int) -> float:
+    """Return a float, as near as floats allow, that spells a decimal not above ``units * 10**-digits``.
+
+    Examples
+    --------
+    >>> float_down(100000000, 9)
+    0.1
+    """
+    value = units / _scale(digits)
+    while Fraction(repr(value)) * _scale(digits) > units:
+        value = math.nextafter(value, -math.inf)
+    return value
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Amounts:
+    """What was charged, or may be: whole numbers, so that sums are exact and the same on every machine.
+
+    Parameters
+    ----------
+    epsilon_e9 : int, default 0
+        Units of 10⁻⁹ of ε.
+    delta_e18 : int, default 0
+        Units of 10⁻¹⁸ of δ.
+    rho_e9 : int, default 0
+        Units of 10⁻⁹ of the ρ of zCDP.
+
+    Examples
+    --------
+    >>> Amounts(epsilon_e9=3) + Amounts(epsilon_e9=4, delta_e18=1)
+    Amounts(epsilon_e9=7, delta_e18=1, rho_e9=0)
+    """
+
+    epsilon_e9: int = 0
+    delta_e18: int = 0
+    rho_e9: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epsilon_e9", "delta_e18", "rho_e9"):
+            value = getattr(self, name)
+            if type(value) is not int or value < 0:
+                raise InvalidParameter(f"{name} must be an integer >= 0, got {value!r}")
+
+    def __add__(self, other: Amounts) -> Amounts:
+        return Amounts(
+            epsilon_e9=self.epsilon_e9 + other.epsilon_e9,
+            delta_e18=self.delta_e18 + other.delta_e18,
+            rho_e9=self.rho_e9 + other.rho_e9,
+        )
+
+    def within(self, limit: Amounts) -> bool:
+        """Whether no amount passes its limit."""
+        return self.epsilon_e9 <= limit.epsilon_e9 and self.delta_e18 <= limit.delta_e18 and self.rho_e9 <= limit.rho_e9
+
+
+def check_fits(requested: Amounts, *, spent: Amounts, limit: Amounts) -> None:
+    """Raise :class:`~quorate.errors.BudgetExhausted` where ``requested`` on top of ``spent`` passes ``limit``.
+
+    Examples
+    --------
+    >>> check_fits(Amounts(epsilon_e9=1), spent=Amounts(epsilon_e9=9), limit=Amounts(epsilon_e9=10))
+    """
+    for unit, name, digits in (
+        ("ε", "epsilon_e9", EPSILON_DIGITS),
+        ("δ", "delta_e18", DELTA_DIGITS),
+        ("ρ", "rho_e9", EPSILON_DIGITS),
+    ):
+        already, asked, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
+        if already + asked > most:
+            figures = float_up(already, digits), float_up(asked, digits), float_down(most, digits)
+            message = (
+                f"charging {unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
+                f"{unit}={figures[2]:.10g}; ask fewer queries, raise sigma, or raise the budget with a reason"
+            )
+            raise BudgetExhausted(message, spent=figures[0], requested=figures[1], limit=figures[2], unit=unit)
+
+
+def _scale(digits: int) -> int:
+    return int(10**digits)

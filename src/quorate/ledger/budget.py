@@ -1,0 +1,189 @@
+"""The budget of a release, and what is spent and left of it in figures for people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from quorate.accounting import delta_of_zcdp, epsilon_of_zcdp
+from quorate.errors import InvalidParameter
+from quorate.ledger.amounts import (
+    DELTA_DIGITS,
+    EPSILON_DIGITS,
+    Amounts,
+    float_down,
+    float_up,
+    number,
+    units_down,
+    units_up,
+)
+
+Composition: TypeAlias = Literal["sum", "zcdp"]
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    r"""The lifetime budget of one release: one private data set under one name. It is never refilled.
+
+    Parameters
+    ----------
+    epsilon : float
+        Largest ε of everything that is ever released. Finite and positive, at least 10⁻⁹.
+    delta : float
+        Largest δ, in [0, 1). Positive under ``"zcdp"``.
+    composition : {"sum", "zcdp"}, default "sum"
+        How reservations add up: sums of :math:`(\varepsilon_j, \delta_j)`, or of :math:`\rho_j` up to the largest
+        ρ that is worth no more than :math:`(\varepsilon, \delta)`. Fixed when the ledger is opened: taking the
+        better of two rules afterwards is not covered by a theorem.
+
+    Notes
+    -----
+    Privacy: both rules hold when later reservations are chosen after looking at earlier answers
+    (Rogers, Roth, Ullman and Vadhan 2016, Theorem 5.1 for sums; Feldman and Zrnic 2021, Theorem 1 for ρ).
+
+    Examples
+    --------
+    >>> Budget(1.0, 1e-5).limit
+    Amounts(epsilon_e9=1000000000, delta_e18=10000000000000, rho_e9=0)
+    >>> Budget(1.0, 1e-5, composition="zcdp").limit
+    Amounts(epsilon_e9=0, delta_e18=0, rho_e9=30556595)
+    """
+
+    epsilon: float
+    delta: float
+    composition: Composition = "sum"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", number("delta", self.delta))
+        if not self.epsilon >= 10**-EPSILON_DIGITS:
+            raise InvalidParameter(f"epsilon must be at least 1e-9, got {self.epsilon!r}")
+        if not 0 <= self.delta < 1:
+            raise InvalidParameter(f"delta must be in [0, 1), got {self.delta!r}")
+        if self.composition not in ("sum", "zcdp"):
+            raise InvalidParameter(f"composition must be 'sum' or 'zcdp', got {self.composition!r}")
+        if self.composition == "zcdp" and units_down(self.delta, DELTA_DIGITS) < 2:
+            raise InvalidParameter(f"delta must be at least 2e-18 under zCDP, got {self.delta!r}; or compose by 'sum'")
+
+    @property
+    def limit(self) -> Amounts:
+        """The largest sum of amounts, rounded down: of ε and δ, or of ρ."""
+        if self.composition == "sum":
+            return Amounts(
+                epsilon_e9=units_down(self.epsilon, EPSILON_DIGITS), delta_e18=units_down(self.delta, DELTA_DIGITS)
+            )
+        return Amounts(rho_e9=largest_rho(self.epsilon, self.delta))
+
+    def same_as(self, other: Budget) -> bool:
+        """Whether both allow the same, to the unit, by the same rule."""
+        return self.composition == other.composition and all(
+            units_down(mine, digits) == units_down(theirs, digits)
+            for mine, theirs, digits in (
+                (self.epsilon, other.epsilon, EPSILON_DIGITS),
+                (self.delta, other.delta, DELTA_DIGITS),
+            )
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Totals:
+    """Amounts as floats, for people: rounded up where they were spent, down where they are left.
+
+    Parameters
+    ----------
+    epsilon, delta : float or None
+        Under ``"zcdp"`` the ε that the spent ρ is worth at the budget's δ, and that δ; None for what is left.
+    rho : float or None
+        None under ``"sum"``.
+    """
+
+    epsilon: float | None
+    delta: float | None
+    rho: float | None
+
+
+def spent_totals(spent: Amounts, budget: Budget) -> Totals:
+    """Return what was spent, rounded up.
+
+    Examples
+    --------
+    >>> spent_totals(Amounts(epsilon_e9=250_000_000, delta_e18=10**12), Budget(1.0, 1e-5))
+    Totals(epsilon=0.25, delta=1e-06, rho=None)
+    """
+    if budget.composition == "sum":
+        return Totals(
+            epsilon=float_up(spent.epsilon_e9, EPSILON_DIGITS), delta=float_up(spent.delta_e18, DELTA_DIGITS), rho=None
+        )
+    if not spent.rho_e9:
+        return Totals(epsilon=0.0, delta=0.0, rho=0.0)
+    epsilon = epsilon_of_zcdp(float_up(spent.rho_e9, EPSILON_DIGITS), _kept_delta(budget.delta))
+    return Totals(
+        epsilon=float_up(units_up(epsilon, EPSILON_DIGITS), EPSILON_DIGITS),
+        delta=budget.delta,
+        rho=float_up(spent.rho_e9, EPSILON_DIGITS),
+    )
+
+
+def left_totals(spent: Amounts, limit: Amounts, budget: Budget) -> Totals:
+    """Return what is left, rounded down: a reservation of exactly that much is accepted.
+
+    Examples
+    --------
+    >>> left_totals(Amounts(epsilon_e9=250_000_000), Budget(1.0, 1e-5).limit, Budget(1.0, 1e-5))
+    Totals(epsilon=0.75, delta=1e-05, rho=None)
+    """
+    if budget.composition == "sum":
+        return Totals(
+            epsilon=float_down(limit.epsilon_e9 - spent.epsilon_e9, EPSILON_DIGITS),
+            delta=float_down(limit.delta_e18 - spent.delta_e18, DELTA_DIGITS),
+            rho=None,
+        )
+    return Totals(epsilon=None, delta=None, rho=float_down(limit.rho_e9 - spent.rho_e9, EPSILON_DIGITS))
+
+
+def comes_to(budget: Budget, limit: Amounts) -> bool:
+    """Whether ``limit`` is what ``budget`` comes to: a ρ may be lower, or above by the unit that libraries differ in.
+
+    Examples
+    --------
+    >>> comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9, delta_e18=10**13))
+    True
+    """
+    expected = budget.limit
+    return limit.rho_e9 <= expected.rho_e9 + bool(expected.rho_e9) and (limit.epsilon_e9, limit.delta_e18) == (
+        expected.epsilon_e9,
+        expected.delta_e18,
+    )
+
+
+def largest_rho(epsilon: float, delta: float) -> int:
+    r"""Return the largest ρ, in units of 10⁻⁹ rounded down, for which ρ-zCDP implies (``epsilon``, ``delta``)-DP.
+
+    One unit (10⁻¹⁸) of δ is kept back for the distance of the integer samplers from their laws; it covers
+    :math:`2^{130} / (1 + e^\varepsilon)` draws.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), arXiv:2004.00010, Corollary 13, with the order chosen continuously.
+
+    Examples
+    --------
+    >>> largest_rho(1.0, 1e-5)
+    30556595
+    """
+    kept = _kept_delta(delta)
+
+    def affords(units: int) -> bool:
+        return delta_of_zcdp(float_up(units, EPSILON_DIGITS), epsilon) <= kept
+
+    low, high = 0, units_up(epsilon, EPSILON_DIGITS)
+    while affords(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if affords(middle) else (low, middle)
+    return low
+
+
+def _kept_delta(delta: float) -> float:
+    return float_down(units_down(delta, DELTA_DIGITS) - 1, DELTA_DIGITS)

@@ -1,0 +1,149 @@
+"""The hash chain: how entries are joined, and how a stored chain is read back and verified. Pure.
+
+A chain is refused if any byte of it was edited, or an entry removed, added or moved; and by its anchor if it was
+cut short or is an older copy. Where ledger and anchor were restored together, any later receipt shows it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from quorate.errors import InvalidParameter, LedgerIntegrityError, QuorateError
+from quorate.ledger.entries import Content, Entry, canonical, seal
+from quorate.ledger.rules import apply
+from quorate.ledger.state import Head, LedgerState
+
+_REFUSED = "nothing is released from it; restore the newest ledger and anchor together, and tell whoever holds receipts"
+
+
+def utc(moment: datetime) -> str:
+    """Write a moment as the ledger does.
+
+    Examples
+    --------
+    >>> utc(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
+    '2026-01-02T03:04:05.000000Z'
+    """
+    if moment.tzinfo is None:
+        raise InvalidParameter("clock must return times with a time zone, got a naive one")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def extend(head: Head, contents: Iterable[Content], *, time: str, session: int | None) -> tuple[Entry, ...]:
+    """Join ``contents`` to a chain that ends in ``head``; ``session`` None begins one with the first of them.
+
+    Examples
+    --------
+    >>> from quorate.ledger.entries import Bound
+    >>> from quorate.ledger.state import GENESIS
+    >>> [entry] = extend(GENESIS, [Bound(fingerprint="f")], time="2026-01-02T03:04:05.000000Z", session=None)
+    >>> entry.sequence, entry.session, entry.previous == GENESIS.hash
+    (1, 1, True)
+    """
+    entries: list[Entry] = []
+    for content in contents:
+        sequence = head.sequence + 1
+        session = sequence if session is None else session
+        entry = seal(content, sequence=sequence, time=time, session=session, previous=head.hash)
+        entries.append(entry)
+        head = Head(sequence=entry.sequence, hash=entry.hash)
+    return tuple(entries)
+
+
+def read_line(line: object) -> Entry:
+    """Read one stored line, or exported object; anything but the exact canonical text of a sound entry is refused.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        The line was altered, or was not written by this package.
+    """
+    if not isinstance(line, str | dict):
+        raise LedgerIntegrityError(f"the ledger holds something that is no entry; {_REFUSED}")
+    try:
+        line = line if isinstance(line, str) else canonical(line)
+        value = json.loads(line, parse_constant=_no_constant)
+        entry = Entry.from_object(value)
+        sealed = seal(
+            entry.content,
+            sequence=entry.sequence,
+            time=entry.time,
+            session=entry.session,
+            previous=entry.previous,
+        )
+        sound = sealed.to_json() == line
+    except (ValueError, TypeError, AttributeError, KeyError, RecursionError, OverflowError) as error:
+        raise LedgerIntegrityError(f"the ledger holds an entry that was altered; {_REFUSED}") from error
+    if not sound:
+        raise LedgerIntegrityError(f"entry {entry.sequence} of the ledger was altered; {_REFUSED}")
+    return entry
+
+
+def verify(lines: Sequence[object], *, anchor: Head | None = None) -> LedgerState:
+    """Replay a stored chain from its first entry by every rule, and hold it against its anchor.
+
+    Parameters
+    ----------
+    lines : sequence of str or dict
+        The canonical JSON of each entry, or the object it holds (as exported), oldest first.
+    anchor : Head, optional
+        The head that was anchored last: the chain must contain it. A chain that goes on beyond it is taken (the
+        process died between the commit and the anchor).
+
+    Raises
+    ------
+    LedgerIntegrityError
+        The chain was altered, breaks a rule, or is older than its anchor.
+
+    Examples
+    --------
+    >>> verify([]).head.sequence
+    0
+    """
+    state = LedgerState()
+    for line in lines:
+        replay(state, read_line(line))
+    if anchor is not None:
+        check_anchor(state, anchor)
+    return state
+
+
+def replay(state: LedgerState, entry: Entry) -> None:
+    """Apply a stored entry; a broken rule means that somebody else wrote it."""
+    try:
+        apply(state, entry)
+    except LedgerIntegrityError as error:
+        raise LedgerIntegrityError(f"{error}; {_REFUSED}") from None
+    except QuorateError as error:
+        raise LedgerIntegrityError(
+            f"entry {entry.sequence} of the ledger breaks a rule ({error}); {_REFUSED}"
+        ) from error
+
+
+def check_anchor(state: LedgerState, anchor: Head) -> None:
+    """Refuse a chain that does not contain the anchored head.
+
+    Examples
+    --------
+    >>> from quorate.ledger.state import GENESIS
+    >>> check_anchor(LedgerState(), GENESIS)
+    """
+    if not holds(state, anchor):
+        raise LedgerIntegrityError(
+            f"the ledger ends at entry {state.head.sequence} and does not hold the anchored entry {anchor.sequence}: "
+            f"it is an older copy, was cut, or belongs to another anchor; {_REFUSED}"
+        )
+
+
+def holds(state: LedgerState, head: Head) -> bool:
+    """Whether the chain has this entry: at this place, with this hash."""
+    if head.sequence == 0:
+        return head == LedgerState().head
+    return 0 < head.sequence <= len(state.hashes) and state.hashes[head.sequence - 1] == head.hash
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(name)

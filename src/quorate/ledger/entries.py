@@ -1,0 +1,378 @@
+"""The entries of a ledger: one frozen value for each kind of event in its life, with one canonical JSON form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from hashlib import sha256
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+from quorate.errors import InvalidParameter
+from quorate.ledger.amounts import Amounts
+from quorate.ledger.budget import Budget
+
+FORMAT: Final = 1
+DEEPEST: Final = 100  # nesting of a JSON value, and
+LONGEST: Final = 2**26  # characters of its text: both far within what every reader of the chain can take
+GENESIS_HASH: Final = "0" * 64
+
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_IDENTITY = re.compile(r"[0-9a-f]{32}")
+
+
+def canonical(value: object) -> str:
+    r"""Return the one JSON text of ``value``: sorted keys, no spaces, ASCII, shortest floats, nothing infinite.
+
+    Examples
+    --------
+    >>> canonical({"b": 0.1, "a": [1, None, "é"]})
+    '{"a":[1,null,"\\u00e9"],"b":0.1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON value kept as its canonical text, so that it cannot be changed once it is in an entry.
+
+    Examples
+    --------
+    >>> Json.of([1, 0, -1])
+    Json(text='[1,0,-1]')
+    >>> Json.of([1, 0, -1]).value
+    [1, 0, -1]
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, value: object, name: str = "value") -> Json:
+        """Take any JSON value; numpy arrays and scalars are taken as the lists and numbers they hold."""
+        try:
+            text = canonical(_plain(value, DEEPEST))
+        except (TypeError, ValueError):
+            # The message names the kind only: what was handed in may be private.
+            raise InvalidParameter(f"{name} must be made of JSON values, got {type(value).__name__}") from None
+        if len(text) > LONGEST:
+            raise InvalidParameter(f"{name} must be at most {LONGEST} characters of JSON; store it in smaller blocks")
+        return cls(text)
+
+    @property
+    def value(self) -> Any:
+        """The value, fresh at each call."""
+        return json.loads(self.text)
+
+
+def _plain(value: object, depth: int) -> object:
+    if depth < 0 or (isinstance(value, Mapping) and not all(isinstance(name, str) for name in value)):
+        raise TypeError
+    if isinstance(value, Mapping):
+        return {name: _plain(item, depth - 1) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth - 1) for item in value]
+    if not isinstance(value, (str, int, float, bool, type(None))) and hasattr(value, "tolist"):
+        return value.tolist()
+    return value
+
+
+def text(longest: int) -> Callable[[str, object], str]:
+    """Make a check: one line of 1 to ``longest`` printable characters."""
+
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
+            raise InvalidParameter(f"{name} must be 1 to {longest} printable characters on one line")
+        return value
+
+    return check
+
+
+def whole(smallest: int) -> Callable[[str, object], int]:
+    """Make a check: an integer, no boolean, not below ``smallest``; numpy integers are taken."""
+
+    def check(name: str, value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) < 2**63:
+            raise InvalidParameter(f"{name} must be an integer >= {smallest}, got {value!r}")
+        return int(value)
+
+    return check
+
+
+def _optional(check: Callable[[str, object], Any]) -> Callable[[str, object], Any]:
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str, object], str]:
+    def check(name: str, value: object) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise InvalidParameter(f"{name} must be {what}")
+        return value
+
+    return check
+
+
+def _instance(kind: type) -> Callable[[str, object], Any]:
+    def check(name: str, value: object) -> object:
+        if not isinstance(value, kind):
+            raise InvalidParameter(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+        return value
+
+    return check
+
+
+def _purposes(name: str, value: object) -> Mapping[str, int]:
+    if not isinstance(value, Mapping) or not value:
+        raise InvalidParameter(f"{name} must map each purpose to its number of answers, got {type(value).__name__}")
+    checked = {_PURPOSE("purpose", key): whole(0)("count", item) for key, item in value.items()}
+    return MappingProxyType(dict(sorted(checked.items())))
+
+
+_PURPOSE = text(64)
+_CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
+    "amounts": _instance(Amounts),
+    "answers": _instance(Json),
+    "block": whole(1),
+    "body": _optional(text(256)),
+    "budget": _instance(Budget),
+    "client": text(128),
+    "count": whole(1),
+    "event": _instance(Json),
+    "fingerprint": text(256),
+    "first": whole(0),
+    "format": whole(1),
+    "key": text(256),
+    "ledger": _matching(_IDENTITY, "32 hexadecimal digits"),
+    "limit": _instance(Amounts),
+    "purpose": _PURPOSE,
+    "purposes": _purposes,
+    "reason": text(1000),
+    "reservation": whole(1),
+    "store": _instance(Json),
+}
+
+
+class Content:
+    """What an entry says; the sequence number, the time and the hashes are the envelope's (:class:`Entry`)."""
+
+    __slots__ = ()
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for field in fields(self):  # type: ignore[arg-type]
+            check = _CHECKS[field.name]
+            if field.name == "key" and isinstance(self, Drawn):
+                check = _optional(check)
+            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Opened(Content):
+    """The first entry: the budget, the limit it comes to, an identity at random, and the store's version."""
+
+    kind: ClassVar[str] = "opened"
+    budget: Budget
+    limit: Amounts
+    ledger: str
+    store: Json
+    format: int = FORMAT
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Started(Content):
+    """A process began to write; blocks that earlier ones left unstored are lost."""
+
+    kind: ClassVar[str] = "started"
+    store: Json
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bound(Content):
+    """The ledger belongs to the data set of this keyed fingerprint."""
+
+    kind: ClassVar[str] = "bound"
+    fingerprint: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SameRelease(Content):
+    """The owner says that the data of another fingerprint are the same release."""
+
+    kind: ClassVar[str] = "same release"
+    fingerprint: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetRaised(Content):
+    """The owner raised the budget."""
+
+    kind: ClassVar[str] = "budget raised"
+    budget: Budget
+    limit: Amounts
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reserved(Content):
+    """A schedule of answers was charged at the exact price of its event."""
+
+    kind: ClassVar[str] = "reserved"
+    event: Json
+    amounts: Amounts
+    purposes: Mapping[str, int]
+    client: str
+    key: str
+
+    @property
+    def body_hash(self) -> str:
+        """What another request under the same key must agree in."""
+        body = {"delta": self.amounts.delta_e18, "event": self.event.value, "purposes": dict(self.purposes)}
+        return sha256(canonical([self.kind, body]).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Drawn(Content):
+    """``count`` answers of a reservation, from number ``first`` on, count as given: their noise may be drawn."""
+
+    kind: ClassVar[str] = "drawn"
+    reservation: int
+    purpose: str
+    first: int
+    count: int
+    client: str
+    key: str | None = None
+    body: str | None = None
+
+    @property
+    def body_hash(self) -> str:
+        """What another request under the same key must agree in."""
+        body = [self.kind, self.reservation, self.purpose, self.count, self.body]
+        return sha256(canonical(body).encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stored(Content):
+    """The answers of a block, which may leave once this entry is durable."""
+
+    kind: ClassVar[str] = "stored"
+    block: int
+    answers: Json
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Closed(Content):
+    """No further reservation is made."""
+
+    kind: ClassVar[str] = "closed"
+    reason: str
+
+
+KINDS: Final[Mapping[str, type[Content]]] = {
+    kind.kind: kind for kind in (Opened, Started, Bound, SameRelease, BudgetRaised, Reserved, Drawn, Stored, Closed)
+}
+_DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "amounts": lambda value: Amounts(**value),
+    "answers": Json.of,
+    "budget": lambda value: Budget(**value),
+    "event": Json.of,
+    "limit": lambda value: Amounts(**value),
+    "store": Json.of,
+}
+
+
+def _as_is(item: object) -> object:
+    return item
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One link of the chain.
+
+    Parameters
+    ----------
+    sequence : int
+        Position in the chain, from 1.
+    time : str
+        UTC, ISO 8601 with microseconds.
+    session : int
+        Sequence number of the ``opened`` or ``started`` entry of the process that wrote this one.
+    content : Content
+        What happened.
+    previous : str
+        Hash of the entry before it; zeros for the first.
+    hash : str
+        SHA-256 of the canonical JSON of all the rest, in hexadecimal.
+    """
+
+    sequence: int
+    time: str
+    session: int
+    content: Content
+    previous: str
+    hash: str
+
+    def __post_init__(self) -> None:
+        whole(1)("sequence", self.sequence)
+        whole(1)("session", self.session)
+        _matching(_TIME, "a UTC time with microseconds")("time", self.time)
+        _matching(_HASH, "64 hexadecimal digits")("previous", self.previous)
+        _matching(_HASH, "64 hexadecimal digits")("hash", self.hash)
+
+    @property
+    def kind(self) -> str:
+        """What kind of entry it is."""
+        return self.content.kind
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the entry as a flat JSON object."""
+        return {**_body(self.sequence, self.time, self.session, self.content, self.previous), "hash": self.hash}
+
+    def to_json(self) -> str:
+        """Return the canonical line that is stored."""
+        return canonical(self.to_object())
+
+    @classmethod
+    def from_object(cls, value: dict[str, Any]) -> Entry:
+        """Read an entry; unknown, missing or malformed fields raise ``InvalidParameter`` or ``TypeError``."""
+        rest = dict(value)
+        kind = KINDS.get(rest.pop("kind", None))
+        if kind is None:
+            raise InvalidParameter("kind must be one that this version knows")
+        envelope = {name: rest.pop(name, None) for name in ("sequence", "time", "session", "previous", "hash")}
+        if rest.keys() != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+            raise InvalidParameter(f"an entry of kind {kind.kind!r} must have exactly its own fields")
+        content = kind(**{name: _DECODERS.get(name, _as_is)(item) for name, item in rest.items()})
+        return cls(content=content, **envelope)
+
+
+def seal(content: Content, *, sequence: int, time: str, session: int, previous: str) -> Entry:
+    """Close an envelope: the entry with its hash.
+
+    Examples
+    --------
+    >>> entry = seal(Closed(reason="published"), sequence=7, time="2026-01-01T00:00:00.000000Z", session=1,
+    ...              previous=GENESIS_HASH)
+    >>> entry.hash[:16]
+    '5ef13bf27c1aeb09'
+    """
+    digest = sha256(canonical(_body(sequence, time, session, content, previous)).encode()).hexdigest()
+    return Entry(sequence=sequence, time=time, session=session, content=content, previous=previous, hash=digest)
+
+
+def _body(sequence: int, time: str, session: int, content: Content, previous: str) -> dict[str, Any]:
+    told = {field.name: _told(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
+    return {**told, "kind": content.kind, "previous": previous, "sequence": sequence, "session": session, "time": time}
+
+
+def _told(value: object) -> object:
+    if isinstance(value, Json):
+        return value.value
+    if isinstance(value, Mapping):
+        return dict(value)
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return value

@@ -1,0 +1,237 @@
+"""Group commit: carries requests to the pure rules, and what they admit to a store, many on one wait for the disk."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from quorate.errors import LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.ledger.chain import extend, read_line, replay, utc, verify
+from quorate.ledger.entries import Content, Entry, Json, Opened, Started
+from quorate.ledger.rules import apply
+from quorate.ledger.state import LedgerState
+from quorate.ledger.store import LedgerStore
+
+R = TypeVar("R")
+
+
+@dataclass(eq=False, slots=True)
+class _Ticket(Generic[R]):
+    """A request that waits for the next commit."""
+
+    decide: Callable[[LedgerState], Content | int]
+    reply: Callable[[LedgerState, int], R]
+    done: bool = False
+    result: R | None = None
+    error: QuorateError | None = None
+
+
+class Journal:
+    """One verified chain in one store, used by the threads of one process.
+
+    Parameters
+    ----------
+    store : LedgerStore
+        Where the chain is; it is read and verified at once.
+    clock : callable
+        Returns the time, with a time zone.
+
+    Notes
+    -----
+    The state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of
+    the store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again.
+
+    Examples
+    --------
+    >>> from datetime import UTC
+    >>> from quorate.ledger.memory import MemoryStore
+    >>> journal = Journal(MemoryStore(), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    >>> journal.read(lambda state: state.head.sequence)
+    0
+    """
+
+    def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime]) -> None:
+        self._store = store
+        self._clock = clock
+        self._process = os.getpid()
+        self._commit_lock = threading.Lock()
+        self._turn = threading.Condition()
+        self._writing = False
+        self._queue: list[_Ticket[Any]] = []
+        self._session: int | None = None
+        self._stopped: LedgerIntegrityError | PreconditionFailed | None = None
+        stored = store.load()
+        self._state = verify(stored.lines, anchor=stored.anchor)
+        if stored.anchor != self._state.head:  # the process died between the commit and the anchor
+            store.anchor(self._state.head)
+
+    @property
+    def session(self) -> int | None:
+        """Number of the entry that began this process's session; None before it wrote anything."""
+        return self._session
+
+    @property
+    def healthy(self) -> bool:
+        """Whether requests are admitted."""
+        return self._stopped is None and os.getpid() == self._process
+
+    def read(self, read: Callable[[LedgerState], R]) -> R:
+        """Return what ``read`` finds in the state; all of it is on stable storage."""
+        with self._quiet():
+            return read(self._state)
+
+    def submit(self, decide: Callable[[LedgerState], Content | int], reply: Callable[[LedgerState, int], R]) -> R:
+        """Have a request decided, and wait until all that its reply rests on is on stable storage.
+
+        Parameters
+        ----------
+        decide : callable
+            Pure: from the state to a new entry's content, or to the number of the entry that answers already.
+        reply : callable
+            Pure: from the state and that number to what is returned.
+
+        Raises
+        ------
+        QuorateError
+            Whatever ``decide`` or the rules raise; nothing was recorded for this request.
+        LedgerIntegrityError
+            The store failed; whether the request was recorded is in doubt, and nothing more is admitted.
+        """
+        self._check_process()
+        ticket = _Ticket(decide, reply)
+        leads = False
+        try:
+            # Requests queue up while a commit waits for the disk; the first to find it over commits them all.
+            with self._turn:
+                self._queue.append(ticket)
+                self._turn.wait_for(lambda: ticket.done or not self._writing)
+                if not ticket.done:
+                    leads = self._writing = True
+            if leads:
+                self._commit()
+        finally:
+            if leads:
+                with self._turn:
+                    self._writing = False
+                    self._turn.notify_all()
+        if ticket.error is not None:
+            raise ticket.error
+        if not ticket.done:  # an interrupt lost the batch on its way
+            raise self._stop_error()
+        return ticket.result  # type: ignore[return-value]
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Read all entries again, oldest first; they must be the ones this process knows."""
+        with self._quiet(), self._stopping():
+            entries = tuple(read_line(line) for line in self._store.load().lines)
+            _refuse_changed([entry.hash for entry in entries] == self._state.hashes)
+            return entries
+
+    def verify(self) -> None:
+        """Read everything again, replay every rule, and compare with the anchor and with what this process knows."""
+        with self._quiet(), self._stopping():
+            stored = self._store.load()
+            state = verify(stored.lines, anchor=stored.anchor)
+            _refuse_changed(state == self._state and stored.anchor == state.head)
+
+    def close(self) -> None:
+        """Let go of the store. May be called again; a forked child leaves it to its parent."""
+        if os.getpid() == self._process:
+            with self._commit_lock:
+                self._stopped = self._stopped or PreconditionFailed("the ledger was closed; open it again")
+                self._store.close()
+
+    def _commit(self) -> None:
+        batch: Sequence[_Ticket[Any]] = ()
+        try:
+            with self._commit_lock, self._stopping():
+                with self._turn:
+                    batch, self._queue = self._queue, []
+                self._refuse_stopped()
+                self._write(batch)
+        except BaseException as error:
+            for ticket in batch:
+                ticket.result, ticket.error = None, self._stop_error()
+            if not isinstance(error, QuorateError):
+                raise  # an interrupt, or a defect: the thread that met it is told what it was
+        finally:
+            for ticket in batch:
+                ticket.done = True
+
+    def _write(self, batch: Sequence[_Ticket[Any]]) -> None:
+        time = utc(self._clock())
+        for line in self._store.begin(self._state.head.sequence):
+            replay(self._state, read_line(line))
+        entries: list[Entry] = []
+        for ticket in batch:
+            self._decide(ticket, entries, time)
+        if entries:
+            self._store.append([entry.to_json() for entry in entries], self._state.head)
+        else:
+            self._store.abandon()
+
+    def _decide(self, ticket: _Ticket[Any], entries: list[Entry], time: str) -> None:
+        state = self._state
+        try:
+            decided = ticket.decide(state)
+            if isinstance(decided, Content):
+                if self._session is None and not isinstance(decided, Opened):
+                    self._join(Started(store=Json.of(dict(self._store.facts))), entries, time)
+                self._join(decided, entries, time)
+                decided = state.head.sequence
+            ticket.result = ticket.reply(state, decided)
+        except QuorateError as error:
+            ticket.error = error
+
+    def _join(self, content: Content, entries: list[Entry], time: str) -> None:
+        [entry] = extend(self._state.head, [content], time=time, session=self._session)
+        apply(self._state, entry)
+        self._session = entry.session
+        entries.append(entry)
+
+    @contextmanager
+    def _quiet(self) -> Iterator[None]:
+        """Hold the state while no commit is under way."""
+        self._check_process()
+        with self._commit_lock:
+            self._refuse_stopped()
+            yield
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        """Stop at any error, whatever it is."""
+        try:
+            yield
+        except BaseException as error:
+            if self._stopped is None:
+                told = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
+                self._stopped = LedgerIntegrityError(f"the ledger stopped: {told}")
+            raise
+
+    def _refuse_stopped(self) -> None:
+        if self._stopped is not None:
+            raise self._stop_error()
+
+    def _stop_error(self) -> QuorateError:
+        """Make a fresh error for each thread that is told."""
+        stopped = self._stopped or LedgerIntegrityError("the ledger stopped")
+        doubt = (
+            "nothing was charged" if isinstance(stopped, PreconditionFailed) else "the charge may have been recorded"
+        )
+        return type(stopped)(str(stopped), charged=doubt)
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise PreconditionFailed("a ledger belongs to the process that opened it; open it there")
+
+
+def _refuse_changed(same: bool) -> None:
+    if not same:
+        raise LedgerIntegrityError(
+            "the ledger was changed by somebody else while it was open; restore the newest ledger and anchor together"
+        )

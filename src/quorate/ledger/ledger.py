@@ -1,0 +1,446 @@
+"""The ledger: the thin shell that carries requests to the pure rules, and admitted entries to a store."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
+from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation, check_budget
+from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
+from quorate.ledger.chain import holds
+from quorate.ledger.entries import (
+    BudgetRaised,
+    Closed,
+    Drawn,
+    Entry,
+    Json,
+    Opened,
+    Reserved,
+    SameRelease,
+)
+from quorate.ledger.journal import Journal
+from quorate.ledger.memory import MemoryStore
+from quorate.ledger.pricing import check_prices, price
+from quorate.ledger.reservation import Block, Receipt, Reservation
+from quorate.ledger.rules import check_reserved
+from quorate.ledger.state import Head, LedgerState
+from quorate.ledger.store import LedgerStore
+
+if TYPE_CHECKING:
+    from quorate.accounting import Event
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Ledger:
+    """The durable record of what one release has spent. Append-only; there is no reset.
+
+    Parameters
+    ----------
+    path : str or PathLike, optional
+        A SQLite file; its anchor lies beside it. None keeps the ledger in memory: nothing durable is recorded.
+    budget : Budget, optional
+        Needed for a new ledger. One that exists must have the same budget.
+    clock : callable, optional
+        Returns the time, with a time zone. The system's clock by default.
+    store : LedgerStore, optional
+        Where to keep the ledger instead of ``path``.
+
+    Raises
+    ------
+    InvalidParameter
+        A new ledger in memory was given no budget.
+    PreconditionFailed
+        There is no ledger at ``path`` and no budget was given.
+    LedgerMismatch
+        The ledger has another budget.
+    LedgerBusy
+        Another process holds it.
+    LedgerIntegrityError
+        It was altered, cut, deleted, or is older than its anchor.
+
+    Notes
+    -----
+    Formal guarantees:
+
+    - No answer leaves before its charge is on stable storage.
+    - The recorded spend never falls below what was released.
+    - The cap is never passed, whatever the number of clients.
+    - An altered or older ledger is refused, or, where ledger and anchor were both restored, exposed by any client's
+      receipt.
+
+    A ledger may be used by many threads of the process that opened it; requests that wait together share one commit.
+    After any error of its store it is unhealthy and admits nothing until it is opened, and so verified, again.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
+    ...     reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 100}, key="labels")
+    ...     ledger.spent, ledger.left.epsilon, ledger.durable
+    (Totals(epsilon=0.25, delta=0.0, rho=None), 0.75, False)
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        budget: Budget | None = None,
+        clock: Callable[[], datetime] = _now,
+        store: LedgerStore | None = None,
+    ) -> None:
+        if budget is not None and not isinstance(budget, Budget):
+            raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
+        if store is None:
+            store = _store_at(path, create=budget is not None)
+        elif path is not None:
+            raise InvalidParameter("path and store were both given; give one")
+        self.path = None if path is None else Path(path)
+        self._store = store
+        try:
+            self._journal = Journal(store, clock=clock)
+            self._journal.read(lambda state: check_budget(state, budget))
+            if not self.head.sequence:
+                self._begin(budget)
+        except BaseException:
+            store.close()
+            raise
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        budget: Budget | None = None,
+        *,
+        clock: Callable[[], datetime] = _now,
+    ) -> Ledger:
+        """Open the ledger at ``path``, or a new one if a budget is given; the same as calling the class."""
+        return cls(path, budget=budget, clock=clock)
+
+    def _begin(self, budget: Budget | None) -> None:
+        if budget is None:
+            raise PreconditionFailed("the ledger has no entry yet; give a budget to open a new one")
+        opened = Opened(
+            budget=budget, limit=budget.limit, ledger=secrets.token_hex(16), store=Json.of(dict(self._store.facts))
+        )
+        self._journal.submit(lambda _: opened, _receipt)
+
+    def close(self) -> None:
+        """Let go of the file. May be called again."""
+        self._journal.close()
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Ledger({None if self.path is None else str(self.path)!r})"
+
+    def __copy__(self) -> Ledger:
+        return self  # a ledger is a thing, not a value: a cloned estimator charges the same one
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ledger:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise PreconditionFailed("a ledger belongs to the process that opened it and cannot be pickled; pass its path")
+
+    # --- reading -----------------------------------------------------------------------------------------------
+
+    @property
+    def durable(self) -> bool:
+        """Whether the record outlives the process."""
+        return self._store.durable
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it admits requests: open, and no error of its store so far."""
+        return self._journal.healthy
+
+    @property
+    def budget(self) -> Budget:
+        """The lifetime budget in force."""
+        return self._journal.read(_budget)
+
+    @property
+    def spent(self) -> Totals:
+        """What was reserved so far, rounded up."""
+        return self._journal.read(lambda state: spent_totals(state.spent, _budget(state)))
+
+    @property
+    def left(self) -> Totals:
+        """What may still be reserved, rounded down: a reservation of exactly that much is accepted."""
+        return self._journal.read(lambda state: left_totals(state.spent, state.limit, _budget(state)))
+
+    @property
+    def head(self) -> Head:
+        """Number and hash of the newest entry."""
+        return self._journal.read(lambda state: state.head)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the release was closed: nothing more is reserved."""
+        return self._journal.read(lambda state: state.closed)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The data sets that are this release, oldest first."""
+        return self._journal.read(lambda state: state.fingerprints)
+
+    @property
+    def state(self) -> LedgerState:
+        """An independent copy of all that the entries add up to."""
+        return self._journal.read(lambda state: state.copy())
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries, oldest first, as they are stored."""
+        return self._journal.entries()
+
+    def export(self) -> list[dict[str, Any]]:
+        """Return all entries as JSON objects, oldest first; :func:`verify` takes their canonical lines."""
+        return [entry.to_object() for entry in self.entries()]
+
+    def verify(self, *, prices: bool = False) -> Head:
+        """Read everything again, replay every rule, compare with the anchor and with what this process knows.
+
+        Parameters
+        ----------
+        prices : bool, default False
+            Whether to price every reservation again as well.
+
+        Returns
+        -------
+        Head
+            The newest entry.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            Something does not fit; the ledger is unhealthy from then on.
+        """
+        self._journal.verify()
+        if prices:
+            check_prices(self.state)
+        return self.head
+
+    def check_receipt(self, receipt: Receipt) -> None:
+        """Accept a receipt of this ledger.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            The chain does not hold the receipt's entry: an older or another ledger was put in its place.
+        """
+        if not isinstance(receipt, Receipt):
+            raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")
+        if not self._journal.read(lambda state: holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash))):
+            raise LedgerIntegrityError(
+                f"the ledger does not hold entry {receipt.sequence} of the receipt: an older or another ledger was put "
+                "in its place; restore the newest one"
+            )
+
+    def reservation(self, key: str, *, client: str = "local") -> Reservation | None:
+        """Return the reservation that a client made under a key, or None."""
+
+        def find(state: LedgerState) -> Reservation | None:
+            use = state.keys.get((client, key))
+            return None if use is None or use.kind != Reserved.kind else self._handle(state, use.entries[0])
+
+        return self._journal.read(find)
+
+    def reservations(self) -> tuple[Reservation, ...]:
+        """Return all reservations, oldest first."""
+        return self._journal.read(lambda state: tuple(self._handle(state, sequence) for sequence in state.reservations))
+
+    # --- the owner's acts --------------------------------------------------------------------------------------
+
+    def bind(self, fingerprint: str) -> Receipt:
+        """Bind the ledger to a data set by its keyed fingerprint; once bound, accept only that data set.
+
+        Raises
+        ------
+        LedgerMismatch
+            It is bound to other data, which the owner has not declared the same release.
+        """
+        return self._journal.submit(lambda state: admit_binding(state, fingerprint), _receipt)
+
+    def same_release(self, fingerprint: str, reason: str) -> Receipt:
+        """Record that data of another fingerprint are the same release: they compose into the same budget."""
+        content = SameRelease(fingerprint=fingerprint, reason=reason)
+        return self._journal.submit(lambda _: content, _receipt)
+
+    def raise_budget(self, budget: Budget, reason: str) -> Receipt:
+        """Record a higher lifetime budget, with its reason; composition stays as it was.
+
+        Raises
+        ------
+        InvalidParameter
+            Epsilon or delta is below the one before, or neither is above.
+        LedgerMismatch
+            The composition is another one.
+        """
+        if not isinstance(budget, Budget):
+            raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
+        content = BudgetRaised(budget=budget, limit=budget.limit, reason=reason)
+        return self._journal.submit(lambda _: content, _receipt)
+
+    def close_release(self, reason: str) -> Receipt:
+        """End the release: nothing more is reserved, for ever. What was reserved may still be drawn."""
+        content = Closed(reason=reason)
+        return self._journal.submit(lambda _: content, _receipt)
+
+    # --- reserving ---------------------------------------------------------------------------------------------
+
+    def reserve(
+        self,
+        event: Event,
+        *,
+        delta: float | None = None,
+        purposes: Mapping[str, int],
+        key: str,
+        epsilon: float | None = None,
+        client: str = "local",
+    ) -> Reservation:
+        """Charge a schedule at its exact price, durably, before anything of it is drawn.
+
+        Parameters
+        ----------
+        event : Event
+            All that the reservation may release; the parts of one planned run together, as their ``Composed``.
+        delta : float, optional
+            δ of this reservation; needed under sums, unused under zCDP.
+        purposes : mapping of str to int
+            How many answers there are for each purpose ("label", "online answer", "threshold test", …).
+        key : str
+            Idempotency key: a retry by the same client, with the same event, delta and purposes, returns the
+            reservation it made before and charges nothing.
+        epsilon : float, optional
+            ε to charge instead of the event's price, and not below it.
+        client : str, default "local"
+            Who asks.
+
+        Raises
+        ------
+        BudgetExhausted
+            The price would pass the budget; nothing was charged.
+        PreconditionFailed
+            The key was used for another request, or the release was closed.
+        InvalidParameter, UnsupportedEvent
+            An argument is of the wrong kind, or the event has no price under this ledger's rule.
+        """
+        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client)
+        return self._journal.submit(
+            lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
+        )
+
+    def foresee(
+        self,
+        event: Event,
+        *,
+        delta: float | None = None,
+        purposes: Mapping[str, int],
+        key: str,
+        epsilon: float | None = None,
+        client: str = "local",
+    ) -> None:
+        """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
+
+        It is asked before long work whose result would be thrown away. It promises nothing: another client may
+        charge in between.
+        """
+        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client)
+
+        def look(state: LedgerState) -> None:
+            if isinstance(admit_reservation(state, content, stated=epsilon is not None), Reserved):
+                check_reserved(state, content)
+
+        self._journal.read(look)
+
+    def _priced(
+        self,
+        event: Event,
+        *,
+        delta: float | None,
+        purposes: Mapping[str, int],
+        key: str,
+        epsilon: float | None,
+        client: str,
+    ) -> Reserved:
+        amounts = price(event, composition=self.budget.composition, delta=delta, epsilon=epsilon)
+        return Reserved(
+            event=Json.of(json.loads(event.to_json()), "event"),
+            amounts=amounts,
+            purposes=purposes,
+            client=client,
+            key=key,
+        )
+
+    def _draw(
+        self, reservation: int, purpose: str, count: int, *, key: str | None, client: str, body: str | None
+    ) -> Block:
+        content = Drawn(
+            reservation=reservation, purpose=purpose, first=0, count=count, client=client, key=key, body=body
+        )
+        return self._journal.submit(lambda state: admit_draw(state, content), self._block)
+
+    def _store_answers(self, block: Block, answers: object) -> Receipt:
+        if not isinstance(block, Block):
+            raise InvalidParameter(f"block must be a Block, got {type(block).__name__}")
+        told = Json.of(answers, "answers")
+        return self._journal.submit(lambda state: admit_answers(state, block.sequence, told), _receipt)
+
+    def _blocks(self, reservation: int, purpose: str) -> tuple[Block, ...]:
+        def read(state: LedgerState) -> tuple[Block, ...]:
+            found = state.reservations[reservation]
+            found.remaining(purpose)  # refuses a purpose that was not reserved
+            blocks = (state.blocks[sequence] for sequence in found.blocks)
+            return tuple(
+                Block.of(state, block, session=self._journal.session)
+                for block in blocks
+                if block.drawn.purpose == purpose
+            )
+
+        return self._journal.read(read)
+
+    def _remaining(self, reservation: int, purpose: str) -> int:
+        return self._journal.read(lambda state: state.reservations[reservation].remaining(purpose))
+
+    def _handle(self, state: LedgerState, sequence: int) -> Reservation:
+        return Reservation(self, state.reservations[sequence], _receipt(state, sequence))
+
+    def _block(self, state: LedgerState, sequence: int) -> Block:
+        return Block.of(state, state.blocks[sequence], session=self._journal.session)
+
+
+def _budget(state: LedgerState) -> Budget:
+    if state.budget is None:
+        raise PreconditionFailed("the ledger has no entry yet")
+    return state.budget
+
+
+def _receipt(state: LedgerState, sequence: int) -> Receipt:
+    return Receipt(sequence, state.hashes[sequence - 1])
+
+
+def _store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStore:
+    if path is None:
+        if not create:
+            raise InvalidParameter("budget is needed for a ledger in memory; give Budget(epsilon, delta)")
+        return MemoryStore()
+    # A ledger in memory needs no database.
+    from quorate.ledger.sqlite import SqliteStore
+
+    return SqliteStore(path, create=create)

@@ -1,0 +1,90 @@
+"""The price of a reservation: an accountant's figure, rounded up to whole units."""
+
+from __future__ import annotations
+
+import math
+
+from quorate import accounting
+from quorate.errors import InvalidParameter, LedgerIntegrityError
+from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, Amounts, float_up, number, units_up
+from quorate.ledger.budget import Composition
+from quorate.ledger.state import LedgerState
+
+
+def price(
+    event: accounting.Event, *, composition: Composition, delta: float | None, epsilon: float | None = None
+) -> Amounts:
+    """Price ``event`` under a ledger's rule.
+
+    Parameters
+    ----------
+    event : Event
+        All that the reservation may release.
+    composition : {"sum", "zcdp"}
+        The ledger's rule.
+    delta : float, optional
+        δ of this reservation, in [0, 1); needed under ``"sum"``, unused under ``"zcdp"``.
+    epsilon : float, optional
+        ε to charge under ``"sum"``; not below the event's price, which is charged where it is left out.
+
+    Raises
+    ------
+    InvalidParameter
+        A value is out of range, ``epsilon`` is below the price, or the price is not finite.
+
+    Examples
+    --------
+    >>> price(accounting.PureDP(0.25), composition="sum", delta=0.0)
+    Amounts(epsilon_e9=250000000, delta_e18=0, rho_e9=0)
+    """
+    if not isinstance(event, accounting.Event):
+        raise InvalidParameter(f"event must be an event of quorate.accounting, got {type(event).__name__}")
+    if composition == "zcdp":
+        return Amounts(rho_e9=units_up(_finite(accounting.zcdp(event), "give the mechanism noise"), EPSILON_DIGITS))
+    if delta is None:
+        raise InvalidParameter("delta is needed under sums of (epsilon, delta); give the part of delta to charge")
+    if not 0 <= (delta := number("delta", delta)) < 1:
+        raise InvalidParameter(f"delta must be in [0, 1), got {delta!r}")
+    priced = units_up(_finite(accounting.epsilon(event, delta), "give it a larger delta"), EPSILON_DIGITS)
+    if epsilon is not None:
+        asked = units_up(number("epsilon", epsilon), EPSILON_DIGITS)
+        if asked < priced:
+            raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
+        priced = asked
+    return Amounts(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
+
+
+def check_prices(state: LedgerState) -> None:
+    """Price every reservation of a ledger again; it must have been charged what its event costs.
+
+    The hash chain shows that an entry is what was written; this shows that what was written was right. One unit is
+    forgiven, by which mathematics libraries may differ.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        A reservation was charged less.
+    UnsupportedEvent
+        An event has no price in this version.
+
+    Examples
+    --------
+    >>> check_prices(LedgerState())
+    """
+    for sequence, reservation in state.reservations.items():
+        reserved = reservation.reserved
+        told = reserved.amounts
+        again = price(
+            accounting.from_json(reserved.event.text),
+            composition="zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum",
+            delta=float_up(told.delta_e18, DELTA_DIGITS),
+        )
+        if again.epsilon_e9 > told.epsilon_e9 + 1 or again.rho_e9 > told.rho_e9 + 1:
+            raise LedgerIntegrityError(f"entry {sequence} of the ledger was charged less than its event costs")
+
+
+def _finite(value: float, advice: str) -> float:
+    value = float(value)
+    if not 0 <= value < math.inf:
+        raise InvalidParameter(f"event has no finite price here; {advice}")
+    return value

@@ -1,0 +1,167 @@
+"""Every rule that an entry must keep. Pure.
+
+:func:`apply` is the one place where rules are checked: a live ledger admits an entry by it, and verification
+replays the whole chain through it.
+"""
+
+from __future__ import annotations
+
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
+from quorate.ledger.amounts import Amounts, check_fits
+from quorate.ledger.budget import Budget, comes_to
+from quorate.ledger.entries import (
+    FORMAT,
+    Bound,
+    BudgetRaised,
+    Closed,
+    Drawn,
+    Entry,
+    Opened,
+    Reserved,
+    SameRelease,
+    Started,
+    Stored,
+)
+from quorate.ledger.state import KeyUse, LedgerState
+
+KEY_USED = "the idempotency key was used for another request of this client; take a new key"
+OTHER_DATA = (
+    "the ledger is bound to another data set; if the data were changed but are the same release, say so with a reason "
+    "(Ledger.same_release, or quorate ledger open --same-release REASON)"
+)
+
+
+def apply(state: LedgerState, entry: Entry) -> None:
+    """Add the next entry to ``state``, or raise and leave it as it was.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        The entry does not follow the newest one.
+    BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
+        What the entry says breaks a rule.
+    """
+    head = state.head
+    if (entry.sequence, entry.previous) != (head.sequence + 1, head.hash):
+        raise LedgerIntegrityError(f"entry {entry.sequence} does not follow entry {head.sequence}")
+    _check_session(state, entry)
+    match entry.content:
+        case Opened() as opened:
+            _check_opened(opened)
+        case Started():
+            pass  # whoever may write may start
+        case Bound():
+            if state.fingerprints:
+                raise LedgerMismatch(OTHER_DATA)
+        case SameRelease() as same:
+            _check_same_release(state, same)
+        case BudgetRaised() as raised:
+            _check_raised(state, raised)
+        case Reserved() as reserved:
+            check_reserved(state, reserved)
+        case Drawn() as drawn:
+            _check_drawn(state, drawn)
+        case Stored() as stored:
+            _check_stored(state, stored, entry.session)
+        case Closed():
+            _check_open(state)
+        case other:
+            raise NotImplementedError(other.kind)
+    state.take(entry)
+
+
+def _check_session(state: LedgerState, entry: Entry) -> None:
+    opens = isinstance(entry.content, Opened)
+    if opens != (state.budget is None):
+        raise PreconditionFailed("a ledger must begin with its only entry of kind 'opened'")
+    if opens or isinstance(entry.content, Started):
+        if entry.session != entry.sequence:
+            raise PreconditionFailed("an entry that begins a session must carry its own number")
+    elif entry.session not in state.sessions:
+        raise PreconditionFailed("an entry must belong to a session that was started")
+
+
+def _check_open(state: LedgerState) -> None:
+    if state.closed:
+        raise PreconditionFailed("the release was closed: nothing more is reserved from this ledger")
+
+
+def _check_opened(opened: Opened) -> None:
+    if opened.format != FORMAT:
+        raise PreconditionFailed(f"the ledger has format {opened.format}, this version reads {FORMAT}")
+    if not comes_to(opened.budget, opened.limit):
+        raise PreconditionFailed("the limit must be what the budget comes to")
+
+
+def _check_same_release(state: LedgerState, same: SameRelease) -> None:
+    _check_open(state)
+    if not state.fingerprints:
+        raise PreconditionFailed("the ledger is bound to no data set yet; bind it first")
+    if same.fingerprint in state.fingerprints:
+        raise PreconditionFailed("data of this fingerprint are the same release already; nothing needs to be said")
+
+
+def _check_raised(state: LedgerState, raised: BudgetRaised) -> None:
+    _check_open(state)
+    new, old = raised.budget, state.budget
+    if old is None or new.composition != old.composition:
+        raise LedgerMismatch("composition is fixed when a ledger is opened; raise epsilon or delta only")
+    if new.epsilon < old.epsilon or new.delta < old.delta or new.same_as(old):
+        raise InvalidParameter("a raised budget must have epsilon and delta not below the one before, and one above")
+    if not comes_to(new, raised.limit) or not state.limit.within(raised.limit):
+        raise PreconditionFailed("the limit must be what the budget comes to, and not below the one before")
+
+
+def check_reserved(state: LedgerState, reserved: Reserved) -> None:
+    """Refuse a reservation that the release, the key or the budget does not allow."""
+    _check_open(state)
+    if (reserved.client, reserved.key) in state.keys:
+        raise PreconditionFailed(KEY_USED)
+    _check_kind_of_amounts(state.budget, reserved.amounts)
+    check_fits(reserved.amounts, spent=state.spent, limit=state.limit)
+
+
+def _check_kind_of_amounts(budget: Budget | None, amounts: Amounts) -> None:
+    foreign = (
+        amounts.rho_e9 if budget is None or budget.composition == "sum" else amounts.epsilon_e9 + amounts.delta_e18
+    )
+    if foreign:
+        raise InvalidParameter("amounts must be of the ledger's own composition")
+
+
+def _check_drawn(state: LedgerState, drawn: Drawn) -> None:
+    reservation = state.reservations.get(drawn.reservation)
+    if reservation is None:
+        raise PreconditionFailed("a block must be drawn from a reservation of this ledger")
+    if (left := reservation.remaining(drawn.purpose)) < drawn.count:
+        total = reservation.reserved.purposes[drawn.purpose]
+        message = (
+            f"drawing {drawn.count} answers for {drawn.purpose!r} would pass the {total} reserved ({left} left); ask "
+            "fewer, or make another reservation"
+        )
+        raise BudgetExhausted(message, spent=total - left, requested=drawn.count, limit=total, unit="answers")
+    if drawn.first != reservation.drawn[drawn.purpose]:
+        raise PreconditionFailed("a block must begin where the one before it ended")
+    if drawn.key is not None and (use := state.keys.get((drawn.client, drawn.key))) is not None:
+        check_same_request(use, drawn)
+        if state.stored_under(use) is not None:
+            raise PreconditionFailed("the request under this key was answered; its stored answer must be returned")
+
+
+def check_same_request(use: KeyUse, content: Reserved | Drawn) -> None:
+    """Refuse a request under a key that was used for another one."""
+    if (use.kind, use.body_hash) != (content.kind, content.body_hash):
+        raise PreconditionFailed(KEY_USED)
+
+
+def _check_stored(state: LedgerState, stored: Stored, session: int) -> None:
+    block = state.blocks.get(stored.block)
+    if block is None:
+        raise PreconditionFailed("answers must be stored for a block of this ledger")
+    if block.stored is not None:
+        raise PreconditionFailed("the block has its answers already; draw another one")
+    if block.session != session:
+        raise PreconditionFailed("the block was drawn by a process that ended; its answers count as declined")
+    answers = stored.answers.value
+    if isinstance(answers, list) and len(answers) != block.drawn.count:
+        raise InvalidParameter(f"answers must be {block.drawn.count}, as many as were drawn, got {len(answers)}")

@@ -1,0 +1,269 @@
+"""The default store: one SQLite file, written by one connection of one process at a time.
+
+Several connections that write and checkpoint the same write-ahead log can corrupt it in SQLite 3.7.0 to 3.51.2;
+here there is one, held by two locks: a lock file, which survives that somebody in this process opens and closes the
+database file (POSIX drops a process's record locks then), and SQLite's own exclusive lock, which survives that
+somebody deletes the lock file and keeps other tools out.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import sqlite3
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.ledger.anchor import AnchorFile, sync_folder
+from quorate.ledger.state import GENESIS, Head
+from quorate.ledger.store import Stored
+
+_SCHEMA = "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL)"
+_APPLICATION_ID = 0x71756F72  # "quor"
+
+
+class SqliteStore:
+    """Keeps lines in the table of one SQLite file (write-ahead log, ``synchronous=FULL``), mode 0600.
+
+    Beside ``<path>`` lie ``<path>.anchor`` (the newest head) and ``<path>.lock``.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The database file, in a folder that exists.
+    create : bool
+        Whether to create it where there is neither file nor anchor.
+    at : callable, optional
+        Told the name of each step just after it: "begun", "inserted", "committed", "anchor written", "anchor
+        renamed", "anchored". Fault tests stop there.
+
+    Raises
+    ------
+    PreconditionFailed
+        There is no ledger and `create` is False, or the path cannot hold one.
+    LedgerBusy
+        Another process, or another object of this one, holds the ledger.
+    LedgerIntegrityError
+        Ledger or anchor are missing, or cannot be read.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = SqliteStore(Path(folder) / "ledger.db", create=True)
+    ...     store.durable, store.load().lines
+    ...     store.close()
+    (True, ())
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool, at: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._connection: sqlite3.Connection | None = None
+        self._lock: int | None = None
+        if not isinstance(path, str | os.PathLike):
+            raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
+        self.path = Path(path).resolve()
+        self.commits = 0
+        self._at = at
+        self._anchor = AnchorFile(_beside(self.path, ".anchor"), at=at)
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {self.path}")
+        if not create and not self._traces():
+            raise PreconditionFailed(f"there is no ledger at {self.path}; give a budget to open a new one")
+        with self._guarded("opened"):
+            try:
+                self._lock = _take_lock(_beside(self.path, ".lock"))
+                anchor = self._anchor.read()
+                self._refuse_what_is_missing(anchor)
+                if anchor is None:
+                    self._anchor.write(GENESIS)  # first, so that from now on a missing file is noticed
+                self._connect(new=anchor is None or anchor == GENESIS)
+            except BaseException:
+                self.close()
+                raise
+        _watch_forks()
+        _OPEN.add(self)
+
+    @property
+    def durable(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The store's kind and the version of SQLite."""
+        return {"sqlite": sqlite3.sqlite_version, "store": "sqlite"}
+
+    def load(self) -> Stored:
+        """Return all lines, and the anchor."""
+        with self._guarded("read"):
+            connection = self._open_connection()
+            problems = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+            if problems != ["ok"]:
+                raise LedgerIntegrityError(
+                    "the ledger's file is damaged; restore the newest ledger and anchor together"
+                )
+            rows = connection.execute("SELECT sequence, line FROM entry ORDER BY sequence").fetchall()
+            if [row[0] for row in rows] != list(range(1, len(rows) + 1)):
+                raise LedgerIntegrityError("entries are missing from the ledger; restore the newest ledger and anchor")
+            anchor = self._anchor.read()
+            if anchor is None:
+                raise LedgerIntegrityError(_NO_ANCHOR)
+            return Stored(lines=tuple(row[1] for row in rows), anchor=anchor)
+
+    def begin(self, _after: int, /) -> Sequence[object]:
+        """Begin to write: nobody else can have appended."""
+        return ()
+
+    def append(self, lines: Sequence[str], head: Head) -> None:
+        """Append in one transaction, wait for the disk, then anchor ``head`` and wait again."""
+        with self._guarded("written"):
+            connection = self._open_connection()
+            connection.execute("BEGIN IMMEDIATE")
+            self._at("begun")
+            first = head.sequence - len(lines) + 1
+            connection.executemany("INSERT INTO entry VALUES (?, ?)", enumerate(lines, first))
+            self._at("inserted")
+            connection.execute("COMMIT")
+            self.commits += 1
+            self._at("committed")
+            self._anchor.write(head)
+
+    def abandon(self) -> None:
+        """Nothing was begun."""
+
+    def anchor(self, head: Head) -> None:
+        """Anchor a head that was committed, but perhaps not waited for: put the log on the disk first."""
+        with self._guarded("anchored"):
+            if self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                raise LedgerIntegrityError("the log could not be put on the disk; open the ledger again")
+            self._anchor.write(head)
+
+    def close(self) -> None:
+        """Close the file, then unlock it."""
+        _OPEN.discard(self)
+        connection, self._connection = self._connection, None
+        lock, self._lock = self._lock, None
+        try:
+            if connection is not None:
+                with self._guarded("closed"):
+                    connection.close()
+        finally:
+            if lock is not None:
+                os.close(lock)
+
+    def __del__(self) -> None:
+        # Whoever forgot to close it gives it back with the last reference.
+        with suppress(QuorateError, OSError):
+            self.close()
+
+    def _traces(self) -> bool:
+        return any(_beside(self.path, end).exists() for end in ("", ".anchor", "-wal"))
+
+    def _refuse_what_is_missing(self, anchor: Head | None) -> None:
+        exists, log = self.path.exists(), _beside(self.path, "-wal").exists()
+        if anchor is None and (exists or log):
+            raise LedgerIntegrityError(_NO_ANCHOR)
+        if anchor not in (None, GENESIS) and not (exists and self.path.stat().st_size):
+            raise LedgerIntegrityError(
+                f"the ledger {self.path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
+            )
+
+    def _connect(self, *, new: bool) -> None:
+        if new:
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        self.path.chmod(0o600)
+        connection = self._connection = sqlite3.connect(
+            self.path, timeout=0, isolation_level=None, check_same_thread=False
+        )
+        connection.execute("PRAGMA trusted_schema=OFF")
+        connection.execute("PRAGMA cell_size_check=ON")
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        # Set before anything is read: an exclusive connection keeps the log's index in its own memory.
+        if connection.execute("PRAGMA journal_mode=WAL").fetchone() != ("wal",):
+            raise LedgerIntegrityError("SQLite could not keep a write-ahead log here; use a local file system")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA fullfsync=ON")
+        connection.execute("PRAGMA checkpoint_fullfsync=ON")
+        connection.execute("BEGIN IMMEDIATE")
+        tables = [row[0] for row in connection.execute("SELECT sql FROM sqlite_master")]
+        if new and not tables:
+            connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+            connection.execute(_SCHEMA)
+            tables = [_SCHEMA]
+        connection.execute("COMMIT")
+        if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
+            raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
+        if new:
+            sync_folder(self.path.parent)
+
+    def _open_connection(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise PreconditionFailed("the ledger was closed; open it again")
+        return self._connection
+
+    @contextmanager
+    def _guarded(self, done: str) -> Iterator[None]:
+        try:
+            yield
+        except QuorateError:
+            raise
+        except (OSError, sqlite3.Error, sqlite3.Warning) as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+                raise LedgerBusy(_BUSY.format(self.path)) from error
+            raise LedgerIntegrityError(
+                f"the ledger could not be {done} ({type(error).__name__}: {error}); nothing is released until it is "
+                "opened and verified again",
+                charged="the last charge may have been recorded",
+            ) from error
+
+
+_NO_ANCHOR = "the ledger's anchor was deleted: whether this is the newest ledger is unknown; restore the anchor"
+_BUSY = "another process holds the ledger {}; wait until it ends, or ask the service that runs on it"
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def _take_lock(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise LedgerBusy(_BUSY.format(path.with_suffix(""))) from None
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+_OPEN: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+def _forget_in_child() -> None:
+    """Keep a forked child from closing a connection that it inherited: closing would move the parent's log.
+
+    The child's reference is never given back, so that not even its end closes the connection. The lock stays with
+    the parent, in its own descriptor.
+    """
+    for store in tuple(_OPEN):
+        if store._connection is not None:
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(store._connection))
+            store._connection = None
+        if store._lock is not None:
+            os.close(store._lock)
+            store._lock = None
+    _OPEN.clear()
+
+
+@cache
+def _watch_forks() -> None:
+    os.register_at_fork(after_in_child=_forget_in_child)

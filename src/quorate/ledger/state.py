@@ -1,0 +1,190 @@
+"""What a chain of entries adds up to. No clock, no disk; the rules stand in :mod:`quorate.ledger.rules`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeAlias
+
+from quorate.errors import InvalidParameter
+from quorate.ledger.amounts import Amounts
+from quorate.ledger.budget import Budget
+from quorate.ledger.entries import (
+    GENESIS_HASH,
+    Bound,
+    BudgetRaised,
+    Closed,
+    Drawn,
+    Entry,
+    Json,
+    Opened,
+    Reserved,
+    SameRelease,
+    Started,
+    Stored,
+)
+
+BlockStatus: TypeAlias = Literal["drawn", "stored", "interrupted"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """The newest entry of a chain: what an anchor and a receipt hold.
+
+    Examples
+    --------
+    >>> GENESIS
+    Head(sequence=0, hash='0000000000000000000000000000000000000000000000000000000000000000')
+    """
+
+    sequence: int
+    hash: str
+
+
+GENESIS = Head(sequence=0, hash=GENESIS_HASH)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BlockState:
+    """One drawn block: answers ``first`` to ``first + count - 1`` of a purpose, and what was stored of them."""
+
+    sequence: int
+    drawn: Drawn
+    session: int
+    stored: int | None = None
+    answers: Json | None = None
+
+    def status(self, session: int | None) -> BlockStatus:
+        """Return its status, as seen by the process that writes as ``session`` (None: one that wrote nothing)."""
+        if self.stored is not None:
+            return "stored"
+        return "drawn" if self.session == session else "interrupted"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KeyUse:
+    """What an idempotency key of one client was used for."""
+
+    kind: str
+    body_hash: str
+    entries: tuple[int, ...]  # the reservation, or the blocks drawn under the key, oldest first
+
+
+@dataclass(kw_only=True, slots=True)
+class ReservationState:
+    """How far the answers of a reservation have been drawn."""
+
+    sequence: int
+    reserved: Reserved
+    drawn: dict[str, int]
+    blocks: list[int] = field(default_factory=list)
+
+    def remaining(self, purpose: str) -> int:
+        """Return how many answers of a purpose are left."""
+        if purpose not in self.drawn:
+            known = ", ".join(map(repr, self.drawn))
+            raise InvalidParameter(f"purpose must be one of the reservation's ({known}), got {purpose!r}")
+        return self.reserved.purposes[purpose] - self.drawn[purpose]
+
+
+@dataclass(slots=True)
+class LedgerState:
+    """The sum of a chain.
+
+    Attributes
+    ----------
+    hashes : list of str
+        Hash of each entry, in order.
+    budget, limit : Budget or None, Amounts
+        The budget in force, and the amounts it comes to; None before the first entry.
+    spent : Amounts
+        Sum of all reservations; never above `limit`.
+    fingerprints : tuple of str
+        The data sets that are this release; the last is the newest.
+    reservations, blocks : dict
+        By sequence number.
+    keys : dict
+        By (client, idempotency key).
+    """
+
+    hashes: list[str] = field(default_factory=list)
+    identity: str = ""
+    budget: Budget | None = None
+    limit: Amounts = field(default_factory=Amounts)
+    spent: Amounts = field(default_factory=Amounts)
+    fingerprints: tuple[str, ...] = ()
+    closed: bool = False
+    sessions: set[int] = field(default_factory=set)
+    reservations: dict[int, ReservationState] = field(default_factory=dict)
+    blocks: dict[int, BlockState] = field(default_factory=dict)
+    keys: dict[tuple[str, str], KeyUse] = field(default_factory=dict)
+
+    @property
+    def head(self) -> Head:
+        """The newest entry."""
+        return Head(sequence=len(self.hashes), hash=self.hashes[-1]) if self.hashes else GENESIS
+
+    def copy(self) -> LedgerState:
+        """Return an independent copy."""
+        return replace(
+            self,
+            hashes=list(self.hashes),
+            sessions=set(self.sessions),
+            reservations={
+                sequence: replace(one, drawn=dict(one.drawn), blocks=list(one.blocks))
+                for sequence, one in self.reservations.items()
+            },
+            blocks=dict(self.blocks),
+            keys=dict(self.keys),
+        )
+
+    def stored_under(self, use: KeyUse) -> BlockState | None:
+        """Return the first block under a key whose answers were stored."""
+        blocks: Iterator[BlockState] = (self.blocks[sequence] for sequence in use.entries)
+        return next((block for block in blocks if block.stored is not None), None)
+
+    def take(self, entry: Entry) -> None:
+        """Add an entry that keeps every rule (see :func:`quorate.ledger.rules.apply`)."""
+        match entry.content:
+            case Opened() as opened:
+                self.identity, self.budget, self.limit = opened.ledger, opened.budget, opened.limit
+                self.sessions.add(entry.sequence)
+            case Started():
+                self.sessions.add(entry.sequence)
+            case Bound(fingerprint=fingerprint) | SameRelease(fingerprint=fingerprint):
+                self.fingerprints = (*self.fingerprints, fingerprint)
+            case BudgetRaised() as raised:
+                self.budget, self.limit = raised.budget, raised.limit
+            case Reserved() as reserved:
+                self._take_reserved(reserved, entry.sequence)
+            case Drawn() as drawn:
+                self._take_drawn(drawn, entry)
+            case Stored() as stored:
+                block = self.blocks[stored.block]
+                self.blocks[stored.block] = replace(block, stored=entry.sequence, answers=stored.answers)
+            case Closed():
+                self.closed = True
+            case other:
+                raise NotImplementedError(other.kind)
+        self.hashes.append(entry.hash)
+
+    def _take_reserved(self, reserved: Reserved, sequence: int) -> None:
+        self.spent += reserved.amounts
+        self.reservations[sequence] = ReservationState(
+            sequence=sequence, reserved=reserved, drawn=dict.fromkeys(reserved.purposes, 0)
+        )
+        self.keys[reserved.client, reserved.key] = KeyUse(
+            kind=reserved.kind, body_hash=reserved.body_hash, entries=(sequence,)
+        )
+
+    def _take_drawn(self, drawn: Drawn, entry: Entry) -> None:
+        reservation = self.reservations[drawn.reservation]
+        reservation.drawn[drawn.purpose] += drawn.count
+        reservation.blocks.append(entry.sequence)
+        self.blocks[entry.sequence] = BlockState(sequence=entry.sequence, drawn=drawn, session=entry.session)
+        if drawn.key is not None:
+            use = self.keys.get((drawn.client, drawn.key))
+            earlier = () if use is None else use.entries
+            self.keys[drawn.client, drawn.key] = KeyUse(
+                kind=drawn.kind, body_hash=drawn.body_hash, entries=(*earlier, entry.sequence)
+            )

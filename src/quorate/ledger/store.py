@@ -1,0 +1,58 @@
+"""What a ledger needs of the place where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from quorate.ledger.state import Head
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stored:
+    """What a store holds: the lines as they are, unverified, and the anchored head."""
+
+    lines: tuple[object, ...]
+    anchor: Head
+
+
+@runtime_checkable
+class LedgerStore(Protocol):
+    """Keeps the lines of one ledger, in order. It decides nothing: the chain and its rules are checked above it.
+
+    Formal guarantees
+    -----------------
+    - When :meth:`append` returns, all its lines and the new anchor are on stable storage (if :attr:`durable`).
+    - If the process dies at any moment, all lines of an :meth:`append` are there, or none; the anchor never names
+      an entry that is not there.
+    - Nobody else appends between :meth:`begin` and :meth:`append` or :meth:`abandon`.
+    - Whatever goes wrong raises: :class:`~quorate.errors.LedgerBusy` where another process holds the ledger,
+      :class:`~quorate.errors.LedgerIntegrityError` otherwise. A ledger uses a store no more after an error.
+    """
+
+    @property
+    def durable(self) -> bool:
+        """Whether entries outlive the process."""
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """What is recorded about the store when a session starts: its kind and version."""
+
+    def load(self) -> Stored:
+        """Return all lines, oldest first, and the anchor."""
+
+    def begin(self, after: int, /) -> Sequence[object]:
+        """Begin to write; return the lines beyond ``after`` that others appended (none in an exclusive store)."""
+
+    def append(self, lines: Sequence[str], head: Head) -> None:
+        """Append in one atomic, durable step; then anchor ``head``, the last of them."""
+
+    def abandon(self) -> None:
+        """End what :meth:`begin` began, with nothing written."""
+
+    def anchor(self, head: Head) -> None:
+        """Anchor a head that is in the chain already."""
+
+    def close(self) -> None:
+        """Let go of the ledger. May be called again."""

@@ -1,0 +1,52 @@
+"""What may cross the privacy boundary: secret counts go in, a public answer comes out, an event is its price.
+
+One file each. A mechanism is a frozen dataclass whose fields are public; it draws from the noise source that it
+is given and keeps nothing. Every mechanism here runs the same contract suite.
+
+=============================== ============================================================ ==============
+:class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
+:class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
+:class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
+:class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
+:class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
+:class:`DistanceToInstability`  the exact plurality class where it is stable, else ⊥         a price a query
+:class:`Exponential`            one of finitely many candidates, by score                    a price a query
+:class:`PermuteAndFlip`         the same, never worse                                        a price a query
+:class:`PrivatePrediction`      one label from hypotheses on disjoint parts                  a price a query
+:class:`StableSparseVector`     exact plurality classes, until T queries were not stable     one for a run
+:class:`SoftLabel`              scores in [0, 1] that most teachers give                     one for a run
+=============================== ============================================================ ==============
+"""
+
+from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax
+from quorate.mechanisms.exponential import Exponential
+from quorate.mechanisms.gaussian_noisy_max import GaussianNoisyMax
+from quorate.mechanisms.interactive_noisy_max import InteractiveNoisyMax
+from quorate.mechanisms.laplace_noisy_max import LaplaceNoisyMax
+from quorate.mechanisms.noisy_counts import NoisyCounts
+from quorate.mechanisms.permute_and_flip import PermuteAndFlip
+from quorate.mechanisms.private_prediction import PrivatePrediction
+from quorate.mechanisms.protocol import DECLINED, Answer, InteractiveMechanism, Mechanism
+from quorate.mechanisms.soft_label import SoftLabel
+from quorate.mechanisms.stability import DistanceToInstability, distance_to_instability
+from quorate.mechanisms.stable_sparse_vector import SparseVectorState, StableSparseVector
+
+__all__ = [
+    "DECLINED",
+    "Answer",
+    "Mechanism",
+    "InteractiveMechanism",
+    "GaussianNoisyMax",
+    "NoisyCounts",
+    "LaplaceNoisyMax",
+    "ConfidentNoisyMax",
+    "InteractiveNoisyMax",
+    "DistanceToInstability",
+    "distance_to_instability",
+    "StableSparseVector",
+    "SparseVectorState",
+    "SoftLabel",
+    "Exponential",
+    "PermuteAndFlip",
+    "PrivatePrediction",
+]

@@ -1,0 +1,128 @@
+"""Interactive-GNMax: answer only where the teachers and the student disagree (PATE18 Algorithm 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.accounting import Composed, DiscreteGaussian
+from quorate.arguments import count, one_of, real
+from quorate.errors import InvalidParameter
+from quorate.mechanisms.gaussian_noise import FORMS, Form, gaussian_event, n_classes_of, with_noise
+from quorate.mechanisms.protocol import DECLINED
+from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class InteractiveNoisyMax:
+    r"""Compare the votes with the student's own prediction first; pay for an answer only where they differ.
+
+    A query passes where :math:`\max_c (n_c - \mathrm{round}(K p_c)) + Z \ge` the threshold: then a Gaussian noisy
+    max is released. Where it does not pass, the student's label is confirmed if it was sure of it, and the query is
+    declined if it was not.
+
+    Parameters
+    ----------
+    threshold : float
+        In votes; must be > 0.
+    sigma_threshold : float
+        σ₁ of the test's noise, in votes; must be > 0.
+    sigma_answer : float
+        σ₂ of the answer's noise, in votes; must be > 0.
+    n_teachers : int
+        K, a public number; at least 1.
+    confidence : float
+        γ, in (0, 1): the student's label is confirmed where :math:`\max_c p_c > \gamma`.
+    form : {"histogram", "binary"}, default "histogram"
+        Of the answer, as for :class:`GaussianNoisyMax`.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if the counts are not int64 votes of the right width, or the
+        predictions are not numbers from 0 to 1 of the counts' shape.
+
+    Notes
+    -----
+    Privacy: the prediction is public (a student sees released labels and public points alone), so each
+    :math:`n_c - \mathrm{round}(K p_c)` is a count minus a constant: its maximum moves by at most 1 with one teacher.
+    The prices are those of :class:`ConfidentNoisyMax`, and a query that did not pass cost :attr:`declined_event`,
+    confirmed or not: a confirmation is made of the public prediction.
+
+    Without a prediction (before there is a student) p is 0 and this is :class:`ConfidentNoisyMax`.
+
+    References
+    ----------
+    PATE18 (Papernot et al., arXiv:1802.08908), Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = InteractiveNoisyMax(
+    ...     threshold=100, sigma_threshold=10.0, sigma_answer=5.0, n_teachers=250, confidence=0.9
+    ... )
+    >>> votes = np.array([230, 15, 5])
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.1, 0.8, 0.1]))  # corrected
+    0
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.95, 0.03, 0.02]))  # confirmed
+    0
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.8, 0.1, 0.1])) is None
+    True
+    """
+
+    threshold: float
+    sigma_threshold: float
+    sigma_answer: float
+    n_teachers: int
+    confidence: float
+    form: Form = "histogram"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
+        object.__setattr__(self, "sigma_threshold", checked_scale("sigma_threshold", self.sigma_threshold))
+        object.__setattr__(self, "sigma_answer", checked_scale("sigma_answer", self.sigma_answer))
+        object.__setattr__(self, "n_teachers", count("n_teachers", self.n_teachers, at_least=1))
+        if self.n_teachers > MAX_SCALE:
+            raise InvalidParameter(f"n_teachers must be at most 2^40, got {self.n_teachers!r}; it is a number of votes")
+        object.__setattr__(self, "confidence", real("confidence", self.confidence, above=0, below=1))
+        one_of("form", self.form, FORMS)
+
+    @property
+    def event(self) -> Composed:
+        """Price of one query that the teachers answer, which covers one that they do not."""
+        return Composed((self.declined_event, gaussian_event(self.sigma_answer, self.form)))
+
+    @property
+    def declined_event(self) -> DiscreteGaussian:
+        """Price of one query that is confirmed or declined: the test alone."""
+        return DiscreteGaussian(self.sigma_threshold, 1.0)
+
+    def release(self, counts: IntArray, noise: NoiseSource, prediction: FloatArray | None = None) -> int | None:
+        """Answer one query from its ``(n_classes,)`` vote counts and the student's ``(n_classes,)`` prediction."""
+        row = one_query(counts, n_classes=n_classes_of(self.form))
+        predictions = None if prediction is None else np.asarray(prediction)[np.newaxis]
+        answer = int(self._answers(row, noise, predictions)[0])
+        return None if answer == DECLINED else answer
+
+    def release_many(self, counts: IntArray, noise: NoiseSource, predictions: FloatArray | None = None) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)`` vote counts and predictions: classes, or ``DECLINED``."""
+        return self._answers(many_queries(counts, n_classes=n_classes_of(self.form)), noise, predictions)
+
+    def _answers(self, counts: IntArray, noise: NoiseSource, predictions: FloatArray | None) -> IntArray:
+        p = np.zeros(counts.shape) if predictions is None else np.asarray(predictions)
+        if p.shape != counts.shape or p.dtype.kind != "f" or not ((p >= 0) & (p <= 1)).all():  # NaN is refused too
+            raise InvalidParameter(
+                "predictions must be numbers from 0 to 1, one per count; pass the student's class probabilities"
+            )
+        answers = np.where(p.max(axis=1) > self.confidence, p.argmax(axis=1), DECLINED)
+        for rows, block in in_blocks(counts):
+            surplus = (block - np.rint(self.n_teachers * p[rows]).astype(np.int64)).max(axis=1)
+            passed = surplus + discrete_gaussian(self.sigma_threshold, surplus.shape, noise) >= self.threshold
+            noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
+            answers[rows][passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
+        return answers

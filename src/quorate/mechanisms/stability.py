@@ -1,0 +1,124 @@
+"""Distance to instability: how many teachers must change before the plurality class can (BTT18 Section 2.1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from quorate.accounting import ApproxDP
+from quorate.arguments import real
+from quorate.errors import InvalidParameter
+from quorate.mechanisms.protocol import DECLINED
+from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.noise import NoiseSource, discrete_laplace
+from quorate.noise.arguments import MAX_SCALE
+from quorate.types import IntArray
+
+_UP = 1 + 2.0**-48  # the threshold is rounded up, further than the noise's scale is
+
+
+def distance_to_instability(counts: IntArray) -> IntArray:
+    r"""Return :math:`\max(0, \lceil gap/2 \rceil - 1)` of each row of ``(n_queries, n_classes)`` counts.
+
+    The gap is the largest count minus the second largest.
+
+    Notes
+    -----
+    Its sensitivity is 1: one changed teacher moves the gap by at most 2. And it is 0 wherever one changed teacher
+    could change the plurality class: that takes a gap of at most 2 (of at most 1 where a tie goes to the leader). BTT18
+    prints ``gap − 1``, which moves by 2.
+
+    Examples
+    --------
+    >>> distance_to_instability(np.array([[9, 1, 0], [5, 3, 2], [4, 4, 2]])).tolist()
+    [3, 0, 0]
+    """
+    gap = np.empty(counts.shape[0], dtype=np.int64)
+    for rows, block in in_blocks(counts):
+        top = np.partition(block, block.shape[1] - 2, axis=1)
+        gap[rows] = top[:, -1] - top[:, -2]
+    distance: IntArray = np.maximum(0, -(-gap // 2) - 1)
+    return distance
+
+
+@dataclass(frozen=True, slots=True)
+class DistanceToInstability:
+    r"""Release the exact plurality class where the votes are stable enough, else decline: :math:`A_{stab}`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of one query; must be > 0.
+    delta : float
+        δ of one query; must be > 0 and < 1.
+
+    Attributes
+    ----------
+    threshold : float
+        Γ = log(1/δ)/ε, in votes.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if the counts are not int64 votes.
+
+    Notes
+    -----
+    A query passes where :math:`dist + \mathrm{Lap}_Z(1/\varepsilon) > \Gamma`. Privacy, for neighbours D and D′:
+    where dist(D) ≥ 1 or dist(D′) ≥ 1 the plurality class is the same on both, and the answer is made of
+    it and of a noisy integer of sensitivity 1: ε-DP. Where both are 0 the classes may differ, a label is released
+    with probability :math:`P(Z > \Gamma) = e^{-\varepsilon(\lfloor \Gamma \rfloor + 1)}/(1 + e^{-\varepsilon}) <
+    \delta`, and ⊥ has the same probability on both: (0, δ)-DP. The scale of the noise is rounded up, and Γ
+    further.
+
+    References
+    ----------
+    BTT18 (Bassily, Thakkar, Thakurta, 2018), Algorithm 1 and Theorem 2.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = DistanceToInstability(epsilon=1.0, delta=1e-5)
+    >>> mechanism.release_many(np.array([[200, 50], [130, 120]]), SeededNoise(0)).tolist()
+    [0, -1]
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
+        object.__setattr__(self, "delta", real("delta", self.delta, above=0, below=1))
+        if self.epsilon < 2 / MAX_SCALE:
+            raise InvalidParameter(f"epsilon must be at least 2^-39, got {self.epsilon!r}; the noise would be too wide")
+
+    @property
+    def event(self) -> ApproxDP:
+        """Price of one answer."""
+        return ApproxDP(self.epsilon, self.delta)
+
+    @property
+    def threshold(self) -> float:
+        """Γ, in votes: a query passes where its noisy distance is above it."""
+        return -log(self.delta) / self.epsilon * _UP
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int | None:
+        """Answer one query from its ``(n_classes,)`` vote counts: a class index, or None."""
+        answer = int(self._answers(one_query(counts), noise)[0])
+        return None if answer == DECLINED else answer
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices, or ``DECLINED``."""
+        return self._answers(many_queries(counts), noise)
+
+    def _answers(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        scale = float(np.nextafter(1 / self.epsilon, np.inf))
+        answers = np.empty(counts.shape[0], dtype=np.int64)
+        for rows, block in in_blocks(counts):
+            distance = distance_to_instability(block)
+            passed = distance + discrete_laplace(scale, distance.shape, noise) > self.threshold
+            answers[rows] = np.where(passed, block.argmax(axis=1), DECLINED)
+        return answers

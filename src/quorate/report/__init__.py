@@ -1,0 +1,67 @@
+r"""The report: from facts that may be published to a page, a terminal table, a model card and JSON.
+
+Examples
+--------
+>>> from quorate.accounting import Guarantee
+>>> facts = Facts(
+...     guarantee=Guarantee(epsilon=1.0, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
+...                         mechanism="100 noisy votes, sigma 15", accounting="exact Gaussian composition"),
+...     setup=Setup(n_teachers=250, partition="hash", unit="patient", classes=["no", "yes"], n_public=4000,
+...                 n_queries=100, teacher="GradientBoostingClassifier", student="LogisticRegression",
+...                 mechanism="GaussianNoisyMax"),
+...     spending=Spending(budget_epsilon=2, budget_delta=2e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=1,
+...                       left_delta=1e-5, answers_left=12),
+...     answers=Answers(asked=100, per_class=[80, 20]),
+...     checks=[Check(key="shards", name="Each patient is in one shard", passed=True, meaning="One vote can change.")],
+...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run",
+...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
+>>> print(render_text(facts, width=64, outputs=Outputs(report="run/public/report.html")), end="")
+ward 7 · done
+────────────────────────────────────────────────────────────────
+teachers    250 · one patient → exactly one teacher; checked
+queries     100 asked · 100 answered · 0 declined
+            no  80 ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪
+            yes 20 ▪▪▪▪▪
+guarantee   ε ≤ 1, δ ≤ 1e-5 for any one patient
+left        12 answers; ε 1 of 2, δ 1e-5 of 2e-5
+report      run/public/report.html
+────────────────────────────────────────────────────────────────
+>>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], model_card(facts)[:8]
+(True, '{\n  "format": 1,', '# ward 7')
+"""
+
+from __future__ import annotations
+
+from quorate.report.card import model_card
+from quorate.report.facts import Facts, Provenance, Setup, render_json
+from quorate.report.findings import Audit, AuditLine, Check, Choice, Score, Utility
+from quorate.report.internal import InternalFacts, TeacherFacts
+from quorate.report.odds import miss_rate, worlds_told_apart
+from quorate.report.page import render_html
+from quorate.report.spending import Answers, ExPost, Part, Spending
+from quorate.report.text import Outputs, render_text
+
+__all__ = [
+    "Facts",
+    "Setup",
+    "Spending",
+    "Part",
+    "ExPost",
+    "Answers",
+    "Utility",
+    "Score",
+    "Choice",
+    "Check",
+    "Audit",
+    "AuditLine",
+    "Provenance",
+    "InternalFacts",
+    "TeacherFacts",
+    "Outputs",
+    "render_text",
+    "render_html",
+    "render_json",
+    "model_card",
+    "miss_rate",
+    "worlds_told_apart",
+]

@@ -1,0 +1,126 @@
+"""A model card: the report as Markdown, for the place where the student is published."""
+
+from __future__ import annotations
+
+import re
+
+from quorate.report import sentences
+from quorate.report.facts import Facts
+from quorate.report.findings import Score
+from quorate.report.notation import at_most, percent, shortened, visible, wilson_interval
+
+_MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
+_LISTED_CLASSES = 30
+
+LIMITS = (
+    "For rows like the public ones. A class with few released answers is learnt badly: "
+    "see the figures per class in the report."
+)
+
+
+def model_card(facts: Facts) -> str:
+    """Return a model card in Markdown, made from the same facts and sentences as the public report.
+
+    Notes
+    -----
+    The headings, in order::
+
+        # <title>
+        ## The model
+        ## Privacy guarantee
+        ## What the guarantee does not cover
+        ## Utility
+        ## Intended use and limits
+        ## Provenance
+    """
+    setup, spending, origin = facts.setup, facts.spending, facts.provenance
+    lines = [
+        f"# {_plain(origin.run)}",
+        *([f"> **{sentences.SEEDED.capitalize()}.** {sentences.SEEDED_WHY}"] if facts.seeded else []),
+        "## The model",
+        _model(facts),
+        _classes(facts),
+        "## Privacy guarantee",
+        _plain(sentences.promise(facts)),
+        *([] if facts.seeded else [_plain(sentences.odds(facts))]),
+        _table(
+            ("", "value"),
+            (
+                ("ε", f"at most {at_most(facts.guarantee.epsilon)}"),
+                ("δ", f"at most {at_most(facts.guarantee.delta)}"),
+                ("unit", setup.unit),
+                ("neighbouring data sets", facts.guarantee.neighbours),
+                ("mechanism", facts.guarantee.mechanism),
+                ("accounting", facts.guarantee.accounting),
+                ("charged", f"ε {at_most(spending.spent_epsilon)} of {at_most(spending.budget_epsilon)}"),
+                ("left", sentences.left(facts)),
+            ),
+        ),
+        "## What the guarantee does not cover",
+        "\n".join(f"- {_plain(line)}" for line in sentences.not_protected(facts)),
+        "## Utility",
+        _utility(facts),
+        "## Intended use and limits",
+        f"{LIMITS} {_plain(setup.trust_model)}",
+        *([f"Data collection: {_plain(setup.data_collection)}"] if setup.data_collection else []),
+        "## Provenance",
+        _table(
+            ("", "value"),
+            (
+                ("started", origin.started),
+                ("noise", f"{origin.noise}; {sentences.SEEDED}" if facts.seeded else origin.noise),
+                ("ledger head", f"{origin.ledger_head} ({origin.ledger_entries:,} entries)"),
+                *origin.versions,
+                *origin.hashes,
+                *origin.public_digests,
+                *origin.registry,
+            ),
+        ),
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _model(facts: Facts) -> str:
+    setup, answers = facts.setup, facts.answers
+    return (
+        f"A {_plain(setup.student)} fitted on public rows with released labels. {setup.n_teachers:,} teachers "
+        f"({_plain(setup.teacher)}) voted on {answers.asked:,} of {setup.n_public:,} public rows; "
+        f"{answers.answered:,} were answered and {answers.declined:,} declined by {_plain(setup.mechanism)}. "
+        "The student has seen no private row."
+    )
+
+
+def _classes(facts: Facts) -> str:
+    names = facts.setup.classes
+    more = len(names) - _LISTED_CLASSES
+    listed = ", ".join(_plain(shortened(visible(name), 60)) for name in names[:_LISTED_CLASSES])
+    return f"Classes: {listed}{f', and {more:,} more' if more > 0 else ''}."
+
+
+def _utility(facts: Facts) -> str:
+    scores = (
+        ("student", facts.utility.student),
+        ("released answers", facts.utility.ensemble),
+        ("without privacy (not covered by the guarantee)", facts.utility.non_private),
+    )
+    rows = tuple((name, *_score(score)) for name, score in scores if score is not None)
+    if not rows:
+        return "There are no public labels to measure against."
+    return _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
+
+
+def _score(score: Score) -> tuple[str, ...]:
+    low, high = wilson_interval(score.accuracy, score.n_rows)
+    balanced = "not measured" if score.balanced_accuracy is None else percent(score.balanced_accuracy)
+    return (percent(score.accuracy), f"{percent(low)} to {percent(high)}", balanced, f"{score.n_rows:,}")
+
+
+def _table(heads: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> str:
+    lines = ("| " + " | ".join(_plain(cell) for cell in row) + " |" for row in (heads, *rows))
+    head, *body = lines
+    return "\n".join((head, "|" + "---|" * len(heads), *body))
+
+
+def _plain(text: str) -> str:
+    """Escape what Markdown or HTML would obey."""
+    return _MARKS.sub(r"\\\1", visible(text))

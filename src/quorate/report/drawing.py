@@ -1,0 +1,155 @@
+"""The pictures of a report: inline SVG that reads without colour, and says in words what it shows.
+
+Colours are classes of the style sheet (they follow the light or dark scheme); what differs differs in lightness or
+texture too. Widths are in units of a view box: a picture stretches to its column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import cycle
+
+from quorate.report.element import Markup, element, join
+
+FILLS = ("ink-1", "ink-2", "ink-3", "ink-4", "ink-5", "ink-6")  #: in the order in which parts take them
+
+_GRID, _CELL = 50, 10.0  # dots in a row; width of one dot's cell
+_DOTS = {  # layers of a dot, and their diameters: the sizes differ, so that they are told apart without colour
+    "chance": (("chance", 6.6),),
+    "gain": (("gain", 8.0),),
+    "rest": (("rest", 6.6), ("hollow", 4.4)),
+}
+
+
+def _picture(title: str, *shapes: Markup, width: float, height: float, class_: str, stretch: bool = False) -> Markup:
+    return element(
+        "svg",
+        element("title", title),
+        *shapes,
+        viewBox=f"0 0 {width:g} {height:g}",
+        role="img",
+        class_=class_,
+        aria_label=title,
+        preserveAspectRatio="none" if stretch else None,
+    )
+
+
+def dots(title: str, *, chance: int, told_apart: int, total: int) -> Markup:
+    """Return `total` dots: those that a coin gets right, those that the release adds, and the rest, hollow."""
+    shapes = (*_dots(0, chance, "chance"), *_dots(chance, told_apart, "gain"), *_dots(told_apart, total, "rest"))
+    return _picture(title, *shapes, width=_GRID * _CELL, height=-(-total // _GRID) * _CELL, class_="dots")
+
+
+def dot(kind: str) -> Markup:
+    """Return one dot, the key to :func:`dots`. Words stand beside it: screen readers skip it."""
+    return element("svg", *_dots(0, 1, kind), viewBox=f"0 0 {_CELL:g} {_CELL:g}", class_="key", aria_hidden="true")
+
+
+def _dots(start: int, stop: int, kind: str) -> tuple[Markup, ...]:
+    """Draw the dots `start` to `stop` - 1 of a grid that is filled row by row.
+
+    A row is one line of zero-length dashes with round ends: real circles on paper too, in a few bytes.
+    """
+    path, half = [], _CELL / 2
+    while start < stop:
+        row, column = divmod(start, _GRID)
+        n = min(_GRID - column, stop - start)
+        # half a dash beyond the last dot, so that rounding does not swallow it
+        path.append(f"M{column * _CELL + half:g} {row * _CELL + half:g}h{(n - 1) * _CELL + 1:g}")
+        start += n
+    return tuple(
+        element("path", d="".join(path), class_=f"row {layer}", stroke_width=width) for layer, width in _DOTS[kind]
+    )
+
+
+def textures() -> Markup:
+    """Return the textures that the style sheet fills shapes with; once in a page, and invisible."""
+    return element(
+        "svg",
+        element(
+            "defs",
+            _texture("hatch", element("path", d="M-2 2L2 -2M0 8L8 0M6 10L10 6", class_="thread")),
+            _texture("grain", element("circle", cx=4, cy=4, r=1.7, class_="thread-dot")),
+            _texture("weave", element("path", d="M0 4H8M4 0V8", class_="thread")),
+        ),
+        class_="textures",
+        aria_hidden="true",
+    )
+
+
+def _texture(name: str, thread: Markup) -> Markup:
+    ground = element("rect", x=0, y=0, width=8, height=8, class_="ground")
+    return element("pattern", ground, thread, id=name, width=8, height=8, patternUnits="userSpaceOnUse")
+
+
+def gauge(title: str, *, spent: float, budget: float) -> Markup:
+    """Return a bar that is full up to `spent`, on a track as long as `budget`, with a tick at each quarter."""
+    full = 100 * min(1.0, spent / budget) if budget > 0 else 100.0
+    ticks = (element("rect", x=at - 0.1, y=13, width=0.2, height=3, class_="tick") for at in (0.1, 25, 50, 75, 99.9))
+    return _picture(
+        title,
+        element("rect", x=0, y=0, width=100, height=11, class_="track"),
+        element("rect", x=0, y=0, width=full, height=11, class_="ink-1"),
+        *ticks,
+        width=100,
+        height=16,
+        class_="gauge",
+        stretch=True,
+    )
+
+
+def stacked(title: str, shares: Sequence[float]) -> Markup:
+    """Return one bar cut into `shares` (they sum to at most 1), each with a texture of its own."""
+    pieces, start = [], 0.0
+    for share, fill in zip(shares, cycle(FILLS), strict=False):
+        pieces.append(element("rect", x=start, y=0, width=max(0.0, 1000 * share - 1.5), height=26, class_=fill))
+        start += 1000 * share
+    track = element("rect", x=0, y=0, width=1000, height=26, class_="track")
+    return _picture(title, track, *pieces, width=1000, height=26, class_="stacked")
+
+
+def swatch(place: int) -> Markup:
+    """Return the key to the part at `place` of a stacked bar. Words stand beside it: screen readers skip it."""
+    rect = element("rect", x=0, y=0, width=12, height=12, class_=FILLS[place % len(FILLS)])
+    return element("svg", rect, viewBox="0 0 12 12", class_="swatch", aria_hidden="true")
+
+
+def bar(share: float, *, fill: str = "ink-1") -> Markup:
+    """Return a small bar in a table, `share` of its track long. The figure stands beside it: screen readers skip it."""
+    return element(
+        "svg",
+        element("rect", x=0, y=0, width=100, height=8, class_="track"),
+        element("rect", x=0, y=0, width=100 * max(0.0, min(1.0, share)), height=8, class_=fill),
+        viewBox="0 0 100 8",
+        class_="bar",
+        preserveAspectRatio="none",
+        aria_hidden="true",
+    )
+
+
+def against(title: str, *, measured: float, claimed: float, longest: float) -> Markup:
+    """Return a bar of `measured` with a mark at `claimed`, on a track of `longest`."""
+    scale = 96 / longest if longest > 0 else 0.0
+    return _picture(
+        title,
+        element("rect", x=0, y=4, width=100, height=8, class_="track"),
+        element("rect", x=0, y=4, width=scale * measured, height=8, class_="ink-1"),
+        element("rect", x=scale * claimed - 0.4, y=0, width=0.8, height=16, class_="mark"),
+        width=100,
+        height=16,
+        class_="bar against",
+        stretch=True,
+    )
+
+
+def columns(title: str, heights: Sequence[int]) -> Markup:
+    """Return a histogram: one column per height."""
+    tallest = max((*heights, 1))
+    wide = 600 / max(1, len(heights))
+    bars = (
+        element(
+            "rect", x=i * wide, y=100 - 100 * h / tallest, width=0.86 * wide, height=100 * h / tallest, class_="ink-1"
+        )
+        for i, h in enumerate(heights)
+    )
+    return _picture(title, join(*bars), width=600, height=101, class_="columns")

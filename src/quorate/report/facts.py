@@ -1,0 +1,247 @@
+"""The facts of a report: what the public edition may say, as one frozen tree of plain values.
+
+Every value in the tree is released, public, or independent of the private data; whoever builds it answers for
+that. The rest of the room turns the tree into words and pictures and sees nothing else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from json import JSONDecodeError, dumps, loads
+from typing import Any
+
+from quorate.accounting import Guarantee
+from quorate.errors import InvalidParameter
+from quorate.report.findings import Audit, Check, Choice, Utility
+from quorate.report.notation import escaped
+from quorate.report.plain import Plain, as_json, read, require
+from quorate.report.spending import Answers, Spending
+
+FORMAT = 1  #: version of the JSON form; a reader refuses the ones it does not know
+
+TRUST_MODEL = (
+    "The owner of the private rows runs quorate on a machine of their own and is trusted with the rows. "
+    "Whoever reads what was published is not trusted, and may know everything else."
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setup(Plain):
+    """What was decided before the private rows were looked at.
+
+    Parameters
+    ----------
+    n_teachers : int
+        K, at least 1.
+    partition : {"hash", "balanced", "declared"}
+        How units were given to teachers; ``"declared"`` for votes made elsewhere.
+    unit : str
+        What one unit is: ``"record"``, ``"patient"``, ...
+    classes : tuple of str
+        The class list.
+    n_public : int
+        m, the public rows without labels.
+    n_queries : int
+        ℓ, the public rows whose labels were asked for.
+    teacher, student, mechanism : str
+        Class names.
+    online_answers : int
+        Answers kept back for later.
+    n_records : int or None
+        Only where it was declared.
+    classes_declared : bool
+        False where the list was read off private labels, and is therefore treated as public.
+    recipe : tuple of str
+        One sentence for each default that was chosen, with its reason.
+    trust_model : str
+        Who is trusted with what.
+    data_collection : str or None
+        How the private rows were collected, in the owner's words.
+
+    Examples
+    --------
+    >>> Setup(n_teachers=250, partition="hash", unit="patient", classes=["no", "yes"], n_public=4000, n_queries=1000,
+    ...       teacher="GradientBoostingClassifier", student="LogisticRegression", mechanism="GaussianNoisyMax").classes
+    ('no', 'yes')
+    """
+
+    n_teachers: int
+    partition: str
+    unit: str
+    classes: tuple[str, ...]
+    n_public: int
+    n_queries: int
+    teacher: str
+    student: str
+    mechanism: str
+    online_answers: int = 0
+    n_records: int | None = None
+    classes_declared: bool = True
+    recipe: tuple[str, ...] = ()
+    trust_model: str = TRUST_MODEL
+    data_collection: str | None = None
+
+    def _check(self) -> None:
+        require(self.n_teachers >= 1, f"n_teachers must be >= 1, got {self.n_teachers}")
+        kinds = ("hash", "balanced", "declared")
+        require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
+        require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
+        require(len(self.classes) >= 1, "classes must name at least one class")
+        least = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0)
+        require(least >= 0, "n_public, n_queries, online_answers and n_records are counts, expected >= 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provenance(Plain):
+    """Where the report comes from. All of it is printed: no paths of the private side, no plain hash of private rows.
+
+    Parameters
+    ----------
+    run : str
+        A title.
+    started : str
+        Date and time, ISO 8601.
+    seconds : float
+        How long the run took.
+    command : str
+        What was typed.
+    seeded : bool
+        Whether the noise came from a given seed: then there is no guarantee, and every output says so.
+    noise : str
+        The source of noise, in words.
+    ledger_head : str
+        Hash of the last entry.
+    ledger_entries : int
+        Number of entries.
+    versions, hashes, public_digests, registry : tuple of (str, str)
+        Names and values; `registry` holds what a public register of releases asks for.
+
+    Examples
+    --------
+    >>> Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run", seeded=False,
+    ...            noise="operating system", ledger_head="9f2c", ledger_entries=3, versions=[("quorate", "0.1.0")]).run
+    'ward 7'
+    """
+
+    run: str
+    started: str
+    seconds: float
+    command: str
+    seeded: bool
+    noise: str
+    ledger_head: str
+    ledger_entries: int
+    versions: tuple[tuple[str, str], ...] = ()
+    hashes: tuple[tuple[str, str], ...] = ()
+    public_digests: tuple[tuple[str, str], ...] = ()
+    registry: tuple[tuple[str, str], ...] = ()
+
+    def _check(self) -> None:
+        require(self.seconds >= 0, f"seconds must be >= 0, got {self.seconds!r}")
+        require(self.ledger_entries >= 0, f"ledger_entries must be >= 0, got {self.ledger_entries}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Facts(Plain):
+    """Everything that the public edition of a report is made from.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What was promised.
+    setup, spending, answers, provenance, utility : Setup, Spending, Answers, Provenance, Utility
+        The parts.
+    choices : tuple of Choice
+        What other values of ε would have bought.
+    checks : tuple of Check
+        How the run was made.
+    audit : Audit or None
+        What an audit measured.
+    audit_command : str or None
+        How to make one, printed where there is none yet; without either, the section is left out.
+
+    Raises
+    ------
+    InvalidParameter
+        Parts do not fit together: per-class figures of another number of classes, two units, a seeded run whose
+        checks say that there was no seed.
+
+    Examples
+    --------
+    >>> facts = Facts(
+    ...     guarantee=Guarantee(epsilon=1, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
+    ...                         mechanism="100 noisy votes, sigma 15", accounting="exact Gaussian composition"),
+    ...     setup=Setup(n_teachers=250, partition="hash", unit="patient", classes=["no", "yes"], n_public=4000,
+    ...                 n_queries=100, teacher="GradientBoostingClassifier", student="LogisticRegression",
+    ...                 mechanism="GaussianNoisyMax"),
+    ...     spending=Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=0,
+    ...                       left_delta=0),
+    ...     answers=Answers(asked=100, per_class=[80, 20]),
+    ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run",
+    ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
+    >>> Facts.from_json(facts.to_json()) == facts, facts.seeded
+    (True, False)
+    """
+
+    guarantee: Guarantee
+    setup: Setup
+    spending: Spending
+    answers: Answers
+    provenance: Provenance
+    utility: Utility = field(default_factory=Utility)
+    choices: tuple[Choice, ...] = ()
+    checks: tuple[Check, ...] = ()
+    audit: Audit | None = None
+    audit_command: str | None = None
+
+    @property
+    def seeded(self) -> bool:
+        """Whether the noise can be drawn again, so that nothing is guaranteed."""
+        return self.provenance.seeded
+
+    def _check(self) -> None:
+        n_classes = len(self.setup.classes)
+        require(len(self.answers.per_class) == n_classes, "answers.per_class needs one count for each class")
+        for score in (self.utility.student, self.utility.ensemble, self.utility.non_private):
+            fits = score is None or len(score.recall) in (0, n_classes)
+            require(fits, "recall needs one value for each class, or none at all")
+        same = self.guarantee.unit == self.setup.unit
+        require(same, f"two units: the guarantee says {self.guarantee.unit!r}, the setup {self.setup.unit!r}")
+        clean = any(check.key == "seed" and check.passed for check in self.checks)
+        require(not (self.seeded and clean), 'a seeded run cannot pass the check "seed"')
+        keys = [check.key for check in self.checks]
+        require(len(set(keys)) == len(keys), "each check has a key of its own")
+
+    def to_json(self) -> str:
+        """Return the canonical JSON: sorted keys, no spaces, ``"format": 1``."""
+        return escaped(dumps(self._tree(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
+
+    @classmethod
+    def from_json(cls, text: str) -> Facts:
+        """Read what :meth:`to_json` or :func:`render_json` wrote.
+
+        Raises
+        ------
+        InvalidParameter
+            It is not JSON, not of this format, or a field is missing, unknown or of the wrong kind.
+        """
+        try:
+            tree = loads(text)
+        except JSONDecodeError as error:
+            raise InvalidParameter(f"facts: expected JSON, {error.msg} at line {error.lineno}") from None
+        if not isinstance(tree, dict) or tree.pop("format", None) != FORMAT:
+            raise InvalidParameter(f'facts: expected an object with "format": {FORMAT}; another version wrote this')
+        facts: Facts = read(cls, tree, "facts")
+        return facts
+
+    def _tree(self) -> dict[str, Any]:
+        return {"format": FORMAT, **as_json(self)}
+
+
+def render_json(facts: Facts) -> str:
+    """Return the machine-readable edition, indented; :meth:`Facts.from_json` reads it back.
+
+    The order of the keys is that of the report. The text holds released, public or data-independent values only.
+    The example of :mod:`quorate.report` shows one.
+    """
+    return escaped(dumps(facts._tree(), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"

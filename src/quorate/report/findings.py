@@ -1,0 +1,158 @@
+"""What was found out: how good the labels are, what another ε would buy, which checks hold, what an audit proves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.report.plain import Plain, require
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score(Plain):
+    """How often labels were right, on public rows with labels.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows it was measured on, at least 1.
+    accuracy, balanced_accuracy : float
+        In [0, 1].
+    recall : tuple of (float or None)
+        Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
+
+    Examples
+    --------
+    >>> Score(n_rows=2000, accuracy=0.84, balanced_accuracy=0.76, recall=[0.9, 0.62]).recall
+    (0.9, 0.62)
+    """
+
+    n_rows: int
+    accuracy: float
+    balanced_accuracy: float | None = None
+    recall: tuple[float | None, ...] = ()
+
+    def _check(self) -> None:
+        require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
+        for share in (self.accuracy, self.balanced_accuracy, *self.recall):
+            require(share is None or 0 <= share <= 1, f"accuracies and recalls must be in [0, 1], got {share!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Utility(Plain):
+    """What the labels and the student are good for.
+
+    Parameters
+    ----------
+    student, ensemble : Score or None
+        Against public labels; the ensemble's is that of its released answers.
+    non_private : Score or None
+        Only where the owner reveals it: it is not covered by the guarantee.
+
+    Examples
+    --------
+    >>> Utility().student is None
+    True
+    """
+
+    student: Score | None = None
+    ensemble: Score | None = None
+    non_private: Score | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Choice(Plain):
+    """What another ε would have bought, at the same δ.
+
+    Examples
+    --------
+    >>> Choice(epsilon=2, sigma=24.5, n_answers=1000, expected_accuracy=0.85).chosen
+    False
+    """
+
+    epsilon: float
+    sigma: float | None
+    n_answers: int | None
+    expected_accuracy: float | None = None
+    chosen: bool = False
+
+    def _check(self) -> None:
+        require(self.epsilon > 0, f"epsilon must be > 0, got {self.epsilon!r}")
+        require(self.sigma is None or self.sigma > 0, f"sigma must be > 0 votes, got {self.sigma!r}")
+        require((self.n_answers or 0) >= 0, f"n_answers must be >= 0, got {self.n_answers!r}")
+        expected = self.expected_accuracy
+        require(expected is None or 0 <= expected <= 1, f"expected_accuracy must be in [0, 1], got {expected!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check(Plain):
+    """A yes-or-no fact about how the run was made.
+
+    Parameters
+    ----------
+    key : str
+        ``"shards"``, ``"classes"``, ``"preprocessing"``, ``"noise"``, ``"seed"``, ``"chain"``, ``"audit"``, ...
+    name : str
+        The statement that is true or not.
+    passed : bool
+        Whether it is.
+    meaning : str
+        One sentence: what follows from it.
+
+    Examples
+    --------
+    >>> Check(key="seed", name="No seed", passed=True, meaning="Nobody can draw the same noise again.").passed
+    True
+    """
+
+    key: str
+    name: str
+    passed: bool
+    meaning: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditLine(Plain):
+    """One attack on the release, and the ε that it proves from below.
+
+    Examples
+    --------
+    >>> AuditLine(attack="one vote moved", claimed_epsilon=1, lower_bound=0.62, confidence=0.95, trials=10000).violated
+    False
+    """
+
+    attack: str
+    claimed_epsilon: float
+    lower_bound: float
+    confidence: float
+    trials: int
+
+    @property
+    def violated(self) -> bool:
+        """Whether the attack proves more than was claimed."""
+        return self.lower_bound > self.claimed_epsilon
+
+    def _check(self) -> None:
+        require(self.claimed_epsilon >= 0 and self.lower_bound >= 0, "an audit compares two epsilons >= 0")
+        require(0 < self.confidence < 1, f"confidence must be in (0, 1), got {self.confidence!r}")
+        require(self.trials >= 1, f"trials must be >= 1, got {self.trials}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Audit(Plain):
+    """What an audit measured.
+
+    Examples
+    --------
+    >>> Audit(lines=[AuditLine(attack="a", claimed_epsilon=1, lower_bound=2, confidence=0.95, trials=9)]).violated
+    True
+    """
+
+    lines: tuple[AuditLine, ...]
+
+    @property
+    def violated(self) -> bool:
+        """Whether any attack proves more than was claimed."""
+        return any(line.violated for line in self.lines)
+
+    def _check(self) -> None:
+        require(len(self.lines) >= 1, "an audit has at least one attack; use audit=None where there was none")

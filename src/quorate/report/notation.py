@@ -1,0 +1,190 @@
+"""How figures and names are written: rounded the safe way, grouped, and with nothing invisible left in them."""
+
+from __future__ import annotations
+
+import unicodedata
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from math import sqrt
+
+_SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
+_INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode general categories
+
+
+def _significant(value: float, digits: int, rounding: str) -> str:
+    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
+    if number == 0:
+        return "0"
+    power = number.adjusted()
+    if -4 <= power < 9:
+        text = f"{number:f}"
+        whole, _, part = text.partition(".")
+        part = part.rstrip("0")
+        return f"{int(whole):,}" + (f".{part}" if part else "")
+    mantissa = number.scaleb(-power).normalize()
+    return f"{mantissa:f}e{power:+d}".replace("e+", "e")
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """Write a bound from above (a spent ε, a δ), rounded up to `digits` significant digits.
+
+    Examples
+    --------
+    >>> at_most(0.99981), at_most(1.0), at_most(1e-5), at_most(0.0)
+    ('0.9999', '1', '1e-5', '0')
+    """
+    return _significant(value, digits, ROUND_CEILING)
+
+
+def at_least(value: float, digits: int = 4) -> str:
+    """Write a bound from below (what is left, the noise there is), rounded down to `digits` significant digits.
+
+    Examples
+    --------
+    >>> at_least(0.00019999), at_least(40.123456, 6), at_least(123456.0)
+    ('0.0001999', '40.1234', '123,400')
+    """
+    return _significant(value, digits, ROUND_FLOOR)
+
+
+def power_of_ten(written: str) -> str:
+    """Write ``1e-5`` as people do.
+
+    Examples
+    --------
+    >>> power_of_ten("1e-5"), power_of_ten("2.5e-6"), power_of_ten("0.01")
+    ('10⁻⁵', '2.5 × 10⁻⁶', '0.01')
+    """
+    mantissa, e, power = written.partition("e")
+    if not e:
+        return written
+    ten = "10" + power.translate(_SUPERSCRIPT)
+    return ten if mantissa == "1" else f"{mantissa} × {ten}"
+
+
+def percent(share: float) -> str:
+    """Write a share in [0, 1] as a percentage with one decimal, rounded half to even.
+
+    Examples
+    --------
+    >>> percent(0.8394), percent(1.0)
+    ('83.9 %', '100.0 %')
+    """
+    return f"{(Decimal(repr(share)) * 100).quantize(Decimal('0.1'), ROUND_HALF_EVEN)} %"
+
+
+def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
+    """Return the 95 % Wilson score interval of a share counted on `n_rows` rows.
+
+    Returns
+    -------
+    (float, float)
+        Both in [0, 1]; ``share`` lies between them.
+
+    References
+    ----------
+    Wilson (1927), Journal of the American Statistical Association 22, 209-212.
+
+    Examples
+    --------
+    >>> low, high = wilson_interval(0.5, 100)
+    >>> round(low, 3), round(high, 3)
+    (0.404, 0.596)
+    """
+    z = 1.959963984540054  # the normal quantile at 0.975
+    weight = z * z / n_rows
+    middle = (share + weight / 2) / (1 + weight)
+    half = z * sqrt(share * (1 - share) / n_rows + weight / (4 * n_rows)) / (1 + weight)
+    return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
+
+
+def duration(seconds: float) -> str:
+    """Write a duration in the unit that people would use.
+
+    Examples
+    --------
+    >>> duration(4.24), duration(75.0), duration(7380.0)
+    ('4.2 s', '1 min 15 s', '2 h 3 min')
+    """
+    if seconds < 59.95:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def several(n: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> several(1, "teacher"), several(1000, "teacher"), several(2, "class"), several(3, "entry")
+    ('1 teacher', '1,000 teachers', '2 classes', '3 entries')
+    """
+    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("s", "x", "ch")) else "s")
+    return f"{n:,} {noun if n == 1 else plural}"
+
+
+def visible(text: str) -> str:
+    r"""Write out what a terminal would obey and a reader would not see: control, direction and unpaired characters.
+
+    Examples
+    --------
+    >>> visible("no" + chr(27) + "[2J"), visible("a" + chr(0x202E) + "b"), visible("Grün ≤ δ")
+    ('no\\x1b[2J', 'a\\u202eb', 'Grün ≤ δ')
+    """
+    return "".join(char.encode("unicode_escape").decode() if _is_invisible(char) else char for char in text)
+
+
+def escaped(json: str) -> str:
+    r"""Write the same characters as :func:`visible` as the escapes of JSON, so that its value stays what it was.
+
+    Examples
+    --------
+    >>> escaped('"a' + chr(0x202E) + '"')
+    '"a\\u202e"'
+    """
+    return "".join(_json_escape(char) if _is_invisible(char) and char != "\n" else char for char in json)
+
+
+def _json_escape(char: str) -> str:
+    units = char.encode("utf-16-be")  # a character beyond the first 65,536 is two units, and two escapes
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def _is_invisible(char: str) -> bool:
+    return unicodedata.category(char) in _INVISIBLE and ord(char) not in _JOINERS
+
+
+def shortened(text: str, limit: int) -> str:
+    """Cut `text` to `limit` columns of a terminal, with an ellipsis where something was cut.
+
+    Wide East Asian characters take two columns and combining marks none.
+
+    Examples
+    --------
+    >>> shortened("hyperthyroidism", 8), shortened("腎臓内科", 5), shortened("short", 8)
+    ('hyperth…', '腎臓…', 'short')
+    """
+    if columns(text) <= limit:
+        return text
+    kept = ""
+    for char in text:
+        if columns(kept + char) > limit - 1:
+            break
+        kept += char
+    return kept + "…"
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal `text` takes.
+
+    Examples
+    --------
+    >>> columns("ε ≤ 1"), columns("腎臓")
+    (5, 4)
+    """
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
+    )

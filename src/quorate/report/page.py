@@ -1,0 +1,120 @@
+"""The report as one self-contained page: no script, no other file, three sheets of A4 when printed."""
+
+from __future__ import annotations
+
+from typing import Literal, overload
+
+from quorate.errors import InvalidParameter, SecretRefused
+from quorate.report import drawing, measured, origin, promised, sentences
+from quorate.report.element import Child, Markup, element, join
+from quorate.report.facts import Facts
+from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_section
+from quorate.report.layout import section
+from quorate.report.notation import visible
+from quorate.report.stylesheet import STAMPED, STYLE
+from quorate.types import Secret
+
+
+@overload
+def render_html(facts: Facts, edition: Literal["public"] = "public", internal: None = None) -> str: ...
+@overload
+def render_html(facts: Facts, edition: Literal["internal"], internal: Secret[InternalFacts]) -> str: ...
+def render_html(
+    facts: Facts, edition: Literal["public", "internal"] = "public", internal: Secret[InternalFacts] | None = None
+) -> str:
+    """Return the report as one HTML page.
+
+    Parameters
+    ----------
+    facts : Facts
+        What the public edition is made from, and nothing else.
+    edition : {"public", "internal"}
+        The internal edition adds the owner's section and is stamped "not for release" throughout; write it with
+        mode 0600, into the private side of the run.
+    internal : Secret of InternalFacts
+        For the internal edition alone.
+
+    Returns
+    -------
+    str
+        Under 400 kB, UTF-8.
+
+    Raises
+    ------
+    SecretRefused
+        The public edition was handed internal facts.
+    InvalidParameter
+        Another edition, or the internal one without its facts in a Secret.
+    """
+    if not isinstance(facts, Facts):
+        raise InvalidParameter(f"facts must be Facts, got {type(facts).__name__}")
+    if edition == "public":
+        if internal is not None:
+            raise SecretRefused(
+                'the public edition takes no internal facts; leave internal out, or say edition="internal"'
+            )
+        return _page(facts, (), stamps=_stamps(facts))
+    if edition != "internal":
+        raise InvalidParameter(f'edition must be "public" or "internal", got {edition!r}')
+    if not isinstance(internal, Secret):
+        raise InvalidParameter(f"internal must be a Secret of InternalFacts, got {type(internal).__name__}")
+    shown = internal.reveal()
+    if not isinstance(shown, InternalFacts):
+        raise InvalidParameter("internal must be a Secret of InternalFacts, got a Secret of something else")
+    stamps = (*_stamps(facts), NOT_FOR_RELEASE)
+    owners = section("internal", "For the owner alone", *owners_section(shown), stamp=" · ".join(stamps))
+    return _page(facts, (owners,), stamps=stamps)
+
+
+def _stamps(facts: Facts) -> tuple[str, ...]:
+    return (sentences.SEEDED,) if facts.seeded else ()
+
+
+def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) -> str:
+    stamp = " · ".join(stamps) or None
+    title = " · ".join((f"{facts.provenance.run}: privacy report", *stamps))
+    parts: tuple[tuple[str, str, tuple[Child, ...] | None], ...] = (
+        ("guarantee", "Privacy guarantee", promised.guarantee(facts)),
+        ("composition", "Unit of privacy, composition", promised.unit_and_composition(facts)),
+        ("mechanisms", "Mechanisms", promised.mechanisms(facts)),
+        ("implementation", "Implementation", promised.implementation(facts)),
+        ("utility", "Utility", measured.utility(facts)),
+        ("audit", "Audit", measured.audit(facts)),
+        ("sensitivity", "Sensitivity of the choice", measured.sensitivity(facts)),
+        ("provenance", "Trust model, data collection, provenance", origin.provenance(facts)),
+    )
+    body = element(
+        "body",
+        drawing.textures(),
+        None if stamp is None else element("p", stamp, class_="banner", role="note"),
+        element(
+            "header",
+            element("p", "quorate · privacy report", class_="eyebrow"),
+            element("h1", facts.provenance.run),
+            promised.at_a_glance(facts),
+            class_="top",
+        ),
+        element(
+            "main",
+            *(section(key, heading, *body, stamp=stamp) for key, heading, body in parts if body is not None),
+            *owners,
+        ),
+        element("footer", element("p", _edition(stamps))),
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("title", visible(title)),
+        element("style", STYLE if stamp is None else join(STYLE, STAMPED[stamp])),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _edition(stamps: tuple[str, ...]) -> Markup:
+    if NOT_FOR_RELEASE in stamps:
+        return join("Internal edition. It shows what is secret: ", element("strong", " · ".join(stamps)), ".")
+    words = "Public edition, made only from values that are released, public or independent of the private data."
+    return join(words, " This run is ", element("strong", stamps[0]), ".") if stamps else join(words)

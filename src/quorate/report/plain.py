@@ -1,0 +1,159 @@
+"""Plain values: numbers, words, and frozen trees of them, checked when they are made and read back from JSON.
+
+A report is made from plain values alone. What is not one (a Secret, an array, a model) is refused at the place
+where it is put in, so that it cannot be printed further down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
+from json import dumps, loads
+from math import isfinite
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+
+from quorate.accounting import Guarantee
+from quorate.errors import InvalidParameter, SecretRefused
+from quorate.types import Secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plain:
+    """Base of every part of a report: a frozen value whose fields are plain, checked when it is made.
+
+    Fields take what their annotation says and what means the same: numpy scalars for numbers, lists for tuples.
+    Booleans and strings in place of numbers, NaN, infinities, and any Secret are refused.
+
+    Raises
+    ------
+    InvalidParameter
+        A field is of the wrong kind or out of range.
+    SecretRefused
+        A field was given a :class:`~quorate.types.Secret`.
+    """
+
+    def __post_init__(self) -> None:
+        for name, hint in _hints(cast(Any, type(self))).items():
+            object.__setattr__(self, name, read(hint, getattr(self, name), f"{type(self).__name__}.{name}"))
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse fields that do not fit together."""
+
+
+def require(good: bool, message: str) -> None:
+    """Refuse a value that is out of range.
+
+    Raises
+    ------
+    InvalidParameter
+        ``good`` is false.
+
+    Examples
+    --------
+    >>> require(1 > 0, "one is positive")
+    """
+    if not good:
+        raise InvalidParameter(message)
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    return {name: hint for name, hint in get_type_hints(kind).items() if name in {f.name for f in fields(kind)}}
+
+
+def read(hint: Any, value: Any, where: str) -> Any:
+    """Return `value` as the plain value that `hint` describes; `where` names it in errors.
+
+    Parameters
+    ----------
+    hint : type
+        ``int``, ``float``, ``str``, ``bool``, a :class:`Plain` class, ``Guarantee``, a tuple of these, or one of
+        these ``| None``.
+    value : object
+        A value of that kind, or what JSON holds in its place (lists for tuples, objects for frozen trees).
+    where : str
+        ``"Class.field"``.
+
+    Raises
+    ------
+    InvalidParameter, SecretRefused
+        `value` is not such a value. The message names its kind, never the value.
+
+    Examples
+    --------
+    >>> read(tuple[float, ...], [1, 0.5], "Score.recall")
+    (1.0, 0.5)
+    >>> read(int, True, "Score.n_rows")
+    Traceback (most recent call last):
+    ...
+    quorate.errors.InvalidParameter: Score.n_rows: expected int, got bool
+    """
+    if isinstance(value, Secret):
+        raise SecretRefused(f"{where} is printed, and a Secret never is: pass what was released in its place")
+    if get_origin(hint) in (Union, UnionType):
+        if value is None and NoneType in get_args(hint):
+            return None
+        (hint,) = (arm for arm in get_args(hint) if arm is not NoneType)
+    if get_origin(hint) is tuple:
+        return _read_tuple(get_args(hint), value, where)
+    if hint is int and not isinstance(value, bool) and isinstance(value, Integral):
+        return int(value)
+    if hint is float and not isinstance(value, bool) and isinstance(value, Real):
+        if not isfinite(value):
+            raise InvalidParameter(f"{where}: expected a finite number, got {float(value)!r}")
+        return float(value)
+    if hint is bool and isinstance(value, bool):
+        return value
+    if hint is str and isinstance(value, str):
+        if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
+            raise InvalidParameter(f"{where}: expected text that UTF-8 can hold, got an unpaired surrogate")
+        return str(value)
+    if is_dataclass(hint) and isinstance(hint, type):
+        if isinstance(value, hint):
+            return value
+        if isinstance(value, Mapping):
+            return _read_tree(hint, value, where)
+    raise InvalidParameter(f"{where}: expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
+
+
+def _read_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:
+    if not isinstance(value, list | tuple):
+        raise InvalidParameter(f"{where}: expected a tuple, got {type(value).__name__}")
+    if hints[1:] == (...,):
+        return tuple(read(hints[0], item, where) for item in value)
+    if len(value) != len(hints):
+        raise InvalidParameter(f"{where}: expected {len(hints)} values, got {len(value)}")
+    return tuple(read(hint, item, where) for hint, item in zip(hints, value, strict=True))
+
+
+def _read_tree(kind: type, value: Mapping[str, Any], where: str) -> Any:
+    if kind is Guarantee:
+        return Guarantee.from_json(dumps(value))
+    names = {field.name for field in fields(kind)}
+    needed = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
+    if unknown := sorted(set(value) - names):
+        raise InvalidParameter(f"{where}: no field is called {unknown[0]!r}; a newer version may have written it")
+    if missing := sorted(needed - set(value)):
+        raise InvalidParameter(f"{where}: {missing[0]!r} is missing")
+    return kind(**value)
+
+
+def as_json(value: Any) -> Any:
+    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words.
+
+    Examples
+    --------
+    >>> as_json((1, "a", None))
+    [1, 'a', None]
+    """
+    if isinstance(value, Guarantee):
+        return loads(value.to_json())
+    if isinstance(value, Plain):
+        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return [as_json(item) for item in value]
+    return value

@@ -1,0 +1,192 @@
+"""The sections on what was promised: the guarantee, its composition, the mechanisms, the implementation.
+
+Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differential Privacy Guarantees* (2025).
+"""
+
+from __future__ import annotations
+
+from quorate.report import drawing, sentences
+from quorate.report.element import Child, Markup, element, join
+from quorate.report.facts import Facts
+from quorate.report.findings import Check
+from quorate.report.layout import pairs, table
+from quorate.report.notation import at_least, at_most, percent, power_of_ten, several, shortened
+from quorate.report.odds import PAIRS
+from quorate.report.spending import Part
+
+
+def at_a_glance(facts: Facts) -> Markup:
+    """Return the line of figures under the title."""
+    setup = facts.setup
+    declared = () if setup.n_records is None else (("records, declared", f"{setup.n_records:,}"),)
+    return pairs(
+        (
+            (
+                "guarantee",
+                "none"
+                if facts.seeded
+                else f"ε ≤ {at_most(facts.guarantee.epsilon)}, δ ≤ {sentences.delta_in_tens(facts.guarantee.delta)}",
+            ),
+            ("for any one", shortened(setup.unit, 40)),
+            ("teachers", f"{setup.n_teachers:,}"),
+            *declared,
+            ("public rows", f"{setup.n_public:,}"),
+            ("classes", f"{len(setup.classes):,}"),
+            ("answers", f"{facts.answers.answered:,}"),
+        ),
+        class_="glance",
+    )
+
+
+def guarantee(facts: Facts) -> tuple[Child, ...]:
+    """Return the sentence, its odds, and what it does not cover; for a seeded run, that nothing is promised."""
+    if facts.seeded:
+        return (
+            element("p", sentences.promise(facts), class_="promise"),
+            element("p", sentences.SEEDED_WHY, class_="odds"),
+        )
+    right = sentences.told_apart(facts)
+    half = PAIRS // 2
+    picture = element(
+        "figure",
+        drawing.dots(sentences.odds(facts), chance=half, told_apart=right, total=PAIRS),
+        element(
+            "figcaption",
+            element("span", drawing.dot("chance"), f"{half:,} right by tossing a coin"),
+            element("span", drawing.dot("gain"), f"{right - half:,} more by looking at the release, at most"),
+            element("span", drawing.dot("rest"), f"{PAIRS - right:,} still wrong, at least"),
+        ),
+        class_="pairs-of-worlds",
+    )
+    missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")
+    return (
+        element("p", sentences.promise(facts), class_="promise"),
+        element("p", sentences.odds(facts), class_="odds"),
+        picture,
+        element("h3", "What it does not protect"),
+        missing,
+        element("h3", "For a reviewer"),
+        element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
+    )
+
+
+def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
+    """Return the gauge: budget, charged, left; then what the unit is and how charges add up."""
+    spending, guarantee = facts.spending, facts.guarantee
+    left, spent, budget = (
+        at_least(spending.left_epsilon),
+        at_most(spending.spent_epsilon),
+        at_most(spending.budget_epsilon),
+    )
+    answers = spending.answers_left
+    rule = {"sum": "sums of (ε, δ) of reservations", "zcdp": "zero-concentrated privacy (zCDP)"}[spending.composition]
+    ex_post = spending.ex_post
+    return (
+        element(
+            "div",
+            _big("answers left", "—" if answers is None else f"{answers:,}", "paid for, not yet asked"),
+            _big("ε left", left, f"of {budget}; {spent} charged"),
+            _big(
+                "δ left",
+                power_of_ten(at_least(spending.left_delta)),
+                f"of {sentences.delta_in_tens(spending.budget_delta)}; "
+                f"{sentences.delta_in_tens(spending.spent_delta)} charged",
+            ),
+            class_="bigs",
+        ),
+        drawing.gauge(
+            f"Charged: ε {spent} of a budget of {budget}; {left} left.",
+            spent=spending.spent_epsilon,
+            budget=spending.budget_epsilon,
+        ),
+        element("p", element("span", "0"), element("span", f"budget ε {budget}"), class_="scale"),
+        pairs(
+            (
+                ("Unit of privacy", facts.setup.unit),
+                ("Neighbouring data sets", guarantee.neighbours),
+                (
+                    "Partition",
+                    f"{several(facts.setup.n_teachers, 'teacher')}; {sentences.where_a_unit_goes(facts)}; "
+                    + sentences.partition(facts),
+                ),
+                ("Composition", f"{rule}, fixed when the ledger was opened"),
+                ("Accounting", guarantee.accounting),
+                ("Record", "in a ledger on disk" if spending.durable else "in memory: nothing durable was recorded"),
+            )
+        ),
+        None
+        if ex_post is None
+        else element(
+            "p",
+            element("strong", "Read after the fact, not the guarantee: "),
+            f"{sentences.bound(ex_post.epsilon, ex_post.delta)}. {ex_post.meaning}",
+            class_="apart",
+        ),
+    )
+
+
+def _big(name: str, figure: str, note: str) -> Markup:
+    return element(
+        "div",
+        element("p", name, class_="name"),
+        element("p", figure, class_="figure"),
+        element("p", note, class_="note"),
+    )
+
+
+def mechanisms(facts: Facts) -> tuple[Child, ...]:
+    """Return where the budget went, by purpose."""
+    parts = facts.spending.parts
+    if not parts:
+        return (element("p", "Nothing was charged."),)
+    spent = facts.spending.spent_epsilon
+    said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
+    return (
+        drawing.stacked(f"Share of the charged ε: {said}.", [part.share for part in parts]),
+        table(
+            "The charge divided by purpose. Shares divide one price; they are not guarantees of their own.",
+            ("Purpose", "Mechanism", "#σ, votes", "#Paid for", "#Asked", "#Answered", "#Declined", "#Share of ε"),
+            (_part(place, part, spent) for place, part in enumerate(parts)),
+            class_="wide",
+        ),
+        element("p", _asked(facts), class_="note"),
+    )
+
+
+def _asked(facts: Facts) -> str:
+    setup = facts.setup
+    return (
+        f"{setup.mechanism}, for {setup.n_queries:,} of the public rows, "
+        f"with {several(setup.online_answers, 'answer')} kept back for later. "
+        f"Released: {facts.guarantee.mechanism}."
+    )
+
+
+def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
+    name = join(drawing.swatch(place), part.purpose)
+    form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
+    lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
+    declined = join(f"{part.declined:,}", lost)
+    sigma = "—" if part.sigma is None else at_least(part.sigma, 6)
+    share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
+    return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, share)
+
+
+def _meaning(check: Check) -> str:
+    return check.meaning if check.passed else f"If it were so: {check.meaning}"
+
+
+def implementation(facts: Facts) -> tuple[Child, ...]:
+    """Return the checks, each yes or no with what it means."""
+    if not facts.checks:
+        return (element("p", "No checks were recorded."),)
+    items = (
+        element(
+            "li",
+            element("span", "yes" if check.passed else "no", class_="yes" if check.passed else "no"),
+            element("div", element("strong", check.name), " ", element("span", _meaning(check), class_="meaning")),
+            id=f"check-{place}",
+        )
+        for place, check in enumerate(facts.checks, 1)
+    )
+    return (element("ul", *items, class_="checks"),)

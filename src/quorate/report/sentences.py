@@ -1,0 +1,116 @@
+"""The sentences of a report, made from the facts and never typed by hand; every edition uses the same ones."""
+
+from __future__ import annotations
+
+from quorate.report.facts import Facts
+from quorate.report.notation import at_least, at_most, power_of_ten, several
+from quorate.report.odds import PAIRS, worlds_told_apart
+
+SEEDED = "reproducible, therefore not private"
+SEEDED_WHY = (
+    "The noise of this run came from a given seed. Whoever has the seed can take the noise away again. The figures "
+    "are what the same run would promise with the operating system's noise; for this one nothing is promised."
+)
+
+
+def promise(facts: Facts) -> str:
+    """Return the sentence for the person whose row it is, or, for a seeded run, that there is none."""
+    if facts.seeded:
+        return f"No guarantee: this run is {SEEDED}."
+    sentence, colon, _ = facts.guarantee.for_data_subject().partition(": shown ")
+    return f"{sentence}." if colon else sentence  # the odds follow it, with their picture
+
+
+def told_apart(facts: Facts) -> int:
+    """Return in how many of 1,000 pairs of worlds the best observer can be right, at most."""
+    return worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+
+
+def odds(facts: Facts) -> str:
+    """Return the guarantee as odds."""
+    return (
+        f"Of {PAIRS:,} equally likely pairs of worlds that differ in one {facts.setup.unit}, the best possible "
+        f"observer of this release can tell at most {told_apart(facts):,} apart. "
+        f"Tossing a coin gets {PAIRS // 2:,} right."
+    )
+
+
+def not_protected(facts: Facts) -> tuple[str, ...]:
+    """Return what the guarantee does not cover, one sentence each."""
+    setup = facts.setup
+    classes = f"The class list ({several(len(setup.classes), 'name')})"
+    if not setup.classes_declared:
+        classes += ", which was read off private labels and is treated as public"
+    general: tuple[str, ...] = (
+        f"{classes}.",
+        "The names of the features.",
+        f"The public pool ({several(setup.n_public, 'row')} without labels).",
+        f"Facts true of everyone: what the answers teach about any {setup.unit}, in the data or not.",
+    )
+    if setup.n_records is not None:
+        general += (f"The number of records, which is declared: {setup.n_records:,}.",)
+    return general + tuple(f"{caveat.rstrip('.')}." for caveat in facts.guarantee.caveats)
+
+
+def where_a_unit_goes(facts: Facts) -> str:
+    """Return to how many teachers one unit goes, and who says so."""
+    unit = facts.setup.unit
+    if facts.setup.partition == "declared":
+        return f"one {unit} → exactly one teacher; stated by the owner"
+    checked = any(check.key == "shards" and check.passed for check in facts.checks)
+    words = f"one {unit} → exactly one teacher" + ("; checked" if checked else "; not checked")
+    return words + (" (replace only)" if facts.setup.partition == "balanced" else "")
+
+
+def partition(facts: Facts) -> str:
+    """Return how units were given to teachers."""
+    unit = facts.setup.unit
+    return {
+        "hash": f"shards are drawn by a keyed hash of the {unit}, with a secret key drawn for this run",
+        "balanced": "shards are a random permutation cut into equal parts; "
+        f"this covers replacing a {unit}, not adding or removing one",
+        "declared": "shards were made by the owner, whose statement it is",
+    }[facts.setup.partition]
+
+
+def bound(epsilon: float, delta: float) -> str:
+    """Return ``ε ≤ …, δ ≤ …``, both rounded up.
+
+    Examples
+    --------
+    >>> bound(0.99981, 1e-5)
+    'ε ≤ 0.9999, δ ≤ 1e-5'
+    """
+    return f"ε ≤ {at_most(epsilon)}, δ ≤ {at_most(delta)}"
+
+
+def spent(facts: Facts) -> str:
+    """Return what was charged, of what."""
+    spending = facts.spending
+    return (
+        f"ε {at_most(spending.spent_epsilon)} of {at_most(spending.budget_epsilon)}, "
+        f"δ {at_most(spending.spent_delta)} of {at_most(spending.budget_delta)}"
+    )
+
+
+def left(facts: Facts) -> str:
+    """Return what is left: the answers first, then ε and δ."""
+    spending = facts.spending
+    # Less than a millionth of the budget is what rounding left, and buys no answer.
+    epsilon = spending.left_epsilon if spending.left_epsilon > 1e-6 * spending.budget_epsilon else 0.0
+    words = (
+        f"ε {at_least(epsilon)} of {at_most(spending.budget_epsilon)}, "
+        f"δ {at_least(spending.left_delta)} of {at_most(spending.budget_delta)}"
+    )
+    return words if spending.answers_left is None else f"{several(spending.answers_left, 'answer')}; {words}"
+
+
+def delta_in_tens(delta: float) -> str:
+    """Return δ, rounded up, as a power of ten where it is small.
+
+    Examples
+    --------
+    >>> delta_in_tens(1e-5)
+    '10⁻⁵'
+    """
+    return power_of_ten(at_most(delta))

@@ -1,0 +1,157 @@
+"""What was charged and what it bought: the budget, its parts, the released answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.report.plain import Plain, require
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part(Plain):
+    """One purpose that the budget was charged for.
+
+    Parameters
+    ----------
+    purpose : str
+        ``"threshold test"``, ``"label"``, ``"online answer"``, ``"evaluation"``, ``"tuning"`` or ``"audit"``.
+    mechanism : str
+        Class name.
+    reserved : int
+        How many draws the charge pays for.
+    share : float
+        Share in [0, 1] of the charged ε. Composition does not add up, so a share is a way to divide one price
+        (by zCDP ρ, for example) and no guarantee of its own.
+    asked, answered, declined, interrupted : int
+        What became of them. A part that does not publish whether it declined says 0.
+    sigma : float or None
+        Standard deviation of the noise, in votes; None for a mechanism with another noise.
+    form : str or None
+        ``"histogram"`` or ``"binary"``, where the mechanism has one.
+
+    Examples
+    --------
+    >>> Part(purpose="label", mechanism="GaussianNoisyMax", reserved=1000, share=1, sigma=40).share
+    1.0
+    """
+
+    purpose: str
+    mechanism: str
+    reserved: int
+    share: float
+    asked: int = 0
+    answered: int = 0
+    declined: int = 0
+    interrupted: int = 0
+    sigma: float | None = None
+    form: str | None = None
+
+    def _check(self) -> None:
+        least = min(self.reserved, self.asked, self.answered, self.declined, self.interrupted)
+        require(least >= 0, "the counts of a part are expected >= 0")
+        done = self.answered + self.declined + self.interrupted
+        require(done <= self.asked <= self.reserved, "a part answers what was asked, and asks what was reserved")
+        require(0 <= self.share <= 1, f"share must be in [0, 1], got {self.share!r}")
+        require(self.sigma is None or self.sigma > 0, f"sigma must be > 0 votes, got {self.sigma!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExPost(Plain):
+    """What an odometer reads after the fact: shown apart from the guarantee, and labelled.
+
+    Examples
+    --------
+    >>> ExPost(epsilon=0.7, delta=1e-5, meaning="Loss so far, valid at a time of your choice.").epsilon
+    0.7
+    """
+
+    epsilon: float
+    delta: float
+    meaning: str
+
+    def _check(self) -> None:
+        require(self.epsilon >= 0 and 0 <= self.delta <= 1, "an odometer reads epsilon >= 0 and delta in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spending(Plain):
+    """The budget of the release, what was charged to it, and what is left.
+
+    Parameters
+    ----------
+    budget_epsilon, budget_delta, spent_epsilon, spent_delta, left_epsilon, left_delta : float
+        As the ledger says; all >= 0, and nothing above its budget.
+    composition : {"sum", "zcdp"}
+        The rule that was fixed when the ledger was opened.
+    answers_left : int or None
+        Answers that are paid for and were not drawn yet.
+    durable : bool
+        False where the ledger was kept in memory.
+    parts : tuple of Part
+        Where it went.
+    ex_post : ExPost or None
+        An odometer's reading.
+
+    Examples
+    --------
+    >>> Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=0.75, spent_delta=0, left_epsilon=0.25,
+    ...          left_delta=1e-5).left_epsilon
+    0.25
+    """
+
+    budget_epsilon: float
+    budget_delta: float
+    spent_epsilon: float
+    spent_delta: float
+    left_epsilon: float
+    left_delta: float
+    composition: str = "sum"
+    answers_left: int | None = None
+    durable: bool = True
+    parts: tuple[Part, ...] = ()
+    ex_post: ExPost | None = None
+
+    def _check(self) -> None:
+        for kind in ("epsilon", "delta"):
+            budget, spent, left = (getattr(self, f"{name}_{kind}") for name in ("budget", "spent", "left"))
+            require(min(budget, spent, left) >= 0, f"budget, spent and left {kind} are expected >= 0")
+            require(max(spent, left) <= budget, f"neither spent nor left {kind} may pass the budget")
+        require(self.composition in ("sum", "zcdp"), f"composition must be sum or zcdp, got {self.composition!r}")
+        require((self.answers_left or 0) >= 0, f"answers_left must be >= 0, got {self.answers_left!r}")
+        require(sum(part.share for part in self.parts) <= 1 + 1e-9, "the shares of all parts add up to at most 1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answers(Plain):
+    """The labels that were released, per class.
+
+    Parameters
+    ----------
+    asked : int
+        Queries put to the ensemble.
+    per_class : tuple of int
+        Released answers for each of ``Setup.classes``, in that order.
+    declined, interrupted : int
+        Declined by the mechanism; lost when a process died.
+
+    Examples
+    --------
+    >>> Answers(asked=10, per_class=[6, 3], declined=1).answered
+    9
+    """
+
+    asked: int
+    per_class: tuple[int, ...]
+    declined: int = 0
+    interrupted: int = 0
+
+    @property
+    def answered(self) -> int:
+        """How many queries got a class."""
+        return sum(self.per_class)
+
+    def _check(self) -> None:
+        least = min((self.asked, self.declined, self.interrupted, *self.per_class))
+        require(least >= 0, "the counts of answers are expected >= 0")
+        done = self.answered + self.declined + self.interrupted
+        require(done <= self.asked, "more answers than queries: answered + declined + interrupted must be <= asked")

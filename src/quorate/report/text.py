@@ -1,0 +1,141 @@
+"""The end of a run, in the terminal: one table that fits 80 columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from textwrap import wrap
+
+from quorate.errors import InvalidParameter
+from quorate.report import sentences
+from quorate.report.facts import Facts
+from quorate.report.findings import Score
+from quorate.report.notation import columns, percent, shortened, visible, wilson_interval
+from quorate.report.plain import Plain
+from quorate.report.spending import Part
+
+NARROWEST = 40  #: columns; below that a table cannot be read
+_LABEL = 12  # columns of the first column
+_CLASSES = 5  # classes that get a line of their own
+_BAR = 20  # columns of the longest bar
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outputs(Plain):
+    """Where things are, for the terminal alone: paths are not part of what is published.
+
+    Parameters
+    ----------
+    report, student : str or None
+        Paths.
+    next_command : str or None
+        The command to try next.
+
+    Examples
+    --------
+    >>> Outputs(report="run/public/report.html").student is None
+    True
+    """
+
+    report: str | None = None
+    student: str | None = None
+    next_command: str | None = None
+
+
+def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None) -> str:
+    """Return the table that a run ends with.
+
+    Parameters
+    ----------
+    facts : Facts
+        What may be said.
+    width : int
+        Columns, at least 40. No line is longer, except where a path or a command is (they must stay whole to be
+        copied).
+    outputs : Outputs or None
+        Where report and student are.
+
+    Raises
+    ------
+    InvalidParameter
+        ``width`` is not an integer of at least 40.
+    """
+    if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
+        raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
+    outputs = outputs or Outputs()
+    answers = facts.answers
+    lost = f" · {answers.interrupted:,} interrupted" if answers.interrupted else ""
+    rows = [
+        ("teachers", f"{facts.setup.n_teachers:,} · {sentences.where_a_unit_goes(facts)}"),
+        ("queries", f"{answers.asked:,} asked · {answers.answered:,} answered · {answers.declined:,} declined{lost}"),
+        *_classes(facts, width - _LABEL),
+        *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
+        *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
+        *(
+            ("no privacy", f"accuracy {percent(score.accuracy)}, the same student trained on the private rows")
+            for score in (facts.utility.non_private,)
+            if score is not None
+        ),
+        ("guarantee", guarantee_line(facts)),
+        ("spent", sentences.spent(facts)),
+        ("left", sentences.left(facts)),
+    ]
+    if failed := [check.name for check in facts.checks if not check.passed]:
+        rows.append(("not passed", "; ".join(failed)))
+    rule = "─" * width
+    lines = [shortened(visible(f"{facts.provenance.run} · done"), width), rule]
+    if facts.seeded:
+        lines[:0] = [*_wrapped("!", f"{sentences.SEEDED}. {sentences.SEEDED_WHY}", width), ""]
+    for label, words in rows:
+        lines += _wrapped(label, visible(words), width)
+    places = (("report", outputs.report), ("model", outputs.student), ("try next", outputs.next_command))
+    lines += [f"{label:<{_LABEL}}{visible(place)}" for label, place in places if place is not None]
+    lines.append(rule)
+    if facts.seeded:
+        lines += _wrapped("!", f"{sentences.SEEDED}.", width)
+    return "\n".join(lines) + "\n"
+
+
+def guarantee_line(facts: Facts) -> str:
+    """Return the guarantee in one line, or that there is none."""
+    if facts.seeded:
+        return f"none: {sentences.SEEDED}"
+    return f"{sentences.bound(facts.guarantee.epsilon, facts.guarantee.delta)} for any one {facts.setup.unit}"
+
+
+def _noise(part: Part) -> str:
+    form = "" if part.form is None else f", {part.form} form"
+    return f"σ = {part.sigma:.4g} votes on each {part.purpose}: {part.mechanism}{form}"
+
+
+def _score(score: Score) -> str:
+    low, high = wilson_interval(score.accuracy, score.n_rows)
+    words = f"accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
+    if score.balanced_accuracy is not None:
+        words += f" · balanced {percent(score.balanced_accuracy)}"
+    return f"{words} · {score.n_rows:,} rows"
+
+
+def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
+    counted = sorted(zip(facts.answers.per_class, facts.setup.classes, strict=True), key=lambda pair: -pair[0])
+    shown, rest = counted[:_CLASSES], counted[_CLASSES:]
+    tallest = max(1, shown[0][0])
+    digits = max(len(f"{times:,}") for times, _ in shown)
+    longest = room - _BAR - digits - 2
+    names = [shortened(visible(name), longest) for _, name in shown]
+    wide = max(columns(name) for name in names)
+    lines = [
+        ("", f"{name}{' ' * (wide - columns(name))} {times:>{digits},} {'▪' * -(-_BAR * times // tallest)}".rstrip())
+        for name, (times, _) in zip(names, shown, strict=True)
+    ]
+    if rest:
+        lines.append(("", f"and {len(rest):,} more classes: {sum(times for times, _ in rest):,}"))
+    return lines
+
+
+def _wrapped(label: str, words: str, width: int) -> list[str]:
+    """Break `words` at spaces into lines that start under each other; what is too long for a line is cut."""
+    room = width - _LABEL
+    if columns(words) <= room:
+        return [f"{label:<{_LABEL}}{words}".rstrip()]
+    lines = [shortened(line, room) for line in wrap(words, room, break_long_words=False, break_on_hyphens=False)]
+    return [f"{label if i == 0 else '':<{_LABEL}}{line}".rstrip() for i, line in enumerate(lines)]

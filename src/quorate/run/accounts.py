@@ -1,0 +1,265 @@
+"""From an outcome to what is said about it: the guarantee, and the facts that a report is written from.
+
+Everything here is released, public, or independent of the private data.
+"""
+
+from __future__ import annotations
+
+import math
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorate.accounting import Guarantee, explain
+from quorate.data import public_digest
+from quorate.errors import InvalidParameter
+from quorate.ledger import Ledger, Reservation
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.report import Answers, Check, Choice, Facts, Part, Provenance, Score, Setup, Spending, Utility
+from quorate.run.journey import Outcome
+from quorate.run.task import Task
+from quorate.theory import recipe
+
+PURPOSES = ("label", "online answer")
+SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
+
+BY_POSITION = (
+    "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
+    "renumbering the rest is not covered"
+)
+N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
+NOT_DURABLE = "the ledger was kept in memory: nothing durable was recorded"
+SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
+EARLIER = "includes what earlier runs on the same data spent from the same ledger"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Occasion:
+    """When and how a run was made: what the shell around it knows."""
+
+    title: str
+    command: str
+    started: str
+    seconds: float
+    utility: Utility = field(default_factory=Utility)
+
+
+def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
+    """Say what everything that was charged to the ledger guarantees together."""
+    epsilon, delta = spent_of(ledger)
+    caveats = []
+    if task.noise.seeded:
+        caveats.append(SEEDED)
+    if task.unit == "record":
+        caveats.append(BY_POSITION)
+    if task.n_was_read:
+        caveats.append(N_IS_PUBLIC)
+    if not ledger.durable:
+        caveats.append(NOT_DURABLE)
+    if len(ledger.reservations()) > 1:
+        caveats.append(EARLIER)
+    _, rule = explain(reservation.event, task.facts.delta)
+    total = task.recipe.n_queries + task.recipe.online_answers
+    return Guarantee(
+        epsilon=epsilon,
+        delta=delta,
+        unit=task.unit,
+        neighbours=task.neighbours,
+        mechanism=f"at most {total:,} answers of {told(task.recipe.mechanism)}",
+        accounting=f"{rule}, priced before the first answer and composed by {ledger.budget.composition}; "
+        f"quorate {version('quorate')}",
+        caveats=tuple(caveats),
+    )
+
+
+def spent_of(ledger: Ledger) -> tuple[float, float]:
+    """ε and δ charged so far, rounded up; a total that is not known counts as infinite."""
+    spent = ledger.spent
+    return (
+        math.inf if spent.epsilon is None else spent.epsilon,
+        math.inf if spent.delta is None else spent.delta,
+    )
+
+
+def told(mechanism: GaussianNoisyMax | NoisyCounts) -> str:
+    """A mechanism in words: its name and its public fields."""
+    return f"{type(mechanism).__name__} (sigma = {mechanism.sigma:.6g} votes, {mechanism.form} form)"
+
+
+def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> Facts:
+    """Gather everything that a report says."""
+    recipe_, seeded = task.recipe, task.noise.seeded
+    return Facts(
+        guarantee=guarantee(task, ledger, outcome.reservation),
+        setup=Setup(
+            n_teachers=recipe_.n_teachers,
+            partition=task.partition,
+            unit=task.unit,
+            classes=tuple(str(each) for each in task.inputs.classes),
+            n_public=len(task.inputs.digests),
+            n_queries=recipe_.n_queries,
+            teacher=name_of(task.teacher),
+            student=name_of(task.student),
+            mechanism=type(recipe_.mechanism).__name__,
+            online_answers=recipe_.online_answers,
+            n_records=None if task.n_was_read else task.facts.n_records,
+            recipe=recipe_.why,
+        ),
+        spending=spending(task, outcome, ledger),
+        answers=Answers(
+            asked=len(outcome.queries),
+            per_class=tuple(np.bincount(outcome.released.codes[outcome.released.answered], minlength=task.n_classes)),
+            declined=int(outcome.released.declined.sum()),
+            interrupted=int(outcome.released.interrupted.sum()),
+        ),
+        utility=occasion.utility,
+        choices=choices(task),
+        checks=checks(task, ledger),
+        provenance=Provenance(
+            run=occasion.title,
+            started=occasion.started,
+            seconds=occasion.seconds,
+            command=occasion.command,
+            seeded=seeded,
+            noise="a given seed: reproducible, no privacy" if seeded else "the operating system's entropy",
+            ledger_head=ledger.head.hash,
+            ledger_entries=ledger.head.sequence,
+            versions=(
+                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
+                ("python", platform.python_version()),
+            ),
+            public_digests=(("public pool", public_digest(task.inputs.public)),),
+        ),
+    )
+
+
+def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
+    """What the budget was, what was charged, and for what."""
+    budget, left = ledger.budget, ledger.left
+    epsilon, delta = spent_of(ledger)
+    purposes = outcome.reservation.purposes
+    total = sum(purposes.values())
+    parts = []
+    for purpose in PURPOSES:
+        if purpose in purposes:
+            blocks = outcome.reservation.blocks(purpose)
+            asked = sum(block.count for block in blocks)
+            interrupted = sum(block.count for block in blocks if block.answers is None)
+            parts.append(
+                Part(
+                    purpose=purpose,
+                    mechanism=type(task.recipe.mechanism).__name__,
+                    sigma=task.recipe.mechanism.sigma,
+                    form=task.recipe.mechanism.form,
+                    reserved=purposes[purpose],
+                    share=purposes[purpose] / total,
+                    asked=asked,
+                    answered=asked - interrupted,
+                    interrupted=interrupted,
+                )
+            )
+    return Spending(
+        budget_epsilon=budget.epsilon,
+        budget_delta=budget.delta,
+        spent_epsilon=epsilon,
+        spent_delta=delta,
+        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+        composition=budget.composition,
+        answers_left=outcome.reservation.remaining("online answer") if "online answer" in purposes else None,
+        durable=ledger.durable,
+        parts=tuple(parts),
+    )
+
+
+def choices(task: Task) -> tuple[Choice, ...]:
+    """The same task at other budgets: what the recipe would make of it."""
+    rows = []
+    for epsilon in sorted({*SHOWN_EPSILONS, task.facts.epsilon}):
+        if epsilon == task.facts.epsilon:
+            made = task.recipe
+        else:
+            made = recipe(
+                replace(task.facts, epsilon=epsilon),
+                n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
+                n_queries=task.recipe.n_queries,
+            )
+        rows.append(
+            Choice(
+                epsilon=epsilon,
+                sigma=made.mechanism.sigma,
+                n_answers=made.n_queries + made.online_answers,
+                chosen=epsilon == task.facts.epsilon,
+            )
+        )
+    return tuple(rows)
+
+
+def checks(task: Task, ledger: Ledger) -> tuple[Check, ...]:
+    """What was checked, each with what it means."""
+    head = ledger.verify()
+    return (
+        Check(
+            key="shards",
+            name=f"One {task.unit}, one teacher",
+            passed=True,
+            meaning=f"Rows are given to teachers by a {task.partition} partition of the {task.unit}'s identity, so "
+            f"that to {task.neighbours} changes exactly one teacher.",
+        ),
+        Check(
+            key="classes",
+            name="Classes declared",
+            passed=True,
+            meaning="The class list was given, not read off private labels.",
+        ),
+        Check(
+            key="preprocessing",
+            name="Preprocessing inside teachers or on public rows",
+            passed=True,
+            meaning="Nothing was fitted on the pooled private rows.",
+        ),
+        Check(
+            key="noise",
+            name="Noise from the operating system",
+            passed=not task.noise.seeded,
+            meaning="Noise is drawn on the integers by an exact sampler.",
+        ),
+        Check(key="seed", name="No seed", passed=not task.noise.seeded, meaning="A seeded run can be replayed."),
+        Check(
+            key="chain",
+            name="Ledger verified",
+            passed=True,
+            meaning=f"All {head.sequence} entries were read again and every rule replayed.",
+        ),
+    )
+
+
+def score(student: Any, rows: Any, labels: ArrayLike, classes: Sequence[Any]) -> Score:
+    """Score a student on public rows with labels: free, since nothing private is looked at."""
+    return score_predictions(student.predict(rows), labels, classes)
+
+
+def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence[Any]) -> Score:
+    """Accuracy, balanced accuracy and recall per declared class, of predictions on public labels."""
+    truth, guess = np.asarray(labels), np.asarray(predicted)
+    if len(truth) != len(guess):
+        raise InvalidParameter("evaluation rows and labels differ in length; give one label for every row")
+    recall = [float(np.mean(guess[truth == each] == each)) if np.any(truth == each) else None for each in classes]
+    present = [value for value in recall if value is not None]
+    return Score(
+        n_rows=len(truth),
+        accuracy=float(np.mean(truth == guess)),
+        balanced_accuracy=math.fsum(present) / len(present) if present else None,
+        recall=tuple(recall),
+    )
+
+
+def name_of(model: Any) -> str:
+    """Class name of a model; the steps of a Pipeline in their order."""
+    steps = getattr(model, "steps", None)
+    return " → ".join(type(step).__name__ for _, step in steps) if steps else type(model).__name__

@@ -1,0 +1,322 @@
+"""A run in a folder: read what ``quorate.toml`` names, go the main way stage by stage, write what may leave."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate.data import PublicPool, Table, encode_labels, match_columns, read_data
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.ledger import Budget, Ledger
+from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
+from quorate.run.accounts import Occasion, facts, score
+from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
+from quorate.run.journey import Outcome, Watch, conduct, schedule
+from quorate.run.models import model_of
+from quorate.run.settings import Settings, read_settings
+from quorate.run.stages import FolderStages, stage_key
+from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+
+SEEDED_MARK = "seeded noise: reproducible, therefore not private"
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A run's folder, what it asks for, and the task that follows from its files."""
+
+    folder: RunFolder
+    settings: Settings
+    task: Task
+    evaluation: Table | None
+
+    @property
+    def charge_key(self) -> str:
+        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
+        recipe = self.task.recipe
+        made_from = {**self.task.made_from, "event": recipe.event.to_json(), "online": recipe.online_answers}
+        return stage_key(self.task.key, "labels", made_from)
+
+    def open_ledger(self) -> Ledger:
+        """Open the run's ledger, which keeps every other process out until it is closed."""
+        return Ledger(
+            self.folder.ledger,
+            budget=Budget(
+                *floor_budget(self.settings.budget.epsilon, self.settings.budget.delta),
+                composition=self.settings.budget.composition,
+            ),
+        )
+
+
+def read_batch(root: Path) -> Batch:
+    """Read a run's settings and files, and check everything that can be checked before anything is fitted.
+
+    Raises
+    ------
+    PreconditionFailed, InvalidParameter, DataRefused
+        What is wrong, in one line; nothing was charged.
+    """
+    folder = RunFolder(root)
+    settings = read_settings(folder.settings)
+    data = settings.data
+    for name, path in (("private", data.private), ("public", data.public), ("evaluation", data.evaluation)):
+        if path is not None and not path.exists():
+            raise PreconditionFailed(f"[data] {name} names {path}, and there is no such file")
+    if data.private.samefile(data.public):
+        raise DataRefused("[data] public is the private file again; every row of the pool is published, in effect")
+    private = read_data(data.private, label=data.label, unit=data.unit)
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    public = read_data(data.public, drop=dropped, n_features=private.X.shape[1])
+    evaluation = None
+    if data.evaluation is not None:
+        evaluation = read_data(
+            data.evaluation,
+            label=data.label,
+            drop=[data.unit] if data.unit else [],
+            n_features=private.X.shape[1],
+        )
+    folder.make()
+    noise, key = noise_and_key(
+        settings.run.unsafe_noise_seed,
+        None if settings.run.unsafe_noise_seed is not None else read_or_create_key(folder.private / "run.key"),
+    )
+    task = prepare(
+        Wishes(
+            classes=data.classes,
+            epsilon=settings.budget.epsilon,
+            delta=settings.budget.delta,
+            teacher=model_of(settings.teachers.model, "teacher", folder=root),
+            student=model_of(settings.student.model, "student", folder=root),
+            n_teachers=settings.teachers.count,
+            queries=settings.mechanism.queries,
+            mechanism=settings.mechanism.name,
+            sigma=settings.mechanism.sigma,
+            online_answers=settings.mechanism.online_answers,
+            n_records=data.n_records,
+            unit=None if data.unit is None else unit_word(data.unit),
+            partition=settings.teachers.partition,
+            declined=settings.student.declined,
+            jobs=settings.run.jobs,
+            built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
+            label_name=f"column {data.label!r}",
+        ),
+        private.X,
+        private.y,
+        public=PublicPool(public.X),
+        groups=private.unit,
+        key=key,
+        fingerprint_key=fingerprint_key(folder.ledger),
+        noise=noise,
+    )
+    return Batch(folder, settings, task, evaluation)
+
+
+def unit_word(column: str) -> str:
+    """The word for whose data it is, from the name of the id column.
+
+    Examples
+    --------
+    >>> unit_word("patient_id"), unit_word("household"), unit_word("id")
+    ('patient', 'household', 'person')
+    """
+    word = column.strip().lower().removesuffix("id").strip("_- ")
+    return word or "person"
+
+
+def check(batch: Batch) -> dict[str, Any]:
+    """Say what a run would do and cost. Nothing is fitted or charged.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch
+        If the run would be refused.
+    """
+    task = batch.task
+    if batch.folder.ledger.exists():
+        with batch.open_ledger() as ledger:
+            ledger.bind(task.fingerprint)
+            ledger.foresee(**schedule(task, batch.charge_key))
+    else:
+        with Ledger(budget=Budget(task.facts.epsilon, task.facts.delta, batch.settings.budget.composition)) as ledger:
+            ledger.foresee(**schedule(task, batch.charge_key))
+    return {
+        "n_teachers": task.recipe.n_teachers,
+        "n_queries": task.recipe.n_queries,
+        "online_answers": task.recipe.online_answers,
+        "mechanism": type(task.recipe.mechanism).__name__,
+        "form": task.recipe.mechanism.form,
+        "sigma": task.recipe.mechanism.sigma,
+        "epsilon": task.facts.epsilon,
+        "delta": task.facts.delta,
+        "unit": task.unit,
+        "neighbours": task.neighbours,
+        "classes": list(task.inputs.classes),
+        "columns": task.facts.width,
+        "seeded": task.noise.seeded,
+        "n_is_treated_as_public": task.n_was_read,
+        "why": list(task.recipe.why),
+    }
+
+
+def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+    """Go the whole way, or on from where a killed run stopped, and write the public side.
+
+    Parameters
+    ----------
+    batch : Batch
+        As read.
+    command : str
+        What the user typed, for the report.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+    extra : Utility, optional
+        Figures that the owner reveals beside the student's.
+    """
+    begun, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    task, folder = batch.task, batch.folder
+    with batch.open_ledger() as ledger:
+        outcome = conduct(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
+        occasion = Occasion(
+            title=folder.root.resolve().name,
+            command=command,
+            started=started,
+            seconds=time.monotonic() - begun,
+            utility=_utility(batch, outcome, extra or Utility()),
+        )
+        made = facts(task, outcome, ledger, occasion)
+    publish(batch, outcome, made)
+    return made
+
+
+def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
+    """Write the public side: labels, student, guarantee, facts, report, model card."""
+    public = batch.folder.public
+    write_atomically(public / "labels.csv", labels_csv(batch.task, outcome).encode())
+    write_atomically(public / "guarantee.json", (made.guarantee.to_json() + "\n").encode())
+    write_atomically(public / "facts.json", render_json(made).encode())
+    write_atomically(public / "model_card.md", model_card(made).encode())
+    write_atomically(public / "report.html", render_html(made).encode())
+    # A seeded student carries no guarantee, so it does not lie where things may leave from.
+    place = batch.folder.private if batch.task.noise.seeded else public
+    write_atomically(place / "student.skops", _student_bytes(outcome.student))
+
+
+def labels_csv(task: Task, outcome: Outcome) -> str:
+    """Released answers as text: row of the public file (from 0), class, and the noisy votes if they were released."""
+    released = outcome.released
+    values = released.answers if released.answers.ndim == 2 else released.answers[:, None]
+    names = ["row", "label", "status"]
+    if released.holds_values:
+        classes = [str(each) for each in task.inputs.classes]
+        names += ["noisy_half_lead"] if released.answers.ndim == 1 else [f"noisy_votes_{each}" for each in classes]
+    if task.noise.seeded:
+        names.append("guarantee")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row, code, interrupted, numbers in zip(
+        outcome.queries.tolist(), released.codes.tolist(), released.interrupted.tolist(), values.tolist(), strict=True
+    ):
+        answered = code >= 0
+        line = [
+            row,
+            task.inputs.classes[code] if answered else "",
+            "answered" if answered else "interrupted" if interrupted else "declined",
+        ]
+        if released.holds_values:
+            line += numbers if answered else [""] * len(numbers)
+        if task.noise.seeded:
+            line.append(f"none: {SEEDED_MARK}")
+        writer.writerow(line)
+    return text.getvalue()
+
+
+def read_facts(root: Path) -> Facts:
+    """Read the facts of a finished run.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the run has not finished yet.
+    """
+    path = RunFolder(root).public / "facts.json"
+    try:
+        return Facts.from_json(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PreconditionFailed(
+            f"{root} has no finished run yet; start or resume it with: quorate run {root}"
+        ) from None
+
+
+def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
+    """Where things are, for the terminal."""
+    return Outputs(
+        report=str(folder.public / "report.html"),
+        student=str(folder.public / "student.skops"),
+        next_command=next_command,
+    )
+
+
+def export(root: Path, destination: Path) -> list[Path]:
+    """Copy what may leave the building, with a manifest of SHA-256 sums.
+
+    Raises
+    ------
+    SeededNoiseRefused
+        If the noise was seeded.
+    PreconditionFailed
+        If the run has not finished, or the destination holds other files.
+    """
+    from quorate.errors import SeededNoiseRefused
+
+    if read_facts(root).seeded:
+        raise SeededNoiseRefused(
+            "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
+            "refused. Remove unsafe_noise_seed"
+        )
+    if destination.exists() and any(destination.iterdir()):
+        raise PreconditionFailed(
+            f"{destination} is not empty; choose a new folder, so that nothing else leaves with it"
+        )
+    destination.mkdir(parents=True, exist_ok=True)
+    public = RunFolder(root).public
+    copied, sums = [], {}
+    for source in sorted(path for path in public.iterdir() if path.is_file() and not path.name.startswith(".")):
+        content = source.read_bytes()
+        write_atomically(destination / source.name, content)
+        sums[source.name] = sha256(content).hexdigest()
+        copied.append(destination / source.name)
+    manifest = destination / "manifest.json"
+    write_atomically(manifest, (json.dumps({"sha256": sums}, indent=2, sort_keys=True) + "\n").encode())
+    return [*copied, manifest]
+
+
+def _utility(batch: Batch, outcome: Outcome, extra: Utility) -> Utility:
+    if batch.evaluation is None:
+        return extra
+    rows, _ = match_columns(batch.evaluation.X, batch.task.inputs.public)
+    classes = batch.task.inputs.classes
+    codes = encode_labels(batch.evaluation.y, classes, name="evaluation labels")
+    truth = np.asarray(list(classes))[codes]
+    return replace(extra, student=score(outcome.student, rows, truth, classes))
+
+
+def _student_bytes(student: Any) -> bytes:
+    import skops.io
+
+    try:
+        written = skops.io.dumps(student)
+    except Exception as error:
+        raise InvalidParameter(
+            f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
+            "[student] model. The labels are stored: the same command goes on from there"
+        ) from error
+    return bytes(written)

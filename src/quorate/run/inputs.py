@@ -1,0 +1,180 @@
+"""What goes into a run, checked as whole tables before anything is fitted or charged.
+
+A refusal here is told to the owner of the data alone. It is no release, and lies outside the guarantee.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.data import (
+    PublicPool,
+    check_classes,
+    check_features,
+    encode_labels,
+    is_frame,
+    is_same_table,
+    match_columns,
+    missing_columns,
+    n_rows,
+    needs_encoding,
+    public_encoder,
+    refuse_missing,
+    row_digests,
+    slot_bytes,
+    take,
+)
+from quorate.data.labels import Label
+from quorate.data.rows import Rows
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.types import IntArray, Secret
+
+
+@dataclass(frozen=True, slots=True)
+class PrivateRows:
+    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)`` and one slot a row."""
+
+    X: Rows
+    codes: IntArray
+    slots: list[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Both sides of the boundary.
+
+    Parameters
+    ----------
+    private : Secret[PrivateRows]
+        The labelled rows.
+    public : Rows
+        The public rows, with the private table's columns in its order.
+    digests : list of bytes
+        One canonical digest a public row.
+    classes : tuple
+        The declared classes, in their order.
+    """
+
+    private: Secret[PrivateRows]
+    public: Rows
+    digests: list[bytes]
+    classes: tuple[Label, ...]
+
+
+def check_inputs(
+    X: Any, y: Any, *, public: Any, classes: Sequence[Any], groups: Any | None, label_name: str = "y"
+) -> Inputs:
+    """Check the tables against each other.
+
+    Parameters
+    ----------
+    X, y : (n, d) rows and (n,) labels
+        The private side.
+    public : PublicPool
+        The public side.
+    classes : sequence
+        Every label there may be.
+    groups : (n,) ids, optional
+        Whose row it is.
+    label_name : str
+        What the labels are called in a message.
+
+    Raises
+    ------
+    DataRefused
+        If columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the private rows
+        were given as the public pool.
+    InvalidParameter
+        If `public` is not a :class:`~quorate.PublicPool`, or `classes` is not a list of classes.
+    """
+    if not isinstance(public, PublicPool):
+        raise InvalidParameter(
+            f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
+            "model selection cannot cut it along private folds"
+        )
+    declared = check_classes(classes)
+    rows = check_features(X, "X", allow_missing=True)
+    n = n_rows(rows)
+    codes = encode_labels(y, declared, name=label_name)
+    if len(codes) != n:
+        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
+    slots = slot_bytes(groups, n)
+    rows, pool = match_columns(rows, public.rows())
+    if is_same_table(rows, pool):
+        raise DataRefused(
+            "public holds the private rows again; every row of the pool is published, in effect. Give rows that may "
+            "be shown and are about nobody in the private table"
+        )
+    return Inputs(
+        private=Secret(PrivateRows(rows, codes, slots)), public=pool, digests=row_digests(pool), classes=declared
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How one model sees rows: as they are, or through the encoder that was fitted on the public pool."""
+
+    encoder: Any | None
+
+    def __call__(self, rows: Rows) -> Any:
+        """Return what the model is given."""
+        return rows if self.encoder is None else self.encoder.transform(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The teachers' view, the student's, and the pool as numbers; one encoder serves all.
+
+    Parameters
+    ----------
+    teacher, student, numbers : View
+        Who sees rows how.
+    width : int
+        Number of columns of :attr:`numbers`.
+    """
+
+    teacher: View
+    student: View
+    numbers: View
+    width: int
+
+
+def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views:
+    """Decide who sees encoded rows, and refuse missing values where a model cannot take them.
+
+    A Pipeline gets the frame as it is: its own steps read it. Any other model gets encoded rows where the frame
+    has columns that are not numbers. The built-in models get every frame encoded, since they are no use on
+    unscaled numbers.
+
+    Raises
+    ------
+    DataRefused
+        If a model would meet missing values that it cannot take.
+
+    Notes
+    -----
+    Privacy: the encoder is fitted on public rows alone.
+    """
+    from sklearn.pipeline import Pipeline
+
+    frame = is_frame(inputs.public)
+    encoder = public_encoder(inputs.public) if frame or missing_columns(inputs.public).any() else None
+    encoded = View(encoder if frame and (built_in or needs_encoding(inputs.public)) else None)
+    views = {}
+    for role, model in {"teacher": teacher, "student": student}.items():
+        reads_frames = frame and isinstance(model, Pipeline)
+        views[role] = View(None) if reads_frames else encoded
+        if views[role].encoder is None and not reads_frames and not _takes_missing(model):
+            taker = f"the {role} {type(model).__name__}"
+            refuse_missing(inputs.public, name="public", taker=taker)
+            refuse_missing(inputs.private.reveal().X, name="X", taker=taker)
+    numbers = View(encoder)
+    return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+
+
+def _takes_missing(model: Any) -> bool:
+    from sklearn.utils import get_tags
+
+    return bool(get_tags(model).input_tags.allow_nan)

@@ -1,0 +1,190 @@
+"""The main flow, once: for an estimator in memory and for a run in a folder.
+
+read → shard by keyed hash of the unit → fit teachers → count votes → choose queries (public data only) →
+charge, release, record → student. Every step before the release is a function of its inputs and the run's key, so it
+may be repeated; the release is not, and is never made twice.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.data import take
+from quorate.ensemble import (
+    ClassifierTeacher,
+    Ensemble,
+    count_votes,
+    dump_voters,
+    load_voters,
+    partition_rows,
+    train_chunk,
+)
+from quorate.labelling import Memo, Released, label
+from quorate.ledger import Ledger, Reservation
+from quorate.run.stages import NoStages, StageStore, stage_key
+from quorate.run.task import Task
+from quorate.students import teach_plain, teach_values
+from quorate.types import IntArray, Secret, derive
+
+CHUNK = 64  # teachers a stage: what a killed run trains again at most
+
+Watch = Callable[[str, int, int], None]  # stage, done, total: no private number
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What a journey brings home. Everything but the ensemble may be published."""
+
+    student: Any
+    released: Released
+    queries: IntArray
+    reservation: Reservation
+    ensemble: Ensemble | None
+
+    def memo(self, task: Task) -> Memo:
+        """The released labels by query, so that asking one of them again is free."""
+        digests = [task.inputs.digests[row] for row in self.queries[self.released.answered]]
+        return Memo(dict(zip(digests, self.released.codes[self.released.answered].tolist(), strict=True)))
+
+
+def conduct(
+    task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None
+) -> Outcome:
+    """Go the whole way, from checked inputs to a student.
+
+    Parameters
+    ----------
+    task : Task
+        What to do.
+    ledger : Ledger
+        What it is charged to.
+    stages : StageStore, optional
+        Where results are kept for a resumed run.
+    key : str, optional
+        Idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by
+        default.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+
+    Raises
+    ------
+    LedgerMismatch
+        If the ledger belongs to other data.
+    BudgetExhausted
+        If the schedule does not fit what is left; nothing is fitted or charged then.
+    """
+    stages = stages or NoStages()
+    see = watch or (lambda stage, done, total: None)
+    ledger.bind(task.fingerprint)
+    charge = schedule(task, key or secrets.token_hex(16))
+    ledger.foresee(**charge)  # a refusal comes before any work
+    queries = task.queries
+    ensemble, counts = votes(task, queries, stages, see)
+    reservation = ledger.reserve(**charge)
+    released = label(
+        counts, task.recipe.mechanism, reservation, task.noise, progress=lambda done, total: see("labels", done, total)
+    )
+    see("student", 0, 1)
+    student = teach(task, queries, released)
+    see("student", 1, 1)
+    return Outcome(student=student, released=released, queries=queries, reservation=reservation, ensemble=ensemble)
+
+
+def schedule(task: Task, key: str) -> dict[str, Any]:
+    """Everything that is to be charged at once, before the first answer: labels and online answers, one cap."""
+    purposes = {"label": task.recipe.n_queries, "online answer": task.recipe.online_answers}
+    return {
+        "event": task.recipe.event,
+        "delta": task.facts.delta,
+        "purposes": {purpose: count for purpose, count in purposes.items() if count},
+        "key": key,
+        "client": "local, seeded noise: no guarantee" if task.noise.seeded else "local",
+    }
+
+
+def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tuple[Ensemble | None, Secret[IntArray]]:
+    """Return the teachers (where they are needed later) and their votes ``(n_queries, n_classes)``."""
+    key = stage_key(task.key, "votes", task.made_from)
+    stored = stages.load("votes", key)
+    if stored is not None and not task.recipe.online_answers:
+        return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+    ensemble = teachers(task, stages, see)
+    if stored is not None:
+        return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+    asked = task.views.teacher(take(task.inputs.public, queries))
+    counts = count_votes(ensemble, asked, jobs=task.jobs, progress=lambda done, total: see("votes", done, total))
+    if stages.keeps:
+        content = io.BytesIO()
+        np.save(content, counts.reveal(), allow_pickle=False)
+        stages.save("votes", key, content.getvalue())
+    return (ensemble if task.recipe.online_answers else None), counts
+
+
+def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk."""
+    private = task.inputs.private.reveal()
+    n_teachers = task.recipe.n_teachers
+    shards = partition_rows(private.slots, n_teachers, task.key, partition=task.partition)
+    X = task.views.teacher(private.X)
+    made_from = task.made_from
+    chunks = []
+    for start in range(0, n_teachers, CHUNK):
+        numbers = range(start, min(start + CHUNK, n_teachers))
+        stage = f"teachers-{start:05d}"
+        key = stage_key(task.key, stage, made_from)
+        see("teachers", start, n_teachers)
+        stored = stages.load(stage, key)
+        if stored is None:
+            voters = train_chunk(
+                ClassifierTeacher(task.teacher),
+                X,
+                private.codes,
+                shards,
+                numbers=numbers,
+                n_teachers=n_teachers,
+                n_classes=task.n_classes,
+                key=task.key,
+                jobs=task.jobs,
+            )
+            written = dump_voters(voters) if stages.keeps else None
+            if written is not None:  # what skops cannot write is trained again when it is needed
+                stages.save(stage, key, written.reveal())
+        else:
+            voters = load_voters(stored)
+        chunks.append(voters)
+    see("teachers", n_teachers, n_teachers)
+    return Ensemble.from_chunks(chunks, task.n_classes)
+
+
+def teach(task: Task, queries: IntArray, released: Released) -> Any:
+    """Fit the student on released answers and public points; behind the encoder where there is one."""
+    rng = np.random.default_rng(int.from_bytes(derive(task.key, "student"), "big"))
+    pool = task.views.student(task.inputs.public)
+    classes = task.inputs.classes
+    if released.holds_values and released.answered.any():
+        student = teach_values(
+            task.student,
+            pool,
+            task.views.numbers(task.inputs.public),
+            queries,
+            released,
+            classes,
+            n_teachers=task.recipe.n_teachers,
+            sigma=task.recipe.mechanism.sigma,
+            rng=rng,
+        )
+    else:
+        student = teach_plain(task.student, take(pool, queries), released, classes, declined=task.declined, rng=rng)
+    encoder = task.views.student.encoder
+    if encoder is None:
+        return student
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("encoder", FrozenEstimator(encoder)), ("student", student)])

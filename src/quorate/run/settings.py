@@ -1,0 +1,226 @@
+"""``quorate.toml``: what a run is asked to do, read strictly.
+
+An unknown key is an error that names the nearest one; a value of the wrong kind says which key, what it got and
+what was expected. Paths are relative to the file. The file holds public facts alone, so it may be printed.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from quorate.arguments import count, nearest, one_of, real
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+Label = str | int | bool
+Auto = Literal["auto"]
+
+MECHANISMS = ("auto", "GaussianNoisyMax", "NoisyCounts")
+TEACHER_MODELS = ("logistic", "forest", "boosting")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataSettings:
+    """``[data]``: where the rows are and what they mean."""
+
+    private: Path
+    public: Path
+    label: str
+    classes: tuple[Label, ...]
+    unit: str | None = None
+    n_records: int | None = None
+    evaluation: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetSettings:
+    """``[budget]``: what the ledger is opened with."""
+
+    epsilon: float
+    delta: float
+    composition: Literal["sum", "zcdp"] = "sum"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TeacherSettings:
+    """``[teachers]``: who votes."""
+
+    model: str = "logistic"
+    count: int | Auto = "auto"
+    partition: Literal["hash", "balanced"] = "hash"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MechanismSettings:
+    """``[mechanism]``: what crosses the boundary, and how often."""
+
+    name: str = "auto"
+    queries: int | Literal["auto", "all"] = "auto"
+    online_answers: int = 0
+    sigma: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudentSettings:
+    """``[student]``: what may be published."""
+
+    model: str = "logistic"
+    declined: Literal["drop", "random"] = "drop"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunSettings:
+    """``[run]``: how, not what."""
+
+    jobs: int | None = None
+    unsafe_noise_seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settings:
+    """The whole of ``quorate.toml``, checked."""
+
+    data: DataSettings
+    budget: BudgetSettings
+    teachers: TeacherSettings = field(default_factory=TeacherSettings)
+    mechanism: MechanismSettings = field(default_factory=MechanismSettings)
+    student: StudentSettings = field(default_factory=StudentSettings)
+    run: RunSettings = field(default_factory=RunSettings)
+
+
+def read_settings(path: Path) -> Settings:
+    """Read and check ``quorate.toml``.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the file is missing or is not TOML.
+    InvalidParameter
+        If a key is unknown or missing, or a value is of the wrong kind.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise PreconditionFailed(f"no quorate.toml in {path.parent}; write one with: quorate init") from None
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise PreconditionFailed(f"{path.name} is not valid TOML: {error}") from None
+    return settings_from(document, folder=path.parent)
+
+
+def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
+    """Check a parsed document; paths become relative to `folder`."""
+    sections = {part.name for part in fields(Settings)}
+    for name, section in document.items():
+        if name not in sections:
+            raise InvalidParameter(f"quorate.toml: unknown section [{name}]{nearest(name, sections)}")
+        if not isinstance(section, Mapping):
+            raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
+
+    data = _Section("data", document, DataSettings)
+    budget = _Section("budget", document, BudgetSettings)
+    teachers = _Section("teachers", document, TeacherSettings)
+    mechanism = _Section("mechanism", document, MechanismSettings)
+    student = _Section("student", document, StudentSettings)
+    run = _Section("run", document, RunSettings)
+    return Settings(
+        data=DataSettings(
+            private=folder / data.text("private"),
+            public=folder / data.text("public"),
+            label=data.text("label"),
+            classes=data.classes("classes"),
+            unit=data.optional("unit", data.text),
+            n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
+            evaluation=data.optional("evaluation", lambda key: folder / data.text(key)),
+        ),
+        budget=BudgetSettings(
+            epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
+            delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
+            composition=budget.choice("composition", ("sum", "zcdp")),  # type: ignore[arg-type]
+        ),
+        teachers=TeacherSettings(
+            model=teachers.model("model", TEACHER_MODELS),
+            count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
+            partition=teachers.choice("partition", ("hash", "balanced")),  # type: ignore[arg-type]
+        ),
+        mechanism=MechanismSettings(
+            name=mechanism.choice("name", MECHANISMS),
+            queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
+            online_answers=mechanism.count("online_answers"),
+            sigma=mechanism.optional("sigma", lambda key: real(f"[mechanism] {key}", mechanism.given[key], above=0)),
+        ),
+        student=StudentSettings(
+            model=student.model("model", TEACHER_MODELS),
+            declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
+        ),
+        run=RunSettings(
+            jobs=run.optional("jobs", lambda key: run.count(key, at_least=1)),
+            unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
+        ),
+    )
+
+
+V = TypeVar("V")
+
+
+class _Section:
+    """One section while it is read: every refusal names the section and the key."""
+
+    def __init__(self, name: str, document: Mapping[str, Any], shape: type) -> None:
+        self.name = name
+        self.given: Mapping[str, Any] = document.get(name, {})
+        self.defaults = {part.name: part.default for part in fields(shape)}
+        for key in self.given:
+            if key not in self.defaults:
+                raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, self.defaults)}")
+
+    def required(self, key: str) -> Any:
+        if key not in self.given:
+            hints = {
+                "classes": " Reading the label set from the data can reveal that a rare label is present. Example: "
+                'classes = ["no", "yes"]',
+                "epsilon": " There is no default: it is your decision. Example: epsilon = 1.0",
+                "delta": " There is no default: below 1/n. Example: delta = 1e-6",
+            }
+            raise InvalidParameter(f"[{self.name}] {key} is required.{hints.get(key, '')}")
+        return self.given[key]
+
+    def optional(self, key: str, read: Any) -> Any:
+        return read(key) if key in self.given else None
+
+    def text(self, key: str) -> str:
+        value = self.required(key)
+        if not isinstance(value, str) or not value:
+            raise InvalidParameter(f"[{self.name}] {key} must be a text in quotes, got {value!r}")
+        return value
+
+    def classes(self, key: str) -> tuple[Label, ...]:
+        value = self.required(key)
+        if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):
+            raise InvalidParameter(f"[{self.name}] {key} must be a list of texts or whole numbers, got {value!r}")
+        return tuple(value)
+
+    def count(self, key: str, *, at_least: int = 0) -> int:
+        return count(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), at_least=at_least)
+
+    def count_or(self, key: str, words: tuple[str, ...], *, at_least: int) -> int | str:
+        value = self.given.get(key, self.defaults[key])
+        if isinstance(value, str):
+            listed = " or ".join(f'"{word}"' for word in words)
+            return one_of(f"[{self.name}] {key}", value, words, hint=f"A whole number or {listed} is expected")
+        return self.count(key, at_least=at_least)
+
+    def choice(self, key: str, allowed: tuple[str, ...]) -> str:
+        return one_of(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), allowed)
+
+    def model(self, key: str, built_in: tuple[str, ...]) -> str:
+        value = self.given.get(key, self.defaults[key])
+        if isinstance(value, str) and (value in built_in or ":" in value):
+            return value
+        return one_of(
+            f"[{self.name}] {key}", value, built_in, hint='A factory of your own is written "package.module:factory"'
+        )

@@ -1,0 +1,310 @@
+"""From what the user said to a task: every open choice filled in, every table checked, nothing fitted yet."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.arguments import count, one_of, real
+from quorate.data import fingerprint, public_digest
+from quorate.ensemble import Partition, Preprocessing, check_unfitted, neighbours
+from quorate.errors import InvalidParameter
+from quorate.labelling import distinct
+from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
+from quorate.run.models import built_in
+from quorate.students.teach import Declined
+from quorate.theory import PublicFacts, Recipe, recipe
+from quorate.types import IntArray, Secret, derive
+
+MECHANISMS = ("auto", "GaussianNoisyMax", "NoisyCounts")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wishes:
+    """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``.
+
+    Names and meanings are those of :class:`quorate.PrivateClassifier`.
+    """
+
+    classes: Sequence[Any]
+    epsilon: float
+    delta: float
+    teacher: Any = None
+    student: Any = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] = "auto"
+    mechanism: Any = "auto"
+    sigma: float | None = None
+    online_answers: int = 0
+    n_records: int | None = None
+    unit: str | None = None
+    partition: Partition = "hash"
+    declined: Declined = "drop"
+    preprocessing: Preprocessing = "inside"
+    jobs: int | None = None
+    built_in: bool = False  # the models are ours, and want every frame encoded
+    label_name: str = "y"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that a journey is made from.
+
+    Parameters
+    ----------
+    inputs : Inputs
+        Both sides of the boundary, checked.
+    views : Views
+        How teachers and student see rows.
+    teacher, student : estimator
+        Unfitted scikit-learn classifiers.
+    facts : PublicFacts
+        What the recipe was made from.
+    recipe : Recipe
+        K, ℓ, the mechanism.
+    unit : str
+        The word for whose data one slot is.
+    n_was_read : bool
+        Whether the number of private units was read off the data, and is therefore treated as public.
+    partition : {"hash", "balanced"}
+        How units meet teachers.
+    declined : {"drop", "random"}
+        What becomes of a query without an answer.
+    key, fingerprint_key : Secret[bytes]
+        The run's key, and the one that binds data to a ledger; 32 bytes each.
+    noise : NoiseSource
+        Where privacy noise comes from.
+    jobs : int
+        Processes.
+    """
+
+    inputs: Inputs = field(repr=False)
+    views: Views = field(repr=False)
+    teacher: Any
+    student: Any
+    facts: PublicFacts
+    recipe: Recipe
+    unit: str
+    n_was_read: bool
+    partition: Partition
+    declined: Declined
+    key: Secret[bytes] = field(repr=False)
+    fingerprint_key: Secret[bytes] = field(repr=False)
+    noise: NoiseSource
+    jobs: int
+
+    @property
+    def n_classes(self) -> int:
+        """Number of declared classes."""
+        return len(self.inputs.classes)
+
+    @property
+    def neighbours(self) -> str:
+        """What the guarantee compares: ``"add, remove or replace one person"``."""
+        return f"{neighbours(self.partition).removesuffix(' only')} one {self.unit}"
+
+    def without_private_rows(self) -> Task:
+        """The same task once the private rows are no longer needed."""
+        nothing = PrivateRows(None, np.empty(0, dtype=np.int64), [])
+        return replace(self, inputs=replace(self.inputs, private=Secret(nothing)))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data set, to which its ledger is bound."""
+        private = self.inputs.private.reveal()
+        return fingerprint(private.X, private.codes, private.slots, self.fingerprint_key)
+
+    @cached_property
+    def queries(self) -> IntArray:
+        """Rows of the public pool to ask, ``(n_queries,)``, ascending.
+
+        Points with the same features are one query. Which ones are asked is drawn with a key derived for this
+        purpose alone, and from public rows alone.
+        """
+        first, _ = distinct(self.inputs.digests)
+        rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
+        return np.sort(rng.permutation(first)[: self.recipe.n_queries])
+
+    @cached_property
+    def made_from(self) -> dict[str, Any]:
+        """What the votes are a function of, beside the run's key: plain values for a stage's key."""
+        return {
+            "data": self.fingerprint,
+            "public": public_digest(self.inputs.public),
+            "classes": [repr(each) for each in self.inputs.classes],
+            "teacher": described(self.teacher),
+            "encoded": self.views.teacher.encoder is not None,
+            "n_teachers": self.recipe.n_teachers,
+            "n_queries": self.recipe.n_queries,
+            "partition": self.partition,
+            "versions": [version(name) for name in ("quorate", "scikit-learn", "numpy")],
+        }
+
+
+def prepare(
+    wishes: Wishes,
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    groups: Any | None,
+    key: Secret[bytes],
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+) -> Task:
+    """Check everything that can be wrong before anything is fitted or charged, and fill in what was left open.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is of the wrong kind or out of range.
+    DataRefused
+        If a table is wrong as a whole.
+    """
+    epsilon, delta = floor_budget(wishes.epsilon, wishes.delta)
+    one_of("declined", wishes.declined, ("drop", "random"))
+    one_of("partition", wishes.partition, ("hash", "balanced"))
+    one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
+    teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
+    student = built_in("logistic", "student") if wishes.student is None else wishes.student
+    for model in (teacher, student):
+        check_unfitted(model, preprocessing=wishes.preprocessing)
+    name, sigma = _mechanism(wishes.mechanism, wishes.sigma, n_classes=len(list(wishes.classes)))
+    online_answers = count("online_answers", wishes.online_answers)
+    n_teachers = None if wishes.n_teachers == "auto" else count("n_teachers", wishes.n_teachers, at_least=1)
+    unit = _unit(wishes.unit, grouped=groups is not None)
+
+    inputs = check_inputs(X, y, public=public, classes=wishes.classes, groups=groups, label_name=wishes.label_name)
+    views = look(inputs, teacher=teacher, student=student, built_in=wishes.built_in or wishes.teacher is None)
+    facts = PublicFacts(
+        n_records=_n_records(wishes.n_records, inputs, needed=n_teachers is None),
+        n_public=len(set(inputs.digests)),
+        n_classes=len(inputs.classes),
+        width=views.width,
+        epsilon=epsilon,
+        delta=delta,
+        online_answers=online_answers,
+    )
+    made = recipe(
+        facts,
+        n_teachers=n_teachers,
+        n_queries=_n_queries(wishes.queries, facts.n_public),
+        mechanism=name,
+        sigma=sigma,
+    )
+    return Task(
+        inputs=inputs,
+        views=views,
+        teacher=teacher,
+        student=student,
+        facts=facts,
+        recipe=made,
+        unit=unit,
+        n_was_read=n_teachers is None and wishes.n_records is None,
+        partition=wishes.partition,
+        declined=wishes.declined,
+        key=key,
+        fingerprint_key=fingerprint_key,
+        noise=noise,
+        jobs=_jobs(wishes.jobs),
+    )
+
+
+def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
+    """Check ε > 0 and 0 < δ < 1, and round them down to the units that a ledger counts in.
+
+    Examples
+    --------
+    >>> floor_budget(1, 1e-5)
+    (1.0, 1e-05)
+    """
+    epsilon = real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0")
+    delta = real("delta", delta, above=0, below=1, hint="Choose it below 1 / number of units, for example delta=1e-6")
+    return (
+        float_down(units_down(epsilon, EPSILON_DIGITS), EPSILON_DIGITS),
+        float_down(units_down(delta, DELTA_DIGITS), DELTA_DIGITS),
+    )
+
+
+def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = None) -> tuple[NoiseSource, Secret[bytes]]:
+    """Return where noise comes from, and the run's key: the given one, or a fresh one.
+
+    A seed fixes both, so that a seeded run repeats: it is reproducible, therefore not private.
+    """
+    if unsafe_noise_seed is None:
+        return OSNoise(), Secret(secrets.token_bytes(32)) if key is None else key
+    seed = count("unsafe_noise_seed", unsafe_noise_seed)
+    return SeededNoise(seed), Secret(blake2b(f"quorate unsafe seed {seed}".encode(), digest_size=32).digest())
+
+
+def described(estimator: Any) -> str:
+    """Class and parameters of an estimator, as plain text for a stage's key."""
+    name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
+    parameters = sorted(estimator.get_params(deep=True).items())
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in parameters)})"
+
+
+def _mechanism(wish: Any, sigma: Any, *, n_classes: int) -> tuple[Any, float | None]:
+    if isinstance(wish, GaussianNoisyMax | NoisyCounts):
+        form = "binary" if n_classes == 2 else "histogram"
+        if wish.form != form:
+            raise InvalidParameter(
+                f'mechanism has form={wish.form!r}; {n_classes} classes are counted with form="{form}"'
+            )
+        if sigma is not None:
+            raise InvalidParameter("sigma was given beside a mechanism that has its own; give one of the two")
+        return type(wish).__name__, wish.sigma
+    name = one_of("mechanism", wish, MECHANISMS)
+    return None if name == "auto" else name, None if sigma is None else real("sigma", sigma, above=0)
+
+
+def _unit(wish: str | None, *, grouped: bool) -> str:
+    if wish is None:
+        return "person" if grouped else "record"
+    if not isinstance(wish, str) or not wish.strip():
+        raise InvalidParameter(f'unit must be a word such as "person" or "record", got {wish!r}')
+    if wish != "record" and not grouped:
+        raise InvalidParameter(
+            f'{wish}s may cross shards: unit is "{wish}" but no groups were given. Without them the guarantee would '
+            'hold per record only. Pass groups=, or say unit="record"'
+        )
+    if wish == "record" and grouped:
+        raise InvalidParameter('groups were given, but unit is "record"; leave out one of the two')
+    return wish
+
+
+def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
+    if declared is not None:
+        return count("n_records", declared, at_least=1)
+    return len(set(inputs.private.reveal().slots)) if needed else None
+
+
+def _n_queries(wish: Any, n_public: int) -> int | None:
+    if wish == "auto":
+        return None
+    if wish == "all":
+        return n_public
+    asked = count("queries", wish, at_least=1, hint='A number, "all" or "auto"')
+    if asked > n_public:
+        raise InvalidParameter(
+            f"queries={asked:,} but the pool has {n_public:,} distinct points; ask at most that many"
+        )
+    return asked
+
+
+def _jobs(wish: int | None) -> int:
+    if wish is not None:
+        return count("jobs", wish, at_least=1)
+    from joblib import cpu_count
+
+    return int(cpu_count())

@@ -1,0 +1,146 @@
+from math import exp, sqrt
+from time import process_time
+
+import mpmath as mp
+import numpy as np
+import pytest
+from enumeration import delta_of, noise_pair
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import discrete_gaussian as lattice
+from quorate.accounting.gaussian import log_delta as continuous
+
+CASES = [
+    (1.0, 1, 1.0),
+    (1.0, 3, 2.0),
+    (1.0, 3, 9.0),
+    (0.5, 2, 5.0),
+    (0.5, 4, 0.3),
+    (0.3, 2, 20.0),
+    (0.2, 3, 30.0),
+    (2.5, 3, 0.0),
+    (2.5, 3, 3.0),
+    (2.0, 2, 6.0),
+    (1.5, 3, 0.2),
+    (20.0, 1, 0.1),
+]
+
+
+@pytest.mark.parametrize(("sigma", "shifts", "epsilon"), CASES)
+def test_the_curve_agrees_with_enumeration_and_is_never_below(sigma, shifts, epsilon):
+    exact = delta_of([noise_pair(sigma)] * shifts, epsilon)
+    assert 1 <= exp(lattice.log_delta(epsilon, sigma, shifts)) / exact < 1 + 1e-9
+
+
+@pytest.mark.parametrize(("sigma", "epsilon"), [(1.3, 0.7), (2.0, 2.0)])
+def test_a_histogram_answer_is_two_unit_shifts(sigma, epsilon):
+    exact = delta_of([noise_pair(sigma, 1), noise_pair(sigma, -1)], epsilon)
+    assert 1 <= exp(lattice.log_delta(epsilon, sigma, 2)) / exact < 1 + 1e-9
+
+
+def test_pricing_it_as_a_continuous_gaussian_would_show():
+    exact = delta_of([noise_pair(1.0)] * 3, 4.0)
+    assert exp(float(continuous(4.0, sqrt(3)))) < 0.97 * exact
+
+
+@pytest.mark.parametrize(
+    ("sigma", "shifts", "epsilon"),
+    [(40.0, 100_000, 70.0), (400.0, 10_000, 1.2), (1000.0, 100_000, 1.0), (3000.0, 200_000, 0.7)],
+)
+def test_the_integral_and_the_lattice_agree(sigma, shifts, epsilon):
+    t, tau = lattice._threshold(epsilon, sigma, shifts), sigma * sqrt(shifts)
+    by_integral = lattice._by_integral(epsilon, t, tau, sigma, shifts)
+    assert by_integral is not None
+    assert by_integral == pytest.approx(lattice._by_lattice(epsilon, t, tau, sigma, shifts), abs=2e-10)
+
+
+def test_the_kink_term_is_worth_having():
+    # at this size the plain integral is off by more than the two agree to
+    epsilon, sigma, shifts = 1.2, 400.0, 10_000
+    plain = float(continuous(epsilon, sqrt(shifts) / sigma))
+    assert abs(plain - lattice.log_delta(epsilon, sigma, shifts)) > 1e-9
+
+
+@pytest.mark.parametrize(("sigma", "shifts", "epsilon"), [(2.5, 50, 3.0), (2.5, 50, 10.0), (3.0, 1000, 60.0)])
+def test_the_transform_and_the_lattice_agree(sigma, shifts, epsilon):
+    t, tau = lattice._threshold(epsilon, sigma, shifts), sigma * sqrt(shifts)
+    by_fft = lattice._by_fft(epsilon, sigma, shifts)
+    assert by_fft == pytest.approx(lattice._by_lattice(epsilon, t, tau, sigma, shifts), abs=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [0.8, 1.2, 1.6, 2.0, 3.0])
+def test_the_law_of_a_sum_is_gaussian_as_closely_as_is_claimed(sigma):
+    shifts = 4
+    with mp.workdps(50):
+        one = {z: mp.exp(-(mp.mpf(z) ** 2) / (2 * mp.mpf(sigma) ** 2)) for z in range(-40, 41)}
+        whole = sum(one.values())
+        one = {z: p / whole for z, p in one.items()}
+        law = {0: mp.mpf(1)}
+        for _ in range(shifts):
+            new = {}
+            for s, p in law.items():
+                for z, q in one.items():
+                    new[s + z] = new.get(s + z, mp.mpf(0)) + p * q
+            law = new
+        tau2 = shifts * mp.mpf(sigma) ** 2
+        total = sum(mp.exp(-(mp.mpf(s) ** 2) / (2 * tau2)) for s in range(-400, 401))
+        worst = max(
+            abs(mp.log(law[s] * total) + mp.mpf(s) ** 2 / (2 * tau2)) for s in range(int(-4 * sigma), int(4 * sigma))
+        )
+    bound = lattice._merging(sigma, shifts)
+    assert worst <= bound
+    assert sigma > 1 or worst > bound / 1000  # the bound is of the right size where it can be seen
+
+
+@pytest.mark.parametrize(("sigma", "shifts"), [(40.0, 977), (0.7, 20), (1.2, 300), (0.3, 5)])
+@pytest.mark.parametrize("tilt", [0.0, 3.0, 12.0])
+def test_the_listed_law_prices_as_the_curve_does(sigma, shifts, tilt):
+    listed = lattice.sum_law(sigma, shifts, tilt)
+    assert listed is not None
+    losses, log_weights, beyond = listed
+    assert np.all(np.diff(losses) > 0)
+    epsilon = max(losses[np.argmax(log_weights + tilt * losses)], 0.1)
+    if lattice.log_delta(epsilon, sigma, shifts) < -80:
+        return  # below any δ, and below what the law's window promises
+    above = losses > epsilon
+    delta = beyond + float(np.sum(np.exp(log_weights[above]) * -np.expm1(epsilon - losses[above])))
+    exact = exp(lattice.log_delta(epsilon, sigma, shifts))
+    assert exact * (1 - 1e-11) <= delta <= exact * (1 + 1e-6) + 1e-20
+
+
+def test_a_thinned_law_costs_a_little_more_and_never_less(monkeypatch):
+    fine = lattice.sum_law(150.0, 640, 8.0)
+    monkeypatch.setattr(lattice, "_LISTED", 5_000)
+    thin = lattice.sum_law(150.0, 640, 8.0)
+
+    def delta(law, epsilon):
+        losses, log_weights, _ = law
+        above = losses > epsilon
+        return float(np.sum(np.exp(log_weights[above]) * -np.expm1(epsilon - losses[above])))
+
+    assert thin[0].size < fine[0].size / 10
+    for epsilon in (0.0, 0.05, 0.3, 0.7):
+        assert 1 <= delta(thin, epsilon) / delta(fine, epsilon) * (1 + 1e-12) < 1 + 1e-4
+
+
+@given(sigma=st.floats(0.4, 60.0), shifts=st.integers(1, 2000), epsilon=st.floats(0.0, 8.0))
+@settings(max_examples=60, deadline=None)
+def test_delta_falls_in_epsilon_and_grows_in_shifts(sigma, shifts, epsilon):
+    here = lattice.log_delta(epsilon, sigma, shifts)
+    assert lattice.log_delta(epsilon * 1.05 + 0.01, sigma, shifts) <= here + 1e-9
+    assert lattice.log_delta(epsilon, sigma, shifts + 1) >= here - 1e-9
+
+
+@pytest.mark.parametrize(("l2_sensitivity", "shifts"), [(1, 1), (2**0.5, 2), (3**0.5, 3), (2, None), (1.2, None)])
+def test_only_one_two_and_three_unit_shifts_are_determined(l2_sensitivity, shifts):
+    assert lattice.unit_shifts(l2_sensitivity) == shifts
+
+
+@pytest.mark.parametrize("sigma", [1.0, 40.0, 1000.0])
+def test_a_hundred_thousand_answers_are_priced_in_a_second(sigma):
+    from quorate.accounting import DiscreteGaussian, Repeated, epsilon
+
+    start = process_time()
+    epsilon(Repeated(DiscreteGaussian(sigma, 2**0.5), 100_000), 1e-6)
+    assert process_time() - start < 1.0

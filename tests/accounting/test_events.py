@@ -1,0 +1,89 @@
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from quorate.accounting import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    PureDP,
+    Repeated,
+)
+from quorate.errors import InvalidParameter
+
+BAD_NUMBERS = [float("nan"), float("inf"), -float("inf"), "1", True, np.True_, None, 1 + 1j, 10**400, [1.0]]
+
+
+@pytest.mark.parametrize("bad", [*BAD_NUMBERS, 0, -1, 0.0])
+@pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian, DiscreteLaplace])
+def test_noise_needs_two_finite_numbers_above_zero(kind, bad):
+    with pytest.raises(InvalidParameter, match="must be a number > 0"):
+        kind(bad, 1.0)
+    with pytest.raises(InvalidParameter, match="must be a number > 0"):
+        kind(1.0, bad)
+
+
+@pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300])
+def test_epsilon_must_be_a_finite_number_of_at_least_zero(bad):
+    with pytest.raises(InvalidParameter, match="epsilon must be"):
+        PureDP(bad)
+    with pytest.raises(InvalidParameter, match="epsilon must be"):
+        ApproxDP(bad, 0.1)
+
+
+@pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300, 1.0000001])
+def test_delta_must_be_a_probability(bad):
+    with pytest.raises(InvalidParameter, match="delta must be"):
+        ApproxDP(1.0, bad)
+
+
+@pytest.mark.parametrize("bad", [-1, 1.0, 2.5, True, "3", None, np.float64(3)])
+def test_times_must_be_an_integer_of_at_least_zero(bad):
+    with pytest.raises(InvalidParameter, match="times must be an integer"):
+        Repeated(PureDP(1), bad)
+
+
+@pytest.mark.parametrize("bad", [PureDP(1), [1.0], "abc", (PureDP(1), "x"), 5, ({},)])
+def test_a_composition_holds_events_alone(bad):
+    with pytest.raises(InvalidParameter, match="events must"):
+        Composed(bad)
+
+
+def test_a_repetition_needs_an_event():
+    with pytest.raises(InvalidParameter, match="event must be an event"):
+        Repeated(1.0, 3)
+
+
+def test_ints_floats_and_numpy_scalars_give_equal_events():
+    assert Gaussian(40, 1) == Gaussian(40.0, 1.0) == Gaussian(np.int64(40), np.float32(1))
+    assert len({Gaussian(40, 1), Gaussian(40.0, np.float64(1))}) == 1
+    assert PureDP(-0.0).to_json() == PureDP(0).to_json()
+    assert Repeated(PureDP(1), np.int32(3)) == Repeated(PureDP(1), 3)
+    assert Composed([PureDP(1)]) == Composed((PureDP(1),))
+
+
+@pytest.mark.parametrize(
+    ("event", "fields"),
+    [
+        (Gaussian(2, 1), {"sigma": 2.0, "l2_sensitivity": 1.0}),
+        (DiscreteGaussian(2, 1), {"sigma": 2.0, "l2_sensitivity": 1.0}),
+        (DiscreteLaplace(2, 1), {"scale": 2.0, "sensitivity": 1.0}),
+        (PureDP(2), {"epsilon": 2.0}),
+        (ApproxDP(2, 0.5), {"epsilon": 2.0, "delta": 0.5}),
+        (Repeated(PureDP(2), 7), {"event": PureDP(2), "times": 7}),
+        (Composed((PureDP(2),)), {"events": (PureDP(2),)}),
+    ],
+)
+def test_fields_are_taken_by_position_and_by_name_in_the_same_order(event, fields):
+    assert type(event)(**fields) == event
+    assert type(event)(*fields.values()) == event
+    with pytest.raises((FrozenInstanceError, AttributeError, TypeError)):
+        setattr(event, next(iter(fields)), 3.0)
+
+
+def test_messages_name_the_parameter_and_what_it_got():
+    with pytest.raises(InvalidParameter, match=r"^sigma must be a number > 0, got -3; .+$"):
+        Gaussian(-3, 1)

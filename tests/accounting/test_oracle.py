@@ -1,0 +1,112 @@
+"""Our prices between the two bounds of dp-accounting (an upper and a lower one) on random compositions."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from quorate.accounting import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    PureDP,
+    Repeated,
+    delta,
+    epsilon,
+)
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from dp_accounting.pld import privacy_loss_distribution as pld
+    from dp_accounting.pld.common import DifferentialPrivacyParameters
+
+STEP = 5e-4
+ADD_OR_REMOVE = pld.NeighborRel.ADD_OR_REMOVE_ONE if hasattr(pld, "NeighborRel") else None
+
+
+def oracle(leaf, pessimistic):
+    grid = {"value_discretization_interval": STEP, "pessimistic_estimate": pessimistic}
+    match leaf:
+        case Gaussian():
+            return pld.from_gaussian_mechanism(leaf.sigma / leaf.l2_sensitivity, use_connect_dots=pessimistic, **grid)
+        case DiscreteGaussian():
+            one = pld.from_discrete_gaussian_mechanism(leaf.sigma, use_connect_dots=pessimistic, **grid)
+            return one.self_compose(round(leaf.l2_sensitivity**2))
+        case DiscreteLaplace():
+            return pld.from_discrete_laplace_mechanism(1 / leaf.scale, use_connect_dots=pessimistic, **grid)
+        case PureDP():
+            parameters = DifferentialPrivacyParameters(leaf.epsilon, 0)
+        case _:
+            parameters = DifferentialPrivacyParameters(leaf.epsilon, leaf.delta)
+    return pld.from_privacy_parameters(parameters, value_discretization_interval=STEP)
+
+
+def composed_oracle(parts, pessimistic):
+    total = None
+    for leaf, times in parts:
+        part = oracle(leaf, pessimistic).self_compose(times)
+        total = part if total is None else total.compose(part)
+    return total
+
+
+def random_parts(rng):
+    def leaf():
+        match rng.integers(5):
+            case 0:
+                return Gaussian(rng.uniform(2, 60), rng.choice([1, 2**0.5, 1.7]))
+            case 1:
+                return DiscreteGaussian(rng.uniform(1, 40), rng.choice([1, 2**0.5]))
+            case 2:
+                return DiscreteLaplace(float(rng.integers(4, 40)), 1.0)
+            case 3:
+                return PureDP(round(rng.uniform(0.02, 0.4), 3))
+            case _:
+                return ApproxDP(round(rng.uniform(0.02, 0.4), 3), 1e-9)
+
+    return [(leaf(), int(rng.integers(1, 20))) for _ in range(rng.integers(1, 4))]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_ten_random_compositions_lie_at_or_below_the_upper_bound_of_the_oracle(seed):
+    rng = np.random.default_rng(20260821 + seed)
+    for _ in range(10):
+        parts = random_parts(rng)
+        event = Composed(tuple(Repeated(leaf, times) for leaf, times in parts))
+        at = 10.0 ** -rng.uniform(2, 7)
+        ours, upper = epsilon(event, at), composed_oracle(parts, True).get_epsilon_for_delta(at)
+        answers = sum(times for _, times in parts)
+        assert ours <= upper + 1e-9, parts
+        # the oracle rounds each answer up by at most a step, ours by nothing that shows
+        assert ours >= upper - STEP * (answers + 2), parts
+
+
+NOISE = [
+    [(Gaussian(20.0, 1.0), 40)],
+    [(DiscreteGaussian(5.0, 1.0), 10)],
+    [(DiscreteGaussian(30.0, 1.0), 20), (DiscreteGaussian(12.0, 2**0.5), 5)],
+    [(DiscreteLaplace(10.0, 1.0), 20)],
+    [(Gaussian(10.0, 1.0), 10), (DiscreteGaussian(8.0, 1.0), 5), (DiscreteLaplace(20.0, 1.0), 5)],
+]
+
+
+@pytest.mark.parametrize("parts", NOISE)
+@pytest.mark.parametrize("at", [1e-6, 1e-3])
+def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
+    event = Composed(tuple(Repeated(leaf, times) for leaf, times in parts))
+    lower = composed_oracle(parts, False)
+    assert epsilon(event, at) >= lower.get_epsilon_for_delta(at)
+    assert delta(event, 1.0) >= lower.get_delta_for_epsilon(1.0)
+
+
+@pytest.mark.parametrize("parts", NOISE)
+def test_that_test_catches_a_rule_that_forgets_the_root_of_two(parts):
+    weak = [
+        (type(leaf)(leaf.sigma * 2**0.5, leaf.l2_sensitivity), times)
+        if isinstance(leaf, Gaussian | DiscreteGaussian)
+        else (DiscreteLaplace(leaf.scale * 2**0.5, 1.0), times)
+        for leaf, times in parts
+    ]
+    cheat = Composed(tuple(Repeated(leaf, times) for leaf, times in weak))
+    assert epsilon(cheat, 1e-6) < composed_oracle(parts, False).get_epsilon_for_delta(1e-6)

@@ -1,0 +1,285 @@
+"""The exact audit: against brute force, against the reference points of the literature, and against the accountant."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import DiscreteGaussian
+from quorate.accounting import delta as accounted_delta
+from quorate.audit import (
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    GeometricLaw,
+    Law,
+    Negated,
+    NoNoise,
+    SparseVectorForm,
+    exact_delta,
+    failure_probability,
+    hockey_stick,
+    stability_test_delta,
+    threshold_test_delta,
+)
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import StableSparseVector
+
+LAWS = [DiscreteLaplaceLaw(0.3), DiscreteLaplaceLaw(2.5), GeometricLaw(0.4), GeometricLaw(3.0), DiscreteGaussianLaw(0.4),
+        DiscreteGaussianLaw(3.0), NoNoise(), Negated(GeometricLaw(3.0))]  # fmt: skip
+
+
+def weight(law: Law, x: int) -> float:
+    """The definition, not normalised."""
+    if isinstance(law, Negated):
+        return weight(law.law, -x)
+    if isinstance(law, DiscreteLaplaceLaw):
+        return exp(-abs(x) / law.scale)
+    if isinstance(law, GeometricLaw):
+        return exp(-x / law.scale) if x >= 0 else 0.0
+    if isinstance(law, DiscreteGaussianLaw):
+        return exp(-x * x / (2 * law.sigma**2))
+    return float(x == 0)
+
+
+@pytest.mark.parametrize("law", LAWS, ids=repr)
+def test_a_law_agrees_with_its_definition_summed_by_hand(law: Law) -> None:
+    xs = np.arange(-150, 151)
+    weights = np.array([weight(law, int(x)) for x in xs])
+    p = weights / weights.sum()
+    at = np.arange(-20, 21)
+    # Beyond some laws' range a probability is 0, whose logarithm is minus infinity: compared as probabilities.
+    assert np.allclose(np.exp(law.log_pmf(at)), [p[xs == x].sum() for x in at], rtol=1e-12, atol=1e-300)
+    assert np.allclose(np.exp(law.log_above(at)), [p[xs > x].sum() for x in at], rtol=1e-9, atol=1e-300)
+    assert np.allclose(np.exp(law.log_at_most(at)), [p[xs <= x].sum() for x in at], rtol=1e-9, atol=1e-300)
+    assert np.exp(law.log_pmf(law.support())).sum() == pytest.approx(1, abs=1e-12)
+
+
+def test_tails_are_exact_where_floats_would_be_zero() -> None:
+    assert DiscreteLaplaceLaw(2.0).log_above(3_000) == pytest.approx(-3_001 / 2 - log(1 + exp(-0.5)), rel=1e-12)
+    assert GeometricLaw(2.0).log_above(3_000) == pytest.approx(-3_001 / 2, rel=1e-12)
+
+
+def brute_force(form: SparseVectorForm, values: list[int], answers: list[bool]) -> float:
+    """Sum over the threshold noise and every query noise, one by one; no reset, no tails in closed form."""
+    noise = range(-60, 61)
+    rho = {r: weight(form.threshold_noise, r) for r in noise}
+    nu = {n: weight(form.query_noise, n) for n in noise}
+    norm_r, norm_n = sum(rho.values()), sum(nu.values())
+    total = 0.0
+    for r, p in rho.items():
+        for value, answer in zip(values, answers, strict=True):
+            p *= sum(q for n, q in nu.items() if (value + n > form.threshold + r) == answer) / norm_n
+        total += p / norm_r
+    return total
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    stream=st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=1, max_size=4),
+    threshold=st.integers(-2, 2),
+    laws=st.sampled_from(list(product(LAWS[1:3], LAWS[1:4]))),
+)
+def test_the_sum_over_the_threshold_noise_agrees_with_brute_force(
+    stream: list[tuple[int, bool]], threshold: int, laws: tuple[Law, Law]
+) -> None:
+    form = SparseVectorForm(
+        threshold_noise=laws[0], query_noise=laws[1], costly="above", threshold=threshold, cutoff=None
+    )
+    values, answers = [v for v, _ in stream], [a for _, a in stream]
+    # Geometric and Laplace tails beyond 60 are cut by the brute force: below e^-20.
+    assert np.exp(form.log_probability(values, answers)) == pytest.approx(brute_force(form, values, answers), abs=1e-8)
+
+
+def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
+    for resets in (False, True):
+        form = SparseVectorForm(
+            threshold_noise=DiscreteLaplaceLaw(2.0), query_noise=DiscreteLaplaceLaw(4.0), costly="above", cutoff=2,
+            resets=resets,
+        )  # fmt: skip
+        values = [0, 3, -2, 1]
+        total = 0.0
+        for answers in product([False, True], repeat=4):
+            paid = [place for place, answer in enumerate(answers) if answer]
+            end = paid[1] + 1 if len(paid) > 1 else 4
+            if not any(answers[end:]):  # each pattern up to its end, once
+                total += exp(form.log_probability(values[:end], answers[:end]))
+        assert total == pytest.approx(1, abs=1e-12)
+
+
+def laplace_form(threshold_scale: float, query_scale: float, **options: object) -> SparseVectorForm:
+    return SparseVectorForm(
+        threshold_noise=DiscreteLaplaceLaw(threshold_scale), query_noise=DiscreteLaplaceLaw(query_scale), costly="above",
+        **options,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(
+    epsilon: float,
+) -> None:
+    scale = 2 / epsilon
+    assert laplace_form(scale, 2 * scale).worst_loss().loss == pytest.approx(epsilon, abs=1e-6)
+    assert laplace_form(scale, scale).worst_loss().loss == pytest.approx(1.5 * epsilon, abs=1e-6)
+
+
+@pytest.mark.parametrize("cutoff", [1, 2, 5])
+def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
+    epsilon = 1.0
+    found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss(free=(0, 1, 4))
+    assert found.loss == pytest.approx((1 + 6 * cutoff) / 4 * epsilon, abs=1e-6)
+
+
+def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
+    for cutoff in (2, 4):
+        found = laplace_form(2.0, 4.0 * cutoff, cutoff=cutoff).worst_loss(free=(0, 1, 8, 40))
+        assert found.loss <= 1 + 1e-9
+        assert found.loss > 0.95
+
+
+def test_a_reset_threshold_adds_up_its_stages() -> None:
+    assert laplace_form(4.0, 8.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(1.5, abs=1e-6)
+    assert laplace_form(4.0, 4.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(2.25, abs=1e-6)
+
+
+def test_forms_without_a_cutoff_or_without_noise_cost_more_than_any_claim() -> None:
+    losses = [
+        laplace_form(2.0, 2.0, cutoff=None).loss([0] * n + [0] * n, [1] * n + [-1] * n, [False] * n + [True] * n)
+        for n in (2, 8, 32)
+    ]
+    assert losses[0] < losses[1] < losses[2]
+    assert losses[2] > 5
+    no_query_noise = SparseVectorForm(
+        threshold_noise=DiscreteLaplaceLaw(2.0), query_noise=NoNoise(), costly="above", cutoff=None
+    )
+    assert no_query_noise.loss([0, 1], [1, 0], [False, True]) == np.inf
+
+
+def test_telling_the_noisy_value_costs_more_the_longer_the_stream() -> None:
+    form = laplace_form(2.0, 2.0)
+    losses = [form.loss([0] * n + [0], [1] * n + [-1], [False] * n + [0]) for n in (1, 4, 16, 64)]
+    assert losses[0] < losses[1] < losses[2] < losses[3]
+    assert losses[3] > 10
+
+
+def one_sided(threshold_scale: float, query_scale: float, threshold: int) -> SparseVectorForm:
+    return SparseVectorForm(
+        threshold_noise=Negated(GeometricLaw(threshold_scale)), query_noise=Negated(GeometricLaw(query_scale)),
+        costly="below", threshold=threshold,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("scales", [(2.0, 4.0), (1.0, 7.0), (5.0, 3.0)])
+def test_the_one_sided_form_reaches_its_claim_and_never_passes_it(scales: tuple[float, float]) -> None:
+    claim = 1 / scales[0] + 2 / scales[1]
+    found = one_sided(*scales, threshold=400).worst_loss(free=(0, 1, 2, 4))
+    assert 0.999 * claim <= found.loss <= claim + 1e-9
+
+
+def test_no_random_stream_passes_the_one_sided_claim() -> None:
+    rng = np.random.default_rng(6)
+    for _ in range(600):
+        scales = rng.uniform(0.3, 5, 2)
+        form = one_sided(*scales, threshold=int(rng.integers(0, 12)))
+        n = int(rng.integers(1, 7))
+        values = rng.integers(0, 16, n)
+        moved = np.maximum(0, values + rng.integers(-1, 2, n))
+        answers = [True] * (n - 1) + [bool(rng.integers(0, 2))]
+        loss = form.loss(values.tolist(), moved.tolist(), answers)
+        if np.isfinite(form.log_probability(values.tolist(), answers)):
+            assert loss <= 1 / scales[0] + 2 / scales[1] + 1e-9
+
+
+def test_that_test_catches_a_query_scale_that_forgets_its_factor_two() -> None:
+    found = one_sided(2.0, 2.0, threshold=400).worst_loss(free=(0, 1, 4))
+    assert found.loss > 1 / 2.0 + 1 / 2.0 + 0.4
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    threshold_scale=st.floats(0.3, 8),
+    query_scale=st.floats(0.3, 8),
+    threshold=st.integers(0, 30),
+    dist=st.integers(0, 60),
+)
+def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration(
+    threshold_scale: float, query_scale: float, threshold: int, dist: int
+) -> None:
+    form = one_sided(threshold_scale, query_scale, threshold)
+    a, b = exp(-1 / threshold_scale), exp(-1 / query_scale)
+    if dist < threshold:
+        closed = a ** (threshold - dist + 1) * (1 - b) / (1 - a * b)
+    else:
+        closed = 1 - b ** (dist - threshold) * b * (1 - a) / (1 - a * b)
+        closed = 1 - exp(-(dist - threshold) / query_scale) * (1 - a) / (1 - a * b)
+    assert failure_probability(form, dist) == pytest.approx(closed, rel=1e-9, abs=1e-12)
+
+
+def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> None:
+    mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
+    noise = mechanism.stage_noise
+    exact = one_sided(noise.threshold_scale, noise.query_scale, int(mechanism.threshold)).worst_loss(free=(0, 1, 2, 4))
+    assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
+
+
+@pytest.mark.parametrize("sigma", [1.0, 4.0, 30.0])
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+def test_the_accountant_prices_the_binary_gaussian_at_the_exact_curve_and_never_below(
+    sigma: float, epsilon: float
+) -> None:
+    exact = threshold_test_delta(DiscreteGaussianLaw(sigma), epsilon)
+    priced = accounted_delta(DiscreteGaussian(sigma, 1.0), epsilon)
+    assert priced >= exact
+    assert priced <= exact * (1 + 1e-6) + 1e-13
+
+
+def test_that_test_catches_a_sensitivity_that_was_forgotten() -> None:
+    exact = threshold_test_delta(DiscreteGaussianLaw(4.0 / 2), 0.5)
+    assert accounted_delta(DiscreteGaussian(4.0, 1.0), 0.5) < exact
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (0.2, 1e-3), (3.0, 1e-8)])
+def test_the_stability_test_keeps_its_delta_exactly(epsilon: float, delta: float) -> None:
+    found = stability_test_delta(DiscreteLaplaceLaw(1 / epsilon), log(1 / delta) / epsilon, epsilon)
+    assert 0 < found <= delta
+
+
+def test_the_raw_margin_does_not() -> None:
+    """BTT18 prints dist as the margin minus one: it moves by 2."""
+    law, line = DiscreteLaplaceLaw(1.0), int(log(1e5))
+    passes = [(exp(law.log_above(line - margin)), exp(law.log_at_most(line - margin))) for margin in range(40)]
+    pairs = list(zip(passes, passes[2:], strict=False))
+    assert exact_delta(pairs, 1.0) > 1e-3
+    assert exact_delta(list(zip(passes, passes[1:], strict=False)), 1.0) < 1e-12
+
+
+@settings(max_examples=50, deadline=None)
+@given(epsilon=st.floats(0, 3), p=st.floats(0.01, 0.99), q=st.floats(0.01, 0.99))
+def test_a_hockey_stick_is_the_largest_excess_of_any_event(epsilon: float, p: float, q: float) -> None:
+    here, there = [p, 1 - p], [q, 1 - q]
+    events = [[], [0], [1], [0, 1]]
+    worst = max(sum(here[o] for o in event) - exp(epsilon) * sum(there[o] for o in event) for event in events)
+    assert hockey_stick(here, there, epsilon) == pytest.approx(worst, abs=1e-12)
+
+
+def test_wrong_arguments_are_refused() -> None:
+    form = laplace_form(2.0, 4.0)
+    with pytest.raises(InvalidParameter, match="one for each"):
+        form.log_probability([1, 2], [True])
+    with pytest.raises(InvalidParameter, match="must end"):
+        form.log_probability([1, 2], [True, True])
+    with pytest.raises(InvalidParameter, match="no value more than 1"):
+        form.loss([1], [3], [True])
+    with pytest.raises(InvalidParameter, match="costly"):
+        SparseVectorForm(threshold_noise=NoNoise(), query_noise=NoNoise(), costly="both")  # type: ignore[arg-type]
+    with pytest.raises(InvalidParameter, match="cutoff"):
+        laplace_form(2.0, 4.0, cutoff=0)
+    with pytest.raises(InvalidParameter, match="shape"):
+        hockey_stick([1.0], [0.5, 0.5], 1.0)
+    for law in (DiscreteLaplaceLaw, GeometricLaw, DiscreteGaussianLaw):
+        with pytest.raises(InvalidParameter):
+            law(float("nan"))

@@ -1,0 +1,295 @@
+"""The sampled audit: deterministic under a seed, fair to mechanisms with a state, quick, and right about its verdict."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quorate.accounting import DiscreteGaussian, PureDP
+from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of
+from quorate.audit.attacks import Guess, best_guess, scores
+from quorate.audit.outcomes import ENDED, as_matrix, categories
+from quorate.audit.sampled import run_block
+from quorate.audit.travel import may_travel
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    NoisyCounts,
+    StableSparseVector,
+)
+from quorate.noise import NoiseSource, SeededNoise, discrete_laplace
+from quorate.types import IntArray
+
+NEAR_TIE = (np.array([100, 100, 50]), np.array([101, 99, 50]))
+TWO = (np.array([100, 100]), np.array([99, 101]))
+FALSE_ALARM = 1e-6
+
+
+@dataclass(frozen=True)
+class Plain:
+    """One noisy number, by a Python call a run."""
+
+    scale: float
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int:
+        return int(counts[0] + discrete_laplace(self.scale, 1, noise)[0])
+
+
+class KeepsGenerator:
+    """It ignores the noise handed in, and counts its calls."""
+
+    def __init__(self) -> None:
+        self._rng = np.random.default_rng(3)
+        self.calls = 0
+        self.process = os.getpid()
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        assert os.getpid() == self.process, "a copy was made"
+        self.calls += len(counts)
+        return counts[:, 0] + self._rng.integers(-5, 6, len(counts))
+
+
+@dataclass(frozen=True)
+class FrozenWithModuleGenerator:
+    """Its fields are plain, and its generator is hidden where a copy would start it anew."""
+
+    sigma: float
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        noise.words(1)
+        return counts[:, 0] + HIDDEN.integers(-5, 6, len(counts))
+
+
+HIDDEN = np.random.default_rng(4)
+
+
+def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another() -> None:
+    def once(seed: int) -> AuditResult:
+        result = audit_mechanism(GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), runs=20_000, seed=seed)
+        return replace(result, seconds=0)
+
+    assert once(1) == once(1)
+    assert once(1) != once(2)
+
+
+def test_workers_change_nothing() -> None:
+    def once(jobs: int) -> AuditResult:
+        result = audit_mechanism(
+            GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), runs=140_000, seed=1, jobs=jobs
+        )
+        return replace(result, seconds=0)
+
+    assert once(1) == once(2)
+
+
+def test_without_a_seed_two_audits_differ() -> None:
+    bounds = {
+        audit_mechanism(GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), runs=20_000).lower_bound
+        for _ in range(3)
+    }
+    assert len(bounds) > 1
+
+
+def test_a_mechanism_with_a_generator_of_its_own_is_never_copied() -> None:
+    mechanism = KeepsGenerator()
+    audit_mechanism(mechanism, ([5], [6]), PureClaim(1.0), runs=140_000, seed=0, jobs=2)
+    assert mechanism.calls == 140_000
+
+
+def test_only_what_depends_on_the_noise_alone_may_travel() -> None:
+    pair = np.stack(NEAR_TIE)
+    assert may_travel(GaussianNoisyMax(sigma=5.0), pair)
+    assert may_travel(Plain(2.0), pair)
+    assert not may_travel(KeepsGenerator(), pair)
+    assert not may_travel(FrozenWithModuleGenerator(1.0), pair)
+    assert not may_travel(FrozenWithModuleGenerator(np.array([1.0])), pair)  # type: ignore[arg-type]
+
+
+def test_a_million_runs_take_at_most_two_seconds_of_cpu() -> None:
+    begun = time.process_time()
+    result = audit_mechanism(GaussianNoisyMax(sigma=40.0), NEAR_TIE, GaussianClaim(2**0.5 / 40), runs=10**6, seed=1)
+    assert time.process_time() - begun < 2
+    assert result.trials == 500_000
+
+
+def test_progress_is_told_and_ends_at_the_number_of_runs() -> None:
+    told: list[tuple[int, int]] = []
+    audit_mechanism(
+        GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(1), runs=150_000, seed=0,
+        progress=lambda done, of: told.append((done, of)),
+    )  # fmt: skip
+    assert told == [(65_536, 150_000), (131_072, 150_000), (150_000, 150_000)]
+
+
+def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
+    ticks = iter([10.0, 13.5])
+    result = audit_mechanism(Plain(2.0), ([5], [6]), PureClaim(1.0), runs=100, seed=0, clock=lambda: next(ticks))
+    assert result.seconds == 3.5
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "neighbours", "claimed", "runs"),
+    [
+        (GaussianNoisyMax(sigma=12.0), NEAR_TIE, GaussianClaim(2**0.5 / 12), 200_000),
+        (GaussianNoisyMax(sigma=12.0, form="binary"), TWO, GaussianClaim(1 / 12), 200_000),
+        (NoisyCounts(sigma=12.0), NEAR_TIE, GaussianClaim(2**0.5 / 12), 200_000),
+        (NoisyCounts(sigma=12.0, form="binary"), TWO, GaussianClaim(1 / 12), 200_000),
+        (ConfidentNoisyMax(100, 15.0, 6.0), NEAR_TIE, claim_of(ConfidentNoisyMax(100, 15.0, 6.0).event, 1e-4), 100_000),
+        (LaplaceNoisyMax(4.0), NEAR_TIE, PureClaim(0.5), 100_000),
+        (DistanceToInstability(epsilon=1.0, delta=1e-4), (np.array([57, 43]), np.array([58, 42])), ApproxClaim(1.0, 1e-4), 100_000),
+        (
+            StableSparseVector(epsilon=1.0, delta=1e-3, cutoff=2, n_queries=8),
+            (np.array([[115, 85]] * 6), np.array([[116, 84]] * 6)),
+            ApproxClaim(1.0, 1e-3),
+            12_000,
+        ),
+    ],
+    ids=lambda value: type(value).__name__,
+)  # fmt: skip
+def test_no_shipped_mechanism_is_flagged(mechanism: Any, neighbours: Any, claimed: Any, runs: int) -> None:
+    assert not audit_mechanism(mechanism, neighbours, claimed, 1 - FALSE_ALARM, runs, seed=5).violated
+
+
+def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost() -> None:
+    for mechanism, neighbours, mu in [
+        (GaussianNoisyMax(sigma=12.0), NEAR_TIE, 2**0.5 / 24),
+        (NoisyCounts(sigma=12.0, form="binary"), TWO, 1 / 24),
+    ]:
+        found = audit_mechanism(mechanism, neighbours, GaussianClaim(mu), 1 - FALSE_ALARM, 400_000, seed=5)
+        assert found.violated, found.verdict
+
+
+def test_a_verdict_says_that_no_violation_is_no_proof() -> None:
+    fine = audit_mechanism(LaplaceNoisyMax(4.0), NEAR_TIE, PureClaim(0.5), runs=5_000, seed=1)
+    assert not fine.violated
+    assert "not a proof" in fine.verdict
+    broken = audit_mechanism(LaplaceNoisyMax(0.5), NEAR_TIE, PureClaim(0.5), runs=5_000, seed=1)
+    assert broken.violated
+    assert broken.verdict.startswith("VIOLATED: ε ≥")
+
+
+def test_streams_reach_interactive_mechanisms_whole_and_others_row_by_row() -> None:
+    class Interactive:
+        seen: list[tuple[int, ...]] = []  # noqa: RUF012
+
+        def step(self) -> None: ...
+
+        def release(self, counts: IntArray, noise: NoiseSource) -> list[int]:
+            self.seen.append(counts.shape)
+            return counts[:, 0].tolist()
+
+    class ByRow:
+        def release(self, counts: IntArray, noise: NoiseSource) -> int | None:
+            assert counts.ndim == 1
+            return int(counts[0]) if counts[0] else None
+
+    class Many:
+        def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+            assert counts.shape == (9, 2)
+            return counts[:, 0]
+
+    pair = np.array([[[1, 2], [3, 4], [5, 6]], [[0, 2], [3, 4], [5, 6]]])
+    bits = np.array([0, 1, 0])
+    expected = [[1, 3, 5], [0, 3, 5], [1, 3, 5]]
+    assert run_block(Interactive(), pair, bits, SeededNoise(0)) == expected
+    assert Interactive.seen == [(3, 2)] * 3
+    assert run_block(ByRow(), pair, bits, SeededNoise(0)) == [[1, 3, 5], [None, 3, 5], [1, 3, 5]]
+    assert run_block(Many(), pair, bits, SeededNoise(0)).tolist() == expected
+
+
+def test_any_outcome_becomes_numbers_and_equal_outcomes_equal_ones() -> None:
+    matrix = as_matrix([[1, None, "yes", (1, 2)], np.array([3, 4]), ["no", "yes"]], 8)
+    assert matrix.shape == (8, 2)
+    assert matrix[0].tolist() == [1.0, ENDED]
+    assert matrix[1, 0] == -1
+    assert matrix[3].tolist() == [1.0, 2.0]
+    assert matrix[2, 0] == matrix[7, 0] != matrix[6, 0]
+
+
+def test_categories_tell_rows_apart_even_where_their_product_would_overflow() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(-(10**6), 10**6, (300, 12)).astype(float)
+    matrix[200:] = matrix[:100]
+    codes, above = categories(matrix)
+    assert np.array_equal(codes[200:], codes[:100])
+    assert len(set(codes.tolist())) == 200
+    assert codes.max() < above
+
+
+def test_an_attack_looks_only_at_the_bits_it_may() -> None:
+    rng = np.random.default_rng(0)
+    matrix = rng.integers(0, 5, (400, 3)).astype(float)
+    bits = rng.integers(0, 2, 400)
+    other = bits.copy()
+    other[100:] = 1 - other[100:]
+    for (name, one), (_, two) in zip(
+        scores(matrix, bits, slice(0, 100)), scores(matrix, other, slice(0, 100)), strict=True
+    ):
+        assert np.array_equal(one, two), name
+
+
+def test_a_guess_counts_what_it_says_and_abstains_in_between() -> None:
+    tally = Guess(high=2.0, low=0.0).tally(np.array([3.0, 2.0, 1.0, 0.0, -1.0]), np.array([1, 0, 1, 1, 0]))
+    found = [float(each) for each in (tally.said_1_of_1, tally.said_1_of_0, tally.said_0_of_1, tally.said_0_of_0)]
+    assert found == [1, 1, 1, 1]
+    assert (float(tally.runs_1), float(tally.runs_0)) == (3, 2)
+
+
+def test_the_chosen_guess_speaks_for_one_side_where_the_claim_needs_one_event() -> None:
+    rng = np.random.default_rng(1)
+    bits = rng.integers(0, 2, 5_000)
+    score = rng.normal(size=5_000) + bits
+    for claim in (ApproxClaim(1, 1e-5), GaussianClaim(1.0)):
+        guess, worth = best_guess(claim, score, bits, 0.05, 1.0)
+        assert np.isinf(guess.high) != np.isinf(guess.low)
+        assert worth > 0
+
+
+def test_claims_come_from_events() -> None:
+    assert claim_of(PureDP(0.5), 1e-5) == PureClaim(0.5)
+    claim = claim_of(DiscreteGaussian(10.0, 1.0), 1e-5)
+    assert isinstance(claim, ApproxClaim)
+    assert 0.3 < claim.epsilon < 0.5
+
+
+@pytest.mark.parametrize("claim", [PureClaim, GaussianClaim])
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1", None])
+def test_claims_refuse_what_is_no_bound(claim: Any, value: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        claim(value)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (1, 0), (1, 1), (1, float("nan")), (True, 0.1)])
+def test_approximate_claims_refuse_what_is_no_bound(epsilon: Any, delta: Any) -> None:
+    with pytest.raises(InvalidParameter):
+        ApproxClaim(epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"neighbours": ([1, 2], [1, 2, 3])}, {"neighbours": [1, 2]}, {"neighbours": ([], [])},
+        {"neighbours": (["a"], ["b"])}, {"neighbours": ([np.nan], [1.0])}, {"confidence": 1.0}, {"confidence": True},
+        {"runs": 39}, {"runs": 1e5}, {"jobs": 0}, {"mechanism": object()}, {"claimed": 1.0},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
+    given = {"mechanism": Plain(1.0), "neighbours": ([1], [2]), "claimed": PureClaim(1.0), "runs": 100} | wrong
+    with pytest.raises(InvalidParameter):
+        audit_mechanism(**given)  # type: ignore[arg-type]
+
+
+def test_nothing_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        audit_mechanism(Plain(1.0), ([1], [2]), PureClaim(1.0), runs=100, seed=0)
+    assert caplog.records == []

@@ -1,0 +1,193 @@
+"""Slots, fingerprints, and the private table given again as public."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from quorate.data import fingerprint, is_same_table, load_adult, public_digest, row_digests, slot_bytes, take
+from quorate.errors import DataRefused
+from quorate.types import Secret
+
+KEY = Secret(bytes(range(32)))
+
+
+@given(st.lists(st.integers(-(2**52), 2**52), min_size=1, max_size=20))
+def test_a_whole_number_a_float_and_its_digits_are_one_id(ids):
+    expected = slot_bytes(ids, len(ids))
+    assert slot_bytes([float(i) for i in ids], len(ids)) == expected
+    assert slot_bytes([str(i) for i in ids], len(ids)) == expected
+    assert slot_bytes(np.array(ids), len(ids)) == expected
+    assert slot_bytes(pd.Series(ids, dtype=float), len(ids)) == expected
+    assert slot_bytes(pl.Series(ids), len(ids)) == expected
+    for i, a in zip(ids, expected, strict=True):
+        for j, b in zip(ids, expected, strict=True):
+            assert (a == b) == (i == j)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=10))
+def test_one_more_row_with_a_letter_in_its_id_leaves_every_other_slot_where_it_was(ids):
+    alone = slot_bytes(np.array(ids), len(ids))
+    with_letter = slot_bytes(np.array([*ids, "x7"]), len(ids) + 1)  # numpy makes text of all of them
+    assert with_letter[:-1] == alone
+
+
+def test_without_ids_every_row_is_a_slot_of_its_own_and_none_is_an_id():
+    positions = slot_bytes(None, 300)
+    assert len(set(positions)) == 300
+    assert positions[:3] == slot_bytes(None, 3)
+    assert not set(positions) & set(slot_bytes(list(range(300)), 300))
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT, "", np.float64("nan")])
+def test_a_missing_id_is_refused(missing):
+    with pytest.raises(DataRefused, match="missing"):
+        slot_bytes(["a", missing, "b"], 3)
+
+
+@pytest.mark.parametrize("wrong", [1.5, b"a", ("a",), [1], {"a": 1}, object(), float("inf"), 1j])
+def test_an_id_that_is_neither_text_nor_whole_is_refused_without_being_shown(wrong):
+    with pytest.raises(DataRefused, match="neither text nor a whole number") as refusal:
+        slot_bytes(["a", wrong], 2)
+    assert repr(wrong) not in str(refusal.value)
+
+
+def test_ids_must_be_one_per_row():
+    with pytest.raises(DataRefused, match="one unit id per row"):
+        slot_bytes(["a"], 2)
+    with pytest.raises(DataRefused, match="one column"):
+        slot_bytes(np.zeros((2, 1)), 2)
+
+
+def test_dates_can_be_ids():
+    day = dt.date(2024, 2, 29)
+    assert slot_bytes([day, "2024-02-29"], 2) == slot_bytes(pl.Series([day, day]), 2)
+
+
+@given(st.permutations(range(12)))
+def test_a_fingerprint_does_not_depend_on_the_order_of_the_rows(order):
+    rng = np.random.default_rng(1)
+    X, y, ids = rng.normal(size=(12, 3)), rng.integers(0, 2, 12), rng.integers(0, 4, 12)
+    order = np.array(order)
+    assert fingerprint(X, y, slot_bytes(ids, 12), KEY) == fingerprint(
+        X[order], y[order], slot_bytes(ids[order], 12), KEY
+    )
+    assert fingerprint(X, y, slot_bytes(None, 12), KEY) == fingerprint(X[order], y[order], None, KEY)
+
+
+def test_a_fingerprint_changes_with_each_row_label_id_copy_and_key():
+    X, y, ids = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 0, 1]), np.arange(6)
+    moved, relabelled, reowned = X.copy(), y.copy(), ids.copy()
+    moved[3, 1] += 1
+    relabelled[2] = 1
+    reowned[5] = 0
+    prints = [
+        fingerprint(X, y, slot_bytes(ids, 6), KEY),
+        fingerprint(moved, y, slot_bytes(ids, 6), KEY),
+        fingerprint(X, relabelled, slot_bytes(ids, 6), KEY),
+        fingerprint(X, y, slot_bytes(reowned, 6), KEY),
+        fingerprint(X, y, None, KEY),
+        fingerprint(X, y.astype(str), None, KEY),
+        fingerprint(X, None, None, KEY),
+        fingerprint(X[[0, 0, 1, 2, 3, 4, 5]], y[[0, 0, 1, 2, 3, 4, 5]], None, KEY),
+        fingerprint(X[:5], y[:5], None, KEY),
+        fingerprint(X, y, slot_bytes(ids, 6), Secret(bytes(32))),
+    ]
+    assert len(set(prints)) == len(prints)
+    assert all(len(text) == 64 for text in prints)
+    assert fingerprint(X, y, None, KEY) == fingerprint(sparse.csr_array(X), y.astype(float), None, KEY)
+
+
+def test_a_fingerprint_of_parts_of_different_length_is_refused():
+    with pytest.raises(DataRefused, match="length"):
+        fingerprint(np.zeros((2, 1)), [0], None, KEY)
+
+
+def test_a_public_digest_depends_on_rows_order_and_names():
+    X = np.arange(6.0).reshape(3, 2)
+    frame = pl.DataFrame(X, schema=["a", "b"])
+    digests = [
+        public_digest(table) for table in (X, X[::-1], X[:2], frame, frame.rename({"a": "c"}), frame.select("b", "a"))
+    ]
+    assert len(set(digests)) == len(digests)
+    assert public_digest(X) == public_digest(sparse.csr_array(X))
+    assert public_digest(frame) == public_digest(frame.to_pandas())
+
+
+def honest_pair(seed, n, m, values, columns):
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, values, (n, columns)), rng.integers(0, values, (m, columns))
+
+
+def test_the_same_object_a_view_a_shuffle_and_a_copy_in_another_container_are_the_same_table():
+    X = np.random.default_rng(2).normal(size=(200, 4))
+    order = np.random.default_rng(3).permutation(200)
+    frame = pl.DataFrame(X, schema=list("abcd"))
+    assert is_same_table(X, X)
+    assert is_same_table(X, X[:10])
+    assert is_same_table(X, X[order])
+    assert is_same_table(X, sparse.csr_array(X))
+    assert is_same_table(frame, frame[order])
+    assert is_same_table(frame.to_pandas(), frame)
+    assert is_same_table(sparse.csr_array(X)[order], sparse.csr_array(X))
+
+
+def test_a_file_that_was_cut_or_grew_is_still_the_same_table():
+    X = np.random.default_rng(4).normal(size=(500, 3))
+    extra = np.random.default_rng(5).normal(size=(100, 3))
+    assert is_same_table(X, X[:300].copy())
+    assert is_same_table(X, np.concatenate([X, extra]))
+    assert is_same_table(X, np.concatenate([X[:110], extra]))
+    assert not is_same_table(X, np.concatenate([X[:90], extra]))
+    assert not is_same_table(X, extra)
+
+
+def test_disjoint_parts_of_one_array_are_two_tables():
+    X = np.random.default_rng(6).normal(size=(300, 3))
+    assert not is_same_table(X[:200], X[200:])
+    assert not is_same_table(X[::2], X[1::2])  # their memory interleaves without sharing an entry
+
+
+def test_a_table_of_another_width_is_another_table():
+    X = np.zeros((30, 2))
+    assert not is_same_table(X, np.zeros((30, 3)))
+
+
+# An honest pair of small tables may still hold the same rows by chance: 32 cells and 20 rows or more make that
+# rarer than 20!/32**20 < 1e-11 a pair.
+@pytest.mark.parametrize(("n", "m"), [(5000, 4000), (1000, 20), (200, 200), (40, 30), (25, 25), (20, 1000)])
+def test_honest_samples_of_five_binary_columns_are_never_refused(n, m):
+    for seed in range(50):
+        assert not is_same_table(*honest_pair(seed, n, m, values=2, columns=5))
+
+
+@pytest.mark.parametrize(("values", "columns"), [(2, 8), (2, 10), (3, 6), (2, 14)])
+def test_honest_samples_of_moderate_variety_are_never_refused(values, columns):
+    for seed in range(30):
+        for n, m in ((30, 30), (100, 100), (100, 30), (3000, 300)):
+            assert not is_same_table(*honest_pair(seed, n, m, values, columns))
+
+
+def test_honest_samples_with_one_common_row_are_never_refused():
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        private, public = rng.normal(size=(400, 3)), rng.normal(size=(100, 3))
+        private[rng.random(400) < 0.08] = 0
+        public[rng.random(100) < 0.08] = 0
+        assert not is_same_table(private, public)
+
+
+def test_overlap_alone_would_refuse_honest_samples_so_that_test_can_fail():
+    private, public = honest_pair(0, 5000, 25, values=2, columns=5)
+    assert set(row_digests(public)) <= set(row_digests(private))
+
+
+def test_the_published_split_of_adult_is_two_tables():
+    adult = load_adult()
+    assert not is_same_table(adult.train, adult.test)
+    assert is_same_table(adult.train, take(adult.train, np.arange(20_000)))

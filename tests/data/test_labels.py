@@ -1,0 +1,116 @@
+"""Labels as codes."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from quorate.data import check_classes, encode_labels
+from quorate.errors import DataRefused, InvalidParameter
+
+
+@given(st.lists(st.sampled_from(["b", "a", "c"]), max_size=30))
+def test_codes_are_indices_into_the_declared_classes_from_every_container(values):
+    classes = ["c", "a", "b"]
+    expected = np.array([classes.index(value) for value in values], dtype=np.int64)
+    for y in (
+        values,
+        np.array(values, dtype=object),
+        np.array(values, dtype="U3"),
+        pd.Series(values, dtype="str"),
+        pd.Series(values, dtype="category"),
+        pl.Series(values, dtype=pl.String),
+        pl.Series(values, dtype=pl.Categorical),
+    ):
+        codes = encode_labels(y, classes)
+        assert codes.dtype == np.int64
+        assert_array_equal(codes, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float64"])
+def test_whole_numbers_of_every_type_match_whole_classes(dtype):
+    assert encode_labels(np.array([7, 0, 7], dtype=dtype), [0, 7]).tolist() == [1, 0, 1]
+    assert encode_labels([7, 0], np.array([0, 7], dtype=dtype)).tolist() == [1, 0]
+
+
+def test_truth_values_match_truth_values_alone():
+    assert encode_labels(np.array([True, False]), [False, True]).tolist() == [1, 0]
+    with pytest.raises(DataRefused, match="y holds truth values, but classes are whole numbers"):
+        encode_labels([True, False], [0, 1])
+    with pytest.raises(DataRefused, match="y holds whole numbers, but classes are truth values"):
+        encode_labels([1, 0], [False, True])
+
+
+def test_text_against_numbers_says_so():
+    with pytest.raises(DataRefused, match=r"holds text, but classes are whole numbers.*not the same label"):
+        encode_labels(["1", "0"], [0, 1])
+    with pytest.raises(DataRefused, match="column 'ill' holds whole numbers, but classes are text"):
+        encode_labels([1, 0], ["0", "1"], name="column 'ill'")
+    with pytest.raises(DataRefused, match="something else"):
+        encode_labels([0.5], [0, 1])
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
+def test_a_missing_label_is_refused(missing):
+    with pytest.raises(DataRefused, match="missing"):
+        encode_labels(["a", missing], ["a", "b"])
+
+
+def test_a_label_outside_classes_is_refused_without_being_shown():
+    with pytest.raises(DataRefused, match=r"outside classes.*'a', 'b'") as refusal:
+        encode_labels(["a", "confidential"], ["a", "b"])
+    assert "confidential" not in str(refusal.value)
+    with pytest.raises(DataRefused, match=r"outside classes.*0, 1") as refusal:
+        encode_labels([0, 8675309], [0, 1])
+    assert "8675309" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("found", [">50K.", " >50K", ">50k", ">50K . "])
+def test_a_label_that_differs_by_spaces_case_or_a_dot_is_shown(found):
+    with pytest.raises(DataRefused, match="spaces, case or a trailing dot") as refusal:
+        encode_labels([found], ["<=50K", ">50K"])
+    assert repr(found) in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [
+        None,
+        "ab",
+        5,
+        [],
+        ["a"],
+        ["a", "a"],
+        [0, 0.0],
+        [0, True],
+        [0, "1"],
+        ["a", None],
+        [0, float("nan")],
+        [0.5, 1],
+        [(0,), (1,)],
+        {"a", "b"},
+        {"a": 1, "b": 2},
+        np.zeros((2, 2)),
+    ],
+)
+def test_a_class_list_that_is_none_is_refused(classes):
+    with pytest.raises(InvalidParameter, match="classes"):
+        check_classes(classes)
+
+
+def test_classes_keep_their_order_and_become_plain_values():
+    classes = check_classes(np.array([">50K", "<=50K"]))
+    assert classes == (">50K", "<=50K")
+    assert {type(value) for value in classes} == {str}
+    assert [type(value) for value in check_classes(np.array([1, 0]))] == [int, int]
+    assert [type(value) for value in check_classes(np.array([True, False]))] == [bool, bool]
+
+
+def test_labels_must_be_one_per_row():
+    with pytest.raises(DataRefused, match="one column"):
+        encode_labels(np.zeros((3, 1)), [0, 1])
+    with pytest.raises(DataRefused, match="something else"):
+        encode_labels([["a"], ["b"]], ["a", "b"])

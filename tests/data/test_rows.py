@@ -1,0 +1,187 @@
+"""Row access and the checks of whole tables."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from quorate.data import (
+    as_rows,
+    check_features,
+    columns,
+    families,
+    kind,
+    match_columns,
+    missing_columns,
+    n_rows,
+    refuse_missing,
+    take,
+    width,
+)
+from quorate.errors import DataRefused
+
+X = np.arange(12.0).reshape(4, 3)
+TABLES = {
+    "numpy": X,
+    "sparse": sparse.csr_array(X),
+    "pandas": pd.DataFrame(X, columns=list("abc"), index=[9, 8, 7, 6]),
+    "polars": pl.DataFrame(X, schema=list("abc")),
+}
+
+
+def dense(rows):
+    return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_rows_are_taken_alike_from_every_container_and_stay_in_it(name):
+    rows = TABLES[name]
+    assert (kind(rows), n_rows(rows), width(rows)) == (name, 4, 3)
+    assert columns(rows) == (("a", "b", "c") if name in ("pandas", "polars") else None)
+    for indices in ([2, 0, 2], np.array([3]), [], np.array([True, False, True, False])):
+        taken = take(rows, indices)
+        assert type(taken) is type(rows)
+        assert_array_equal(dense(taken), X[np.asarray(indices, dtype=None if len(indices) else int)])
+    with pytest.raises(DataRefused, match="mask"):
+        take(rows, np.array([True]))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_proper_table_comes_back_as_it_is(name):
+    assert as_rows(TABLES[name]) is TABLES[name]
+    assert check_features(TABLES[name]) is TABLES[name]
+
+
+def test_other_sparse_formats_become_rows_and_lists_become_floats():
+    assert as_rows(sparse.csc_matrix(X)).format == "csr"
+    assert as_rows([[1, 2]]).dtype == np.float64
+    assert as_rows(X.astype(object)).dtype == np.float64
+    assert as_rows(np.eye(2, dtype=np.uint8)).dtype == np.uint8
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (X[0], "Reshape your data"),
+        (X[None], "3 dimension"),
+        (np.zeros((0, 3)), r"0 sample\(s\)"),
+        (np.zeros((3, 0)), r"0 feature\(s\)"),
+        (X + 1j, "Complex data not supported"),
+        (sparse.csr_array(X + 1j), "Complex data not supported"),
+        (np.array([["a", "b"]]), "give a DataFrame"),
+        (np.array([["a", 1]], dtype=object), "give a DataFrame"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), "give a DataFrame"),
+        ([[1, 2], [3]], "differ in length"),
+        (np.ma.masked_array(X, X > 3), "mask"),
+        ("rows.csv", "got str"),
+        ({"a": [1]}, "got dict"),
+        (pl.LazyFrame({"a": [1]}), "got LazyFrame"),
+        (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column is called 'a'"),
+        (pl.DataFrame(), r"0 feature\(s\)"),
+    ],
+)
+def test_what_is_no_table_of_features_is_refused(wrong, message):
+    with pytest.raises(DataRefused, match=message):
+        as_rows(wrong)
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_infinite_values_are_refused_and_missing_ones_unless_allowed(wrap):
+    bad = X.copy()
+    bad[2, 1] = -np.inf
+    with pytest.raises(DataRefused, match=r"^X: Input contains infinity in column 1; expected finite numbers$"):
+        check_features(wrap(bad), allow_missing=True)
+    bad[2, 1] = np.nan
+    assert n_rows(check_features(wrap(bad), allow_missing=True)) == 4
+    with pytest.raises(DataRefused, match="Input contains NaN in column 1"):
+        check_features(wrap(bad))
+
+
+def test_a_refusal_of_missing_values_names_the_columns_alone():
+    frame = pl.DataFrame(
+        {"age": [1.0, None, 3.0], "sex": ["F", "M", None], "weight": [60.0, float("nan"), 1.0], "n": [1, 2, 3]}
+    )
+    for rows in (frame, frame.to_pandas()):
+        assert missing_columns(rows).tolist() == [True, True, True, False]
+        with pytest.raises(DataRefused) as refusal:
+            refuse_missing(rows, name="private", taker="SVC")
+        assert str(refusal.value) == (
+            "private: Input contains NaN in columns 'age', 'sex', 'weight', which SVC cannot take; "
+            "fill or drop the column, or give a Pipeline that imputes"
+        )
+    refuse_missing(frame.select("n"), taker="SVC")
+    assert not missing_columns(np.ones((2, 2), dtype=int)).any()
+
+
+def test_missing_values_are_found_in_every_block(monkeypatch):
+    monkeypatch.setitem(missing_columns.__globals__, "_BLOCK_CELLS", 5)
+    bad = np.zeros((7, 4))
+    bad[6, 3] = np.nan
+    assert missing_columns(bad).tolist() == [False, False, False, True]
+
+
+PRIVATE = pl.DataFrame({"age": [39, 50], "sex": ["F", "M"], "rich": [True, False]})
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
+def test_public_columns_are_put_in_the_private_order(convert):
+    private, public = match_columns(convert(PRIVATE), convert(PRIVATE[["rich", "sex", "age"]]))
+    assert columns(private) == columns(public) == ("age", "sex", "rich")
+    assert list(public["sex"]) == ["F", "M"]
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
+def test_columns_on_one_side_alone_are_refused_by_name(convert):
+    private, public = convert(PRIVATE), convert(PRIVATE.rename({"sex": "gender"}))
+    with pytest.raises(DataRefused, match="only in private 'sex'; only in public 'gender'"):
+        match_columns(private, public)
+    with pytest.raises(DataRefused, match="differ: only in public 'gender'"):
+        match_columns(convert(PRIVATE), convert(PRIVATE.with_columns(gender=1)))
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
+def test_text_against_numbers_is_refused_by_column_name_without_a_value(convert):
+    public = PRIVATE.with_columns(age=pl.Series(["thirty-nine", "fifty"]))
+    with pytest.raises(DataRefused, match="column 'age' holds numbers in private, but text in public") as refusal:
+        match_columns(convert(PRIVATE), convert(public))
+    assert "fifty" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
+def test_a_column_without_any_value_takes_the_type_of_the_other_side(convert):
+    empty = PRIVATE.with_columns(age=pl.Series([None, None], dtype=pl.String), sex=pl.Series([None, None]))
+    for one, other in ((PRIVATE, empty), (empty, PRIVATE)):
+        private, public = match_columns(convert(one), convert(other))
+        assert families(private) == families(public) == {"age": "number", "sex": "text", "rich": "number"}
+        assert n_rows(private) == n_rows(public) == 2
+
+
+def test_arrays_must_have_the_same_width_and_kind():
+    assert match_columns(X, X + 1)[0] is X
+    with pytest.raises(DataRefused, match="public has 2 features, but private has 3"):
+        match_columns(X, X[:, :2])
+    with pytest.raises(DataRefused, match="private rows are numpy, public rows sparse"):
+        match_columns(X, sparse.csr_array(X))
+
+
+def test_families_of_pandas_columns():
+    frame = pd.DataFrame(
+        {
+            "int": pd.array([1, None], dtype="Int64"),
+            "float": [0.5, np.nan],
+            "bool": [True, False],
+            "nullbool": pd.array([True, None], dtype="boolean"),
+            "str": ["a", None],
+            "object": pd.Series(["a", None], dtype=object),
+            "string": pd.array(["a", None], dtype="string"),
+            "category": pd.Categorical(["a", None]),
+            "time": pd.to_datetime(["2020-01-01", None]),
+            "empty": pd.Series([None, None], dtype=object),
+            "arrow": pd.array([1, None], dtype=pd.ArrowDtype(__import__("pyarrow").int64())),
+        }
+    )
+    assert list(families(frame).values()) == ["number"] * 4 + ["text"] * 4 + ["time", "missing", "number"]
+    for name in frame.columns:
+        assert n_rows(frame[[name]]) == 2

@@ -1,0 +1,173 @@
+"""What runs in a child can neither be heard nor take anything down with it."""
+
+from __future__ import annotations
+
+import faulthandler
+import logging
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+
+
+def noisy(item: int) -> bytes:
+    print("row", item)
+    print("row", item, file=sys.stderr, flush=True)
+    sys.__stdout__.write("row")
+    os.write(1, b"row")
+    os.write(2, b"row")
+    os.system("echo row; echo row >&2")  # noqa: S605
+    warnings.warn("row", stacklevel=1)
+    logging.getLogger("teacher").critical("row")
+    logging.getLogger("teacher").log(10**6, "row")
+    return str(item).encode()
+
+
+def crash(item: int) -> bytes:
+    match item:
+        case 1:
+            raise ValueError("row 1")
+        case 2:
+            sys.exit(3)
+        case 3:
+            os._exit(0)
+        case 4:
+            os.kill(os.getpid(), signal.SIGSEGV)
+        case 5:
+            os.kill(os.getpid(), signal.SIGKILL)
+        case 6:
+            raise KeyboardInterrupt
+        case 7:
+            np.zeros(2**50)
+    return str(item).encode()
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_nothing_a_child_says_reaches_the_terminal(together, capfd, caplog):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        assert in_children(noisy, [1, 2], together=together) == [b"1", b"2"]
+
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+    assert caught == []
+
+
+def test_that_test_would_hear_it(capfd):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        noisy(1)
+
+    out, err = capfd.readouterr()
+    assert out.count("row") >= 3
+    assert err.count("row") >= 3
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_an_item_that_crashes_loses_itself_alone(together):
+    expected = [b"0", *[Lost.FAILED] * 4, Lost.KILLED, Lost.FAILED, Lost.KILLED, b"8"]
+
+    assert in_children(crash, range(9), together=together) == expected
+
+
+def test_a_crash_leaves_no_traceback_behind(tmp_path):
+    was_enabled = faulthandler.is_enabled()
+    with (tmp_path / "traceback").open("w") as file:
+        faulthandler.enable(file)
+        try:
+            assert in_children(crash, [4], together=False) == [Lost.FAILED]
+        finally:
+            faulthandler.enable(sys.__stderr__) if was_enabled else faulthandler.disable()
+
+    assert (tmp_path / "traceback").read_text() == ""
+
+
+def use_up_cpu(item: int) -> bytes:
+    while item:
+        sum(range(1000))
+    return b"done"
+
+
+def sleep(item: int) -> bytes:
+    time.sleep(item)
+    return b"done"
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_cpu_time_runs_out_for_the_item_that_used_it(together):
+    assert in_children(use_up_cpu, [0, 1, 0], together=together, cpu_seconds=0.2) == [b"done", Lost.FAILED, b"done"]
+
+
+def test_time_on_the_wall_does_not_count():
+    assert in_children(sleep, [1], together=True, cpu_seconds=0.3) == [b"done"]
+
+
+def test_cpu_time_is_counted_for_each_item_anew():
+    def a_little(_: int) -> bytes:
+        start = time.process_time()
+        while time.process_time() - start < 0.15:
+            pass
+        return b"done"
+
+    assert in_children(a_little, range(4), together=True, cpu_seconds=0.3) == [b"done"] * 4
+
+
+def leave_something_running(item: int) -> bytes:
+    # It would hold the pipe open, and go on, if nobody ended it.
+    if os.fork() == 0:
+        time.sleep(60)
+    subprocess.Popen(["sleep", "60"], close_fds=False)
+    return b"done"
+
+
+def test_what_a_child_leaves_running_is_ended_and_not_waited_for():
+    start = time.monotonic()
+
+    assert in_children(leave_something_running, [1, 2], together=False) == [b"done", b"done"]
+    assert time.monotonic() - start < 30
+
+
+def remember(item: int, seen: list[int] = []) -> bytes:  # noqa: B006 - state that outlives a call is the point
+    seen.append(item)
+    return str(seen).encode()
+
+
+def test_items_apart_share_no_state_and_items_together_would():
+    assert in_children(remember, [1, 2], together=False) == [b"[1]", b"[2]"]
+    assert in_children(remember, [1, 2], together=True) == [b"[1]", b"[1, 2]"]
+    assert remember(0) == b"[0]"
+
+
+def test_large_results_come_back_whole():
+    assert in_children(lambda n: bytes(n), [10_000_000, 0], together=True) == [bytes(10_000_000), b""]
+
+
+def test_the_global_generators_follow_the_seed():
+    def draws(seed: int) -> tuple[float, float]:
+        seed_global_generators(seed)
+        return random.random(), float(np.random.random())  # noqa: NPY002
+
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002
+    try:
+        assert draws(2**63 - 1) == draws(2**63 - 1)
+        assert draws(1) != draws(2)
+    finally:
+        random.setstate(states[0])
+        np.random.set_state(states[1])  # noqa: NPY002
+
+
+def test_no_core_file_is_written():
+    import resource
+
+    def core_limit(_: int) -> bytes:
+        return str(resource.getrlimit(resource.RLIMIT_CORE)).encode()
+
+    assert in_children(core_limit, [1], together=True) == [b"(0, 0)"]

@@ -1,0 +1,370 @@
+"""Training: reproducible teacher by teacher, silent, and unstoppable."""
+
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import signal
+import sys
+import threading
+import warnings
+from pathlib import Path
+
+import cloudpickle
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from quorate.ensemble import (
+    AbstainingVoter,
+    ClassifierTeacher,
+    ConstantVoter,
+    Ensemble,
+    count_votes,
+    hash_shards,
+    teacher_seed,
+    train_chunk,
+    train_teachers,
+)
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
+from quorate.types import Secret
+
+# Test modules cannot be imported by a worker process; what they define travels by value.
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+KEY = Secret(bytes(range(32)))
+K = 6
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(300, 4))
+Y = (X[:, 0] + 0.3 * RNG.normal(size=300) > 0).astype(np.int64)
+SHARDS = hash_shards([row.to_bytes(4, "big") for row in range(300)], K, KEY)
+ROWS = [np.flatnonzero(SHARDS.reveal() == number) for number in range(K)]
+
+
+def train(teacher, X=X, y=Y, shards=SHARDS, numbers=range(K), n_classes=2, **options):
+    return train_chunk(
+        teacher, X, y, shards, numbers=numbers, n_teachers=K, n_classes=n_classes, key=KEY, **options
+    ).reveal()
+
+
+class Remembers:
+    """Its voter is what it was given."""
+
+    def __init__(self, X, y, seed):
+        self.X, self.y, self.seed = X, y, seed
+
+    def vote(self, X):
+        return np.zeros(len(X), dtype=np.int64)
+
+
+class Remember:
+    def train(self, X, y, seed):
+        return Remembers(X, y, seed)
+
+
+class Misbehave:
+    """Does something else on each shard, as told by the first feature of its rows."""
+
+    keeps_no_global_state = False
+
+    def __init__(self, together=False, ways=()):
+        self.keeps_no_global_state = together
+        self.ways = dict(ways)
+
+    def train(self, X, y, seed):
+        way = self.ways.get(int(X[0, 0]), "behave")
+        match way:
+            case "raise":
+                raise ValueError(f"row {X[0]}")
+            case "exit":
+                sys.exit(1)
+            case "vanish":
+                os._exit(0)
+            case "segfault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "killed":
+                os.kill(os.getpid(), signal.SIGKILL)
+            case "kill the worker":
+                os.kill(os.getppid(), signal.SIGKILL)
+            case "memory":
+                np.ones(2**50)
+            case "spin":
+                while True:
+                    pass
+            case "no voter":
+                return 3
+            case "no pickle":
+                voter = ConstantVoter(0)
+                return type("Locked", (), {"vote": voter.vote, "lock": threading.Lock()})
+            case "unreadable":
+                return Unreadable()
+        return ConstantVoter(1)
+
+
+class Unreadable:
+    def vote(self, X):
+        return np.zeros(len(X), dtype=np.int64)
+
+    def __reduce__(self):
+        return int, ("not a number",)
+
+
+WAYS = ["raise", "exit", "vanish", "segfault", "killed", "memory", "no voter", "no pickle", "unreadable"]
+BY_SHARD = np.repeat(np.arange(float(K)), 2).reshape(-1, 1)
+SHARD_OF_ROW = Secret(np.repeat(np.arange(K), 2))
+
+
+def train_misbehaving(ways, *, together=False, **options):
+    teacher = Misbehave(together=together, ways=ways)
+    return train(teacher, BY_SHARD, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW, **options)
+
+
+def kinds(voters):
+    return [type(voter) for voter in voters]
+
+
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_teacher_that_fails_abstains_alone(way, together):
+    voters = train_misbehaving({2: way}, together=together)
+
+    assert kinds(voters) == [AbstainingVoter if number == 2 else ConstantVoter for number in range(K)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_teacher_that_kills_its_worker_abstains_alone(jobs):
+    voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, jobs=jobs)
+
+    assert kinds(voters) == [AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_cpu_time_runs_out_for_one_teacher_alone(together):
+    voters = train_misbehaving({0: "spin", 3: "spin"}, together=together, teacher_cpu_seconds=0.3)
+
+    assert kinds(voters) == [AbstainingVoter if number in {0, 3} else ConstantVoter for number in range(K)]
+
+
+class Talks:
+    def train(self, X, y, seed):
+        print("row", X[0])
+        os.write(2, b"row")
+        os.system("echo row >&2")  # noqa: S605
+        warnings.warn("row", stacklevel=1)
+        logging.getLogger("teacher").error("row")
+        if y[0]:
+            raise ValueError("row")
+        return Shouts()
+
+
+class Shouts:
+    def vote(self, X):
+        print("row", flush=True)
+        os.write(2, b"row")
+        warnings.warn("row", stacklevel=1)
+        logging.getLogger("teacher").error("row")
+        raise ValueError("row")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_nothing_a_teacher_says_reaches_the_terminal(jobs, capfd, caplog):
+    ensemble = train_teachers(Talks(), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY, jobs=jobs)
+    counts = count_votes(ensemble, X[:3], jobs=jobs).reveal()
+
+    assert counts.sum() == 0
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+
+
+def weights(voters):
+    return [voter.estimator.coef_ for voter in voters]
+
+
+def test_a_teacher_is_the_same_whatever_the_chunks_and_jobs_are():
+    teacher = ClassifierTeacher(RandomForestClassifier(3, max_depth=3))
+    whole = train(teacher)
+    in_chunks = [*train(teacher, numbers=range(4)), *train(teacher, numbers=range(4, K))]
+    backwards = train(teacher, numbers=range(K - 1, -1, -1))[::-1]
+    two_jobs = train(teacher, jobs=2)
+
+    expected = [voter.estimator.predict_proba(X).tobytes() for voter in whole]
+    assert len(set(expected)) == K
+    for others in (in_chunks, backwards, two_jobs):
+        assert [voter.estimator.predict_proba(X).tobytes() for voter in others] == expected
+
+
+def test_a_logistic_teacher_is_the_model_fitted_on_its_shard_alone():
+    voters = train(ClassifierTeacher(LogisticRegression()))
+    slow = [LogisticRegression().fit(X[ROWS[number]], Y[ROWS[number]]).coef_ for number in range(K)]
+
+    assert all((fast == by_hand).all() for fast, by_hand in zip(weights(voters), slow, strict=True))
+
+
+class DrawsFromTheGlobalGenerator:
+    keeps_no_global_state = True  # together in one process, where a shared generator would show
+
+    def train(self, X, y, seed):
+        return Remembers(np.random.random(), None, seed)  # noqa: NPY002
+
+
+def test_the_global_generator_is_each_teachers_own():
+    whole = [voter.X for voter in train(DrawsFromTheGlobalGenerator())]
+    last = [voter.X for voter in train(DrawsFromTheGlobalGenerator(), numbers=range(5, 6))]
+
+    assert len(set(whole)) == K
+    assert whole[5:] == last
+
+
+def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
+    for number, voter in enumerate(train(Remember())):
+        assert (X[ROWS[number]] == voter.X).all()
+        assert (voter.y == Y[ROWS[number]]).all()
+        assert voter.seed == teacher_seed(KEY, number)
+    assert len({teacher_seed(KEY, number) for number in range(1000)}) == 1000
+
+
+@pytest.mark.parametrize(
+    ("container", "kind"),
+    [(pl.DataFrame, pl.DataFrame), (sparse.csr_array, sparse.csr_array), (lambda a: pd.DataFrame(a), pd.DataFrame)],
+)
+def test_the_kind_of_container_stays(container, kind):
+    voter = train(Remember(), container(X), numbers=range(1))[0]
+
+    assert isinstance(voter.X, kind)
+    dense = voter.X.toarray() if kind is sparse.csr_array else voter.X.to_numpy()
+    assert (dense == X[ROWS[0]]).all()
+
+
+def test_a_pandas_shard_tells_nothing_of_the_rows_beside_it():
+    """Neither their number, through the index, nor their values, through the categories of the whole table."""
+
+    def shards(values):
+        frame = pd.DataFrame({"city": pd.Categorical(values, categories=list(dict.fromkeys(values)))})
+        voters = train(Remember(), frame, np.zeros(2 * K, dtype=np.int64), SHARD_OF_ROW)
+        return [(voter.X["city"].cat.categories.tolist(), voter.X.index.tolist()) for voter in voters]
+
+    before = shards(["b", "a"] * K)
+    after = shards(["rare", "a", *["b", "a"] * (K - 1)])
+
+    assert before[0] != after[0]
+    assert before[1:] == after[1:]
+    assert before[1] == (["a", "b"], [0, 1])
+
+
+def test_an_empty_shard_abstains():
+    voters = train(
+        ClassifierTeacher(LogisticRegression()), shards=Secret(np.where(SHARDS.reveal() == 2, 3, SHARDS.reveal()))
+    )
+
+    assert [number for number, voter in enumerate(voters) if isinstance(voter, AbstainingVoter)] == [2]
+
+
+def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    wide = np.zeros((K, 400_000))  # far above joblib's limit for arrays that are not memory-mapped
+    in_shm = set(Path("/dev/shm").glob("*")) if Path("/dev/shm").exists() else set()
+    seen = []
+
+    def look(*_):
+        seen.extend(path for path in tmp_path.rglob("*") if path.is_file() and path.stat().st_size > 1000)
+        if Path("/dev/shm").exists():
+            new = set(Path("/dev/shm").glob("joblib*")) - in_shm
+            seen.extend(path for folder in new for path in folder.rglob("*"))
+
+    ways = Secret(np.arange(K))
+    train(Remember(), wide, np.zeros(K, dtype=np.int64), ways, progress=look, jobs=2)
+    assert seen == []
+
+
+def test_progress_counts_teachers():
+    told = []
+    train(Remember(), numbers=range(2, K), progress=lambda *numbers: told.append(numbers))
+
+    assert told == [(done, 4) for done in range(1, 5)]
+
+
+def test_what_an_interrupted_training_left_can_be_followed_by_another():
+    def stop(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(Remember(), progress=stop)
+    assert len(train(Remember())) == K
+
+
+def test_the_ensemble_tells_its_size_and_nothing_else():
+    ensemble = train_teachers(ClassifierTeacher(LogisticRegression()), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
+
+    assert repr(ensemble) == str(ensemble) == "Ensemble(n_teachers=6, n_classes=2)"
+    with pytest.raises(SecretRefused):
+        pickle.dumps(ensemble)
+    with pytest.raises(SecretRefused):
+        cloudpickle.dumps(ensemble)
+    with pytest.raises(InvalidParameter, match="voters must be a Secret"):
+        Ensemble((ConstantVoter(0),), n_classes=2)
+
+
+def test_chunks_make_an_ensemble():
+    teacher = ClassifierTeacher(LogisticRegression())
+    chunks = [Secret(train(teacher, numbers=numbers)) for numbers in (range(2), range(2, K))]
+    joined = Ensemble.from_chunks(chunks, n_classes=2)
+    whole = train_teachers(teacher, X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
+
+    assert joined.n_teachers == K
+    assert (count_votes(joined, X).reveal() == count_votes(whole, X).reveal()).all()
+
+
+def test_what_does_not_fit_is_refused_before_anything_is_trained():
+    with pytest.raises(DataRefused, match="differ in number"):
+        train(Remember(), y=Y[:-1])
+    with pytest.raises(DataRefused, match="outside the 2 classes"):
+        train(Remember(), y=Y + 1)
+    with pytest.raises(DataRefused, match="class codes"):
+        train(Remember(), y=Y.astype(float))
+    with pytest.raises(InvalidParameter, match="shards must be"):
+        train(Remember(), shards=Secret(SHARDS.reveal() + 1))
+    with pytest.raises(InvalidParameter, match="numbers must be"):
+        train(Remember(), numbers=range(K + 1))
+    for jobs in (0, True, 1.5):
+        with pytest.raises(InvalidParameter, match="jobs"):
+            train(Remember(), jobs=jobs)
+    for seconds in (0, float("nan"), True, "1"):
+        with pytest.raises(InvalidParameter, match="teacher_cpu_seconds"):
+            train(Remember(), teacher_cpu_seconds=seconds)
+
+
+class CannotTravel:
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def train(self, X, y, seed): ...
+
+
+class CannotArrive:
+    def train(self, X, y, seed): ...
+
+    def __reduce__(self):
+        return int, ("not a number",)
+
+
+def test_a_teacher_that_no_worker_can_have_is_refused():
+    with pytest.raises(InvalidParameter, match="Wrap a classifier in ClassifierTeacher"):
+        train(LogisticRegression())
+    with pytest.raises(InvalidParameter, match="cannot be sent to a worker"):
+        train(CannotTravel())
+    with pytest.raises(PreconditionFailed, match="cannot load the teacher: ValueError"):
+        train(CannotArrive())
+
+
+def test_a_pipeline_with_code_of_the_users_own_trains():
+    teacher = ClassifierTeacher(make_pipeline(FunctionTransformer(lambda rows: rows[:, :1]), LogisticRegression()))
+
+    assert all(coef.shape == (1, 1) for coef in (voter.estimator[-1].coef_ for voter in train(teacher)))

@@ -1,0 +1,295 @@
+"""Counts: those of the voters' own predictions, whatever the blocks, the jobs and the shortcuts are."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sys
+
+import cloudpickle
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
+
+from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, count_votes
+from quorate.ensemble.linear import linear_counts
+from quorate.errors import InvalidParameter
+from quorate.types import Secret
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+RNG = np.random.default_rng(11)
+X = RNG.normal(size=(53, 4))
+
+
+def ensemble(*voters, n_classes=3):
+    return Ensemble(Secret(tuple(voters)), n_classes=n_classes)
+
+
+def slow_counts(voters, X, n_classes=3):
+    counts = np.zeros((X.shape[0], n_classes), dtype=np.int64)
+    for voter in voters:
+        for row, code in enumerate(voter.vote(X)):
+            if code >= 0:
+                counts[row, code] += 1
+    return counts
+
+
+def fitted(model, codes, rng, X=X):
+    while True:
+        y = rng.integers(0, len(codes), size=X.shape[0])
+        if len(set(y)) == len(codes):
+            return ClassifierVoter(model.fit(X, y), np.array(codes))
+
+
+def linear_voters(rng, n=3):
+    models = [
+        lambda: LogisticRegression(),
+        lambda: LogisticRegression(fit_intercept=False),
+        lambda: SGDClassifier(random_state=0),
+        lambda: Perceptron(random_state=0),
+        lambda: RidgeClassifier(),
+        lambda: LinearSVC(random_state=0, max_iter=10_000),
+        lambda: LinearSVC(fit_intercept=False, random_state=0, max_iter=10_000),
+    ]
+    codes = [(0, 1), (1, 2), (0, 1, 2)]
+    return [fitted(make(), which, rng) for make in models for which in codes for _ in range(n)]
+
+
+LINEAR = linear_voters(RNG, n=2)
+OTHERS = [fitted(GaussianNB(), (0, 1, 2), RNG), ConstantVoter(2), AbstainingVoter(), fitted(GaussianNB(), (0, 2), RNG)]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("block", [20, 1000])
+def test_counts_are_those_of_the_voters_one_by_one(jobs, block):
+    voters = [*LINEAR, *OTHERS]
+    counts = count_votes(ensemble(*voters), X, block=block, jobs=jobs)
+
+    assert repr(counts) == "Secret(…)"
+    assert counts.reveal().dtype == np.int64
+    assert (counts.reveal() == slow_counts(voters, X)).all()
+
+
+@pytest.mark.parametrize("container", [sparse.csr_array, sparse.csr_matrix])
+def test_counts_over_sparse_rows_are_the_same(container):
+    assert (count_votes(ensemble(*LINEAR), container(X)).reveal() == slow_counts(LINEAR, X)).all()
+
+
+def test_frames_reach_the_voters_as_frames():
+    voters = [OnlyFrames()]
+    counts = count_votes(ensemble(*voters), pl.DataFrame(X), block=20).reveal()
+
+    assert counts.tolist() == [[0, 1, 0]] * 53
+
+
+class OnlyFrames:
+    def vote(self, X):
+        return np.ones(X.height, dtype=np.int64)
+
+
+# The shortcut for linear classifiers.
+
+
+def test_the_shortcut_takes_every_linear_voter_and_no_other():
+    counts = np.zeros((53, 3), dtype=np.int64)
+    taken = linear_counts([*LINEAR, *OTHERS], X, counts)
+
+    assert sorted(taken) == list(range(len(LINEAR)))
+    assert sum(rows.size for rows in taken.values()) == 0
+    assert (counts == slow_counts(LINEAR, X)).all()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    points=arrays(np.float64, (12, 4), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, 3.0])),
+    weights=arrays(np.float64, (5, 3, 4), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e300])),
+    offsets=arrays(np.float64, (5, 3), elements=st.sampled_from([0.0, -1.0, -1e-17])),
+)
+def test_the_shortcut_leaves_ties_and_overflows_to_the_voters_themselves(points, weights, offsets):
+    voters = [forged(weight, offset) for weight, offset in zip(weights, offsets, strict=True)]
+    voters += [forged(weight[:1], offset[:1]) for weight, offset in zip(weights, offsets, strict=True)]
+    counts = np.zeros((12, 3), dtype=np.int64)
+    with np.errstate(all="ignore"):
+        own = [voter.vote(points) for voter in voters]
+        left = linear_counts(voters, points, counts)
+    for number, rows in left.items():
+        counts[rows, own[number][rows]] += 1
+
+    expected = np.zeros_like(counts)
+    for votes in own:
+        expected[np.arange(12), votes] += 1
+    assert (counts == expected).all()
+
+
+def forged(weights, offsets):
+    """A logistic regression with these very weights."""
+    model = LogisticRegression()
+    model.coef_, model.intercept_ = weights, offsets
+    model.classes_ = np.arange(max(2, len(weights)))
+    model.n_features_in_ = weights.shape[1]
+    return ClassifierVoter(model, np.arange(len(model.classes_)))
+
+
+def test_exact_ties_go_where_predict_sends_them():
+    symmetric = forged(np.array([[1.0, 1.0], [1.0, 1.0], [0.5, 0.5]]), np.zeros(3))
+    zero = forged(np.zeros((1, 2)), np.zeros(1))
+    points = np.array([[1.0, 2.0], [-1.0, -1.0], [0.0, 0.0]])
+    voters = [symmetric, zero] * 4
+
+    assert linear_counts(voters, points, np.zeros((3, 3), dtype=np.int64))[0].tolist() == [0, 2]
+    assert count_votes(ensemble(*voters), points).reveal().tolist() == [[8, 0, 0], [4, 0, 4], [8, 0, 0]]
+
+
+def test_scores_closer_than_rounding_are_left_to_the_voter():
+    """0.1 + 0.2 - 0.3 is 5.6e-17 in one order of addition and 0 or negative in another."""
+    voter = forged(np.array([[1.0, 1.0, 1.0]]), np.zeros(1))
+    points = np.array([[0.1, 0.2, -0.3], [0.1, 0.2, 0.3]])
+
+    assert linear_counts([voter] * 2, points, np.zeros((2, 2), dtype=np.int64))[0].tolist() == [0]
+
+
+class SubclassedPredict(LogisticRegression):
+    def predict(self, X):
+        return 1 - super().predict(X)
+
+
+def test_what_predicts_in_its_own_way_is_asked_itself():
+    voters = [fitted(SubclassedPredict(), (0, 1), RNG) for _ in range(3)]
+
+    assert linear_counts(voters, X, np.zeros((53, 3), dtype=np.int64)) == {}
+    assert (count_votes(ensemble(*voters), X).reveal() == slow_counts(voters, X)).all()
+
+
+@pytest.mark.parametrize("spoil", [np.nan, np.inf])
+def test_rows_that_predict_refuses_make_its_voters_abstain(spoil):
+    spoiled = X.copy()
+    spoiled[3, 2] = spoil
+
+    assert count_votes(ensemble(*LINEAR), spoiled).reveal().sum() == 0
+    assert count_votes(ensemble(*LINEAR), X[:, :3]).reveal().sum() == 0
+
+
+def test_rows_of_another_type_are_left_to_the_voters():
+    single = X.astype(np.float32)
+
+    assert linear_counts(LINEAR, single, np.zeros((53, 3), dtype=np.int64)) == {}
+    assert (count_votes(ensemble(*LINEAR), single).reveal() == slow_counts(LINEAR, single)).all()
+
+
+# Voters that misbehave.
+
+
+class Misbehaves:
+    def __init__(self, way):
+        self.way = way
+
+    def vote(self, X):
+        match self.way:
+            case "raise":
+                raise ValueError(X[0])
+            case "vanish":
+                os._exit(0)
+            case "segfault":
+                os.kill(os.getpid(), signal.SIGSEGV)
+            case "kill the worker":
+                os.kill(os.getppid(), signal.SIGKILL)
+            case "spin":
+                while True:
+                    pass
+            case "short":
+                return np.zeros(len(X) - 1, dtype=np.int64)
+            case "floats":
+                return np.zeros(len(X))
+            case "columns":
+                return np.zeros((len(X), 1), dtype=np.int64)
+            case "unknown":
+                return np.full(len(X), 3)
+            case "far":
+                return np.full(len(X), 2**40 + 1)
+            case "negative":
+                return np.full(len(X), -2)
+            case "nothing":
+                return None
+        return np.ones(len(X), dtype=np.int64)
+
+
+WAYS = ["raise", "vanish", "segfault", "short", "floats", "columns", "unknown", "far", "negative", "nothing"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_voter_that_fails_abstains_alone(way):
+    voters = [Misbehaves("behave"), Misbehaves(way), Misbehaves("behave")]
+
+    assert count_votes(ensemble(*voters), X[:5]).reveal().tolist() == [[0, 2, 0]] * 5
+
+
+def test_a_voter_that_kills_its_worker_abstains_alone():
+    voters = [Misbehaves(way) for way in ("behave", "kill the worker", "behave")]
+
+    assert count_votes(ensemble(*voters), X[:5], jobs=2).reveal().tolist() == [[0, 2, 0]] * 5
+
+
+def test_cpu_time_runs_out_for_one_voter_alone():
+    voters = [Misbehaves(way) for way in ("behave", "spin", "behave")]
+
+    assert count_votes(ensemble(*voters), X[:5], voter_cpu_seconds=0.2).reveal().tolist() == [[0, 2, 0]] * 5
+
+
+class Draws(ClassifierMixin, BaseEstimator):
+    """Predicts at random, from generators that it shares with the whole process."""
+
+    def vote(self, X):
+        return np.random.randint(0, 3, size=len(X)) if random.random() < 2 else None  # noqa: NPY002
+
+    keeps_no_global_state = True
+
+
+def test_a_voter_that_draws_votes_the_same_whoever_voted_before():
+    alone = count_votes(ensemble(Draws()), X).reveal()
+    with_others = count_votes(ensemble(Draws(), Draws(), Draws()), X).reveal()
+
+    assert (with_others == 3 * alone).all()
+
+
+# Shapes, progress, refusals.
+
+
+@settings(max_examples=20, deadline=None)
+@given(codes=st.lists(st.integers(-1, 4), min_size=0, max_size=12), n_rows=st.integers(0, 5), block=st.integers(1, 7))
+def test_every_vote_is_counted_once(codes, n_rows, block):
+    voters = [AbstainingVoter() if code < 0 else ConstantVoter(code) for code in codes]
+    counts = count_votes(ensemble(*voters, n_classes=5), np.zeros((n_rows, 2)), block=block).reveal()
+
+    assert counts.tolist() == [[codes.count(label) for label in range(5)]] * n_rows
+
+
+def test_a_constant_outside_the_classes_abstains():
+    assert count_votes(ensemble(ConstantVoter(3), ConstantVoter(-1)), X[:2]).reveal().tolist() == [[0, 0, 0]] * 2
+
+
+def test_progress_counts_voters_and_blocks_to_the_end():
+    told = []
+    voters = [*LINEAR[:4], *OTHERS]
+    count_votes(ensemble(*voters), X, block=20, progress=lambda *numbers: told.append(numbers))
+
+    assert told[-1] == (24, 24)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+
+
+@pytest.mark.parametrize("option", ["block", "jobs"])
+def test_numbers_that_are_none_are_refused(option):
+    for value in (0, -1, True, 1.5, "1", float("nan")):
+        with pytest.raises(InvalidParameter, match=option):
+            count_votes(ensemble(ConstantVoter(0)), X, **{option: value})
+    with pytest.raises(InvalidParameter, match="voter_cpu_seconds"):
+        count_votes(ensemble(ConstantVoter(0)), X, voter_cpu_seconds=0.0)

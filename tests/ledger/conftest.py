@@ -1,0 +1,85 @@
+"""Stores under test, a clock that ticks by itself, and a nursery of processes that may be killed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
+
+
+class Clock:
+    """Each reading is a second after the one before."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+
+class Place:
+    """Somewhere a ledger can be opened, closed and opened again."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind, self.path, self.clock = kind, folder / "ledger.db", Clock()
+        self.memory = MemoryStore()
+        self.at: Callable[[str], None] = lambda _: None
+        self.opened: list[Ledger] = []
+
+    def open(self, budget: Budget | None = None) -> Ledger:
+        if self.kind == "memory":
+            store = self.memory
+        else:
+            store = SqliteStore(self.path, create=budget is not None, at=lambda name: self.at(name))
+        ledger = Ledger(budget=budget, clock=self.clock, store=store)
+        self.opened.append(ledger)
+        return ledger
+
+    def close(self) -> None:
+        while self.opened:
+            self.opened.pop().close()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Run the test with each store: the contract suite."""
+    place = Place(request.param, tmp_path)
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def on_disk(tmp_path: Path) -> Iterator[Place]:
+    """A place on disk, for what concerns files."""
+    place = Place("sqlite", tmp_path)
+    yield place
+    place.close()
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Callable[..., Any]]:
+    """A process that forks children to order, so that the libraries are imported once."""
+    script = Path(__file__).with_name("nursery.py")
+    with subprocess.Popen(
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+
+        def order(**what: Any) -> Any:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(what) + "\n")
+            process.stdin.flush()
+            return json.loads(process.stdout.readline())
+
+        yield order
+        assert process.stdin is not None
+        process.stdin.close()

@@ -1,0 +1,152 @@
+"""A process that forks children to order: they use a ledger and are killed on the way. See test_crashes.py."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from quorate.accounting import PureDP
+from quorate.errors import LedgerBusy, PreconditionFailed
+from quorate.ledger import Budget, Ledger, SqliteStore
+
+BUDGET = Budget(1.0, 1e-5)
+ANSWERS = 40
+
+
+def write_line(path: str, value: Any) -> None:
+    """Tell the world: what was written here cannot be taken back by a crash of this process."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.write(descriptor, (json.dumps(value) + "\n").encode())
+    os.close(descriptor)
+
+
+def killer(point: str | None, occurrence: int) -> Callable[[str], None]:
+    """Make a hook that kills this process at the given occurrence of a failpoint."""
+    left = [occurrence]
+
+    def at(name: str) -> None:
+        if name == point:
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return at
+
+
+def label(path: str, point: str | None, occurrence: int, order: str) -> None:
+    """Label what is left of a reservation, block by block."""
+    at = killer(point, occurrence)
+    ledger = Ledger(budget=BUDGET, store=SqliteStore(path, create=True, at=at))
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
+    while count := min(3, reservation.remaining("label")):
+        first = sum(block.count for block in reservation.blocks("label"))
+        answers = list(os.urandom(count))
+        if order == "answers before charge":
+            write_line(path + ".released", [first, answers])
+        block = reservation.draw("label", count)
+        at("drawn")
+        write_line(path + ".noise", [block.first, block.count])
+        if order == "answers before store":
+            write_line(path + ".released", [block.first, answers])
+        at("noised")
+        reservation.store(block, answers)
+        at("stored")
+        if order == "honest":
+            write_line(path + ".released", [block.first, answers])
+        at("released")
+    ledger.close()
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Run ``work`` in a child; return its process number."""
+    child = os.fork()
+    if not child:
+        status = 1
+        try:
+            work()
+            status = 0
+        finally:
+            os._exit(status)
+    return child
+
+
+def killed(path: str, point: str | None, occurrence: int, order: str, delay: float | None) -> dict[str, bool]:
+    """Label in a child; kill it at a failpoint, or after a delay."""
+    child = fork(lambda: label(path, point, occurrence, order))
+    if delay is not None:
+        time.sleep(delay)
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    return {"killed": os.WIFSIGNALED(status), "finished": status == 0}
+
+
+def contend(path: str, processes: int) -> dict[str, int]:
+    """Let many processes open one ledger; all hold on until all have tried."""
+    told_read, told_write = os.pipe()
+    wait_read, wait_write = os.pipe()
+
+    def attempt() -> None:
+        os.close(wait_write)
+        try:
+            ledger = Ledger(path, budget=BUDGET)
+        except LedgerBusy:
+            os.write(told_write, b"b")
+        except BaseException:  # noqa: BLE001
+            os.write(told_write, b"e")
+        else:
+            os.write(told_write, b"h")
+            os.read(wait_read, 1)
+            ledger.close()
+
+    children = [fork(attempt) for _ in range(processes)]
+    told = b"".join(os.read(told_read, 1) for _ in children)
+    os.close(wait_write)
+    for child in children:
+        os.waitpid(child, 0)
+    for descriptor in (told_read, told_write, wait_read):
+        os.close(descriptor)
+    return {"held": told.count(b"h"), "busy": told.count(b"b"), "other": told.count(b"e")}
+
+
+def inherit(path: str) -> dict[str, Any]:
+    """Fork while a ledger is open: the child may not use it, and its end does not disturb the parent."""
+    ledger = Ledger(path, budget=BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
+    reservation.draw("label", 1)
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            reservation.draw("label", 1)
+        except PreconditionFailed:
+            os.write(write, b"refused")
+        ledger.close()
+        del ledger, reservation
+        gc.collect()  # were the connection closed here, it would empty the parent's log
+        os._exit(0)
+    told = os.read(read, 16).decode()
+    os.waitpid(child, 0)
+    log = Path(path + "-wal").exists()
+    reservation.draw("label", 1)
+    ledger.verify()
+    remaining = reservation.remaining("label")
+    ledger.close()
+    return {"told": told, "log_kept": log, "remaining": remaining}
+
+
+def main() -> None:
+    orders: dict[str, Callable[..., Any]] = {"killed": killed, "contend": contend, "inherit": inherit}
+    for line in sys.stdin:
+        what = json.loads(line)
+        print(json.dumps(orders[what.pop("do")](**what)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.ledger.amounts import Amounts, check_fits, float_down, float_up, number, units_down, units_up
+
+values = st.floats(min_value=0, max_value=1e6, allow_nan=False)
+digits = st.sampled_from([9, 18])
+
+
+def slow_units(value, digits, rounding):
+    """The same, by decimal arithmetic with plenty of digits."""
+    return int(Decimal(repr(value)).scaleb(digits).to_integral_value(rounding))
+
+
+@given(values, digits)
+def test_units_are_the_decimal_rounded_outward(value, digits):
+    assert units_up(value, digits) == slow_units(value, digits, ROUND_CEILING)
+    assert units_down(value, digits) == slow_units(value, digits, ROUND_FLOOR)
+
+
+@given(st.integers(0, 10**20), digits)
+def test_floats_of_units_never_err_to_the_wrong_side(units, digits):
+    assert units_up(float_down(units, digits), digits) <= units <= units_down(float_up(units, digits), digits)
+    assert math.isclose(float_up(units, digits), float_down(units, digits), rel_tol=1e-15)
+
+
+@given(st.integers(0, 10**15), digits)
+def test_up_to_fifteen_digits_floats_and_units_go_both_ways(units, digits):
+    assert units_up(float_down(units, digits), digits) == units == units_down(float_up(units, digits), digits)
+
+
+@given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30))
+def test_charges_never_add_up_to_less_than_the_truth(thousandths):
+    prices = [value / 7e5 for value in thousandths]
+    charged = sum((Amounts(epsilon_e9=units_up(price, 9)) for price in prices), Amounts())
+    assert charged.epsilon_e9 >= math.fsum(prices) * 1e9 * (1 - 1e-15)
+
+
+def test_ten_charges_of_a_tenth_fill_one():
+    tenth = Amounts(epsilon_e9=units_up(0.1, 9))
+    limit = Amounts(epsilon_e9=units_down(1.0, 9))
+    spent = Amounts()
+    for _ in range(10):
+        check_fits(tenth, spent=spent, limit=limit)
+        spent += tenth
+    with pytest.raises(BudgetExhausted):
+        check_fits(Amounts(epsilon_e9=1), spent=spent, limit=limit)
+
+
+@pytest.mark.parametrize(
+    ("amounts", "unit"), [(Amounts(epsilon_e9=6), "ε"), (Amounts(delta_e18=6), "δ"), (Amounts(rho_e9=6), "ρ")]
+)
+def test_each_amount_has_its_own_limit_and_the_error_names_it(amounts, unit):
+    five = Amounts(epsilon_e9=5, delta_e18=5, rho_e9=5)
+    with pytest.raises(BudgetExhausted) as caught:
+        check_fits(amounts, spent=five, limit=Amounts(epsilon_e9=10, delta_e18=10, rho_e9=10))
+    assert caught.value.unit == unit
+    assert caught.value.requested > caught.value.limit - caught.value.spent
+
+
+@pytest.mark.parametrize("bad", [True, "1", None, math.nan, math.inf, -math.inf, np.bool_(True), 1j])
+def test_what_is_no_number_is_refused(bad):
+    with pytest.raises(InvalidParameter):
+        number("epsilon", bad)
+
+
+@pytest.mark.parametrize("good", [1, 1.0, np.float64(1), np.float32(1), np.int64(1)])
+def test_every_kind_of_number_is_taken(good):
+    assert number("epsilon", good) == 1.0
+
+
+@pytest.mark.parametrize("bad", [-1, 1.0, True, "1"])
+def test_amounts_are_whole(bad):
+    with pytest.raises(InvalidParameter):
+        Amounts(epsilon_e9=bad)

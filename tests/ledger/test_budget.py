@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated, epsilon, zcdp
+from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.ledger.amounts import Amounts, units_up
+from quorate.ledger.budget import Budget, Totals, comes_to, largest_rho, left_totals, spent_totals
+from quorate.ledger.pricing import price
+
+
+def slow_delta_of_zcdp(rho, eps):
+    """Corollary 13 of Canonne, Kamath and Steinke, on grids of orders that close in, with 40 digits."""
+    with mpmath.workdps(40):
+        rho, eps = mpmath.mpf(rho), mpmath.mpf(eps)
+
+        def bound(log_excess):
+            excess = mpmath.mpf(10) ** log_excess
+            order = 1 + excess
+            return mpmath.exp(excess * (order * rho - eps)) / excess * (1 - 1 / order) ** order
+
+        centre, step = mpmath.mpf(2), mpmath.mpf(1) / 4
+        for _ in range(6):
+            centre = min((centre + k * step for k in range(-20, 21)), key=bound)
+            step /= 10
+        return bound(centre)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.floats(0.01, 20), st.floats(1e-12, 1e-2))
+def test_the_largest_rho_is_affordable_and_the_next_is_not(eps, delta):
+    rho = largest_rho(eps, delta)
+
+    assert slow_delta_of_zcdp(rho / 1e9, eps) <= delta * (1 + 1e-9)
+    assert slow_delta_of_zcdp((rho + 2) / 1e9, eps) > (delta - 1.1e-18) * (1 - 1e-9)
+
+
+def test_a_zcdp_budget_comes_to_less_where_epsilon_or_delta_are_smaller():
+    rhos = [Budget(eps, 1e-6, "zcdp").limit.rho_e9 for eps in (0.1, 0.5, 1, 4)]
+    assert rhos == sorted(rhos)
+    assert Budget(1, 1e-7, "zcdp").limit.rho_e9 < Budget(1, 1e-6, "zcdp").limit.rho_e9
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1", None, 1e-10])
+def test_a_budget_needs_a_positive_epsilon(bad):
+    with pytest.raises(InvalidParameter):
+        Budget(bad, 1e-5)
+
+
+@pytest.mark.parametrize("bad", [1, -1e-9, math.nan, True, "0", None])
+def test_a_budget_needs_a_delta_below_one(bad):
+    with pytest.raises(InvalidParameter):
+        Budget(1.0, bad)
+
+
+def test_a_budget_names_its_composition():
+    with pytest.raises(InvalidParameter):
+        Budget(1.0, 1e-5, composition="best of both")
+    with pytest.raises(InvalidParameter):
+        Budget(1.0, 0.0, composition="zcdp")
+    assert Budget(np.float64(1), np.float32(0)).composition == "sum"
+
+
+def test_a_price_is_the_accountants_rounded_up():
+    event = Repeated(DiscreteGaussian(40, 2**0.5), 100)
+    charged = price(event, composition="sum", delta=1e-6)
+    assert charged == Amounts(epsilon_e9=units_up(epsilon(event, 1e-6), 9), delta_e18=10**12)
+    assert epsilon(event, 1e-6) * 1e9 <= charged.epsilon_e9 < epsilon(event, 1e-6) * 1e9 + 1
+
+    charged = price(event, composition="zcdp", delta=None)
+    assert charged == Amounts(rho_e9=units_up(zcdp(event), 9))
+
+
+@pytest.mark.parametrize(
+    ("event", "arguments", "error"),
+    [
+        (PureDP(0.5), {"composition": "sum", "delta": None}, InvalidParameter),
+        (PureDP(0.5), {"composition": "sum", "delta": 1.0}, InvalidParameter),
+        (PureDP(0.5), {"composition": "sum", "delta": -0.1}, InvalidParameter),
+        (PureDP(0.5), {"composition": "sum", "delta": True}, InvalidParameter),
+        (PureDP(0.5), {"composition": "sum", "delta": 0, "epsilon": 0.4}, InvalidParameter),
+        (DiscreteGaussian(5, 1), {"composition": "sum", "delta": 0}, InvalidParameter),
+        (ApproxDP(0.5, 1e-6), {"composition": "sum", "delta": 1e-7}, InvalidParameter),
+        (ApproxDP(0.5, 1e-6), {"composition": "zcdp", "delta": None}, UnsupportedEvent),
+        ("0.5", {"composition": "sum", "delta": 0}, InvalidParameter),
+    ],
+)
+def test_what_has_no_price_is_refused(event, arguments, error):
+    with pytest.raises(error):
+        price(event, **arguments)
+
+
+def test_more_than_the_price_may_be_charged():
+    assert price(PureDP(0.5), composition="sum", delta=0, epsilon=0.75) == Amounts(epsilon_e9=750_000_000)
+
+
+def test_totals_round_outward_and_exhaust_the_budget_to_the_last_unit():
+    budget = Budget(math.log(3), 1e-5)
+    left = left_totals(Amounts(), budget.limit, budget)
+    assert left.epsilon <= budget.epsilon
+    charged = price(PureDP(left.epsilon), composition="sum", delta=0) + Amounts(delta_e18=units_up(left.delta, 18))
+    assert charged == budget.limit
+    assert left_totals(charged, budget.limit, budget) == Totals(epsilon=0.0, delta=0.0, rho=None)
+
+
+def test_totals_under_zcdp_say_what_the_spent_rho_is_worth():
+    budget = Budget(1.0, 1e-5, "zcdp")
+    assert spent_totals(Amounts(), budget) == Totals(epsilon=0.0, delta=0.0, rho=0.0)
+    spent = spent_totals(budget.limit, budget)
+    assert 1 - 1e-6 < spent.epsilon <= 1.0 + 1e-9
+    assert spent.delta == 1e-5
+    assert left_totals(budget.limit, budget.limit, budget).rho == 0.0
+
+
+def test_a_recorded_limit_may_be_lower_in_rho_but_not_higher():
+    budget = Budget(1.0, 1e-5, "zcdp")
+    rho = budget.limit.rho_e9
+    assert comes_to(budget, Amounts(rho_e9=rho - 1000))
+    assert comes_to(budget, Amounts(rho_e9=rho + 1))
+    assert not comes_to(budget, Amounts(rho_e9=rho + 2))
+    assert not comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9 + 1, delta_e18=10**13))
+    assert not comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9, delta_e18=10**13, rho_e9=1))

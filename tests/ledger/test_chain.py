@@ -1,0 +1,238 @@
+"""Every way to alter a chain is refused; where chain and anchor are both replaced, receipts show it."""
+
+from __future__ import annotations
+
+import json
+import string
+from datetime import datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import PureDP
+from quorate.errors import InvalidParameter, LedgerIntegrityError
+from quorate.ledger import Budget, Head, Ledger, MemoryStore
+from quorate.ledger.amounts import Amounts
+from quorate.ledger.chain import extend, holds, utc, verify
+from quorate.ledger.entries import (
+    GENESIS_HASH,
+    KINDS,
+    Bound,
+    BudgetRaised,
+    Closed,
+    Drawn,
+    Entry,
+    Json,
+    Opened,
+    Reserved,
+    SameRelease,
+    Started,
+    Stored,
+    canonical,
+    seal,
+)
+from quorate.ledger.state import GENESIS
+
+PUBLISHED_ENTRY = (
+    '{"amounts":{"delta_e18":0,"epsilon_e9":500000000,"rho_e9":0},"client":"local",'
+    '"event":{"epsilon":0.5,"kind":"pure_dp"},'
+    '"hash":"fa2355c47c61c19d9a72a067526dafea31dae5d9b7d9a7a4a3645ba77e59b34d","key":"k","kind":"reserved",'
+    '"previous":"091a2e2b9ba73409c3bf4270702157880858d1e7116b681a3cd6c2038d95e0b5",'
+    '"purposes":{"label":2,"online answer":1},"sequence":5,"session":1,"time":"2026-01-01T00:00:00.000000Z"}'
+)
+PUBLISHED_HASH = "1b7d0c073498de6217159ada89aa4e5f3f0c2db4914017f688470e3952ccc28b"
+
+
+def a_chain():
+    """A chain with an entry of every kind; its lines and receipts."""
+    store = MemoryStore()
+    with Ledger(budget=Budget(1.0, 1e-5), store=store) as ledger:
+        ledger.bind("a")
+        ledger.same_release("b", "corrected")
+        ledger.raise_budget(Budget(2.0, 1e-5), "second year")
+        reservation = ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"label": 9, "online answer": 1}, key="k")
+        for answers in ([1, 0], [2], [0, 0, 1]):
+            block = reservation.draw("label", len(answers))
+            receipt = reservation.store(block, answers)
+        reservation.draw("online answer", key="q", client="c", body="sha")
+    with Ledger(store=store) as ledger:
+        ledger.close_release("published")
+    return list(store.load().lines), store.load().anchor, receipt
+
+
+LINES, ANCHOR, RECEIPT = a_chain()
+COUNT = len(LINES)
+
+
+def resealed(objects):
+    """Rewrite a chain as somebody would who knows the format: numbers, links and hashes are all sound."""
+    lines, previous = [], GENESIS_HASH
+    for number, value in enumerate(objects, 1):
+        value = {**value, "sequence": number, "previous": previous, "hash": GENESIS_HASH}
+        entry = Entry.from_object(value)
+        entry = seal(entry.content, sequence=number, time=entry.time, session=entry.session, previous=entry.previous)
+        lines.append(entry.to_json())
+        previous = entry.hash
+    return lines
+
+
+def test_the_sound_chain_has_every_kind_of_entry_and_is_accepted():
+    assert {json.loads(line)["kind"] for line in LINES} == set(KINDS)
+    assert verify(LINES, anchor=ANCHOR).head == ANCHOR
+    assert resealed([json.loads(line) for line in LINES]) == LINES
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_any_edited_character_is_noticed(data):
+    number = data.draw(st.integers(0, COUNT - 1))
+    place = data.draw(st.integers(0, len(LINES[number]) - 1))
+    edit = data.draw(st.sampled_from(["replace", "delete", "insert"]))
+    letter = data.draw(st.sampled_from(string.printable + "é\x00"))
+    before, at, after = LINES[number][:place], LINES[number][place], LINES[number][place + 1 :]
+    edited = {"replace": before + letter + after, "delete": before + after, "insert": before + letter + at + after}[
+        edit
+    ]
+    if edited == LINES[number]:
+        return
+    with pytest.raises(LedgerIntegrityError):
+        verify([*LINES[:number], edited, *LINES[number + 1 :]])
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_a_removed_entry_is_noticed(number):
+    with pytest.raises(LedgerIntegrityError):
+        verify([*LINES[:number], *LINES[number + 1 :]], anchor=ANCHOR)
+
+
+@pytest.mark.parametrize("number", range(COUNT - 1))
+def test_entries_in_another_order_are_noticed(number):
+    lines = list(LINES)
+    lines[number], lines[number + 1] = lines[number + 1], lines[number]
+    with pytest.raises(LedgerIntegrityError):
+        verify(lines)
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_a_doubled_entry_is_noticed(number):
+    with pytest.raises(LedgerIntegrityError):
+        verify([*LINES[: number + 1], *LINES[number:]])
+
+
+@pytest.mark.parametrize("length", range(COUNT))
+def test_an_older_copy_is_noticed_by_the_anchor(length):
+    verify(LINES[:length])  # sound in itself
+    with pytest.raises(LedgerIntegrityError):
+        verify(LINES[:length], anchor=ANCHOR)
+
+
+def test_a_chain_that_goes_on_beyond_its_anchor_is_accepted():
+    older = Head(sequence=COUNT - 2, hash=json.loads(LINES[COUNT - 3])["hash"])
+    assert verify(LINES, anchor=older).head == ANCHOR
+
+
+@pytest.mark.parametrize("line", [b"{}", None, "", "{}", "[]", "1", "null", "{", '"x"', "[" * 5000, "NaN"])
+def test_what_is_no_entry_is_refused(line):
+    with pytest.raises(LedgerIntegrityError):
+        verify([*LINES, line])
+
+
+def edited(kind, /, **fields):
+    objects = [json.loads(line) for line in LINES]
+    number = next(number for number, value in enumerate(objects) if value["kind"] == kind)
+    objects[number].update(fields)
+    return objects
+
+
+LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        edited("reserved", amounts=LESS),
+        edited("reserved", purposes={"label": 9000, "online answer": 1}),
+        edited("stored", answers=[0, 0]),
+        edited("bound", fingerprint="c"),
+        edited("budget raised", reason="none"),
+        edited("opened", ledger="0" * 32),
+    ],
+)
+def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_receipts(objects):
+    lines = resealed(objects)
+    with pytest.raises(LedgerIntegrityError):
+        verify(lines, anchor=ANCHOR)
+    state = verify(lines)  # the anchor was replaced, too
+    assert not holds(state, Head(sequence=RECEIPT.sequence, hash=RECEIPT.head_hash))
+
+
+@pytest.mark.parametrize(
+    "objects",
+    [
+        edited("opened", limit={"epsilon_e9": 10**12, "delta_e18": 10**13, "rho_e9": 0}),
+        edited("opened", format=2),
+        edited("opened", session=2),
+        edited("budget raised", budget={"epsilon": 0.5, "delta": 1e-5, "composition": "sum"}),
+        edited("budget raised", budget={"epsilon": 2.0, "delta": 1e-5, "composition": "zcdp"}),
+        edited("budget raised", limit={"epsilon_e9": 10**12, "delta_e18": 10**13, "rho_e9": 0}),
+        edited("reserved", amounts={"epsilon_e9": 3 * 10**9, "delta_e18": 0, "rho_e9": 0}),
+        edited("reserved", amounts={"epsilon_e9": 0, "delta_e18": 0, "rho_e9": 1}),
+        edited("reserved", session=3),
+        edited("drawn", count=10),
+        edited("drawn", first=1),
+        edited("drawn", reservation=1),
+        edited("drawn", purpose="audit"),
+        edited("drawn", key="k"),
+        edited("stored", answers=[1]),
+        edited("stored", block=1),
+        edited("stored", session=13),
+        edited("same release", fingerprint="a"),
+        edited("closed", kind="reopened"),
+        [*edited("closed"), json.loads(LINES[4])],
+        edited("opened")[1:],
+        [*edited("opened"), json.loads(LINES[0])],
+        edited("bound")[:2] + edited("bound")[1:],
+    ],
+)
+def test_a_rewritten_chain_that_breaks_a_rule_is_refused_without_an_anchor(objects):
+    try:
+        lines = resealed(objects)
+    except InvalidParameter:  # not even an entry
+        lines = [canonical(value) for value in objects]
+    with pytest.raises(LedgerIntegrityError):
+        verify(lines)
+
+
+def test_the_format_is_the_published_one():
+    """A published format does not change: these hashes are for ever."""
+    budget, store = Budget(1.0, 1e-5), Json.of({"store": "memory"})
+    opened = Opened(budget=budget, limit=budget.limit, ledger="0" * 32, store=store)
+    contents = [
+        opened,
+        Bound(fingerprint="f"),
+        SameRelease(fingerprint="g", reason="corrected"),
+        BudgetRaised(budget=Budget(2.0, 1e-5), limit=Budget(2.0, 1e-5).limit, reason="second year"),
+        Reserved(
+            event=Json(PureDP(0.5).to_json()),
+            amounts=Amounts(epsilon_e9=500_000_000),
+            purposes={"label": 2, "online answer": 1},
+            client="local",
+            key="k",
+        ),
+        Drawn(reservation=5, purpose="label", first=0, count=2, client="local"),
+        Stored(block=6, answers=Json.of([1, -1])),
+        Drawn(reservation=5, purpose="online answer", first=0, count=1, client="c", key="q", body="sha"),
+        Closed(reason="published"),
+    ]
+    entries = extend(GENESIS, contents, time="2026-01-01T00:00:00.000000Z", session=None)
+    last = extend(Head(sequence=9, hash=entries[-1].hash), [Started(store=store)], time=entries[0].time, session=None)
+    verify([entry.to_json() for entry in (*entries, *last)])
+    assert entries[4].to_json() == PUBLISHED_ENTRY
+    assert last[0].hash == PUBLISHED_HASH
+
+
+def test_times_are_utc_and_of_one_form():
+    with pytest.raises(InvalidParameter):
+        utc(datetime(2026, 1, 1))  # noqa: DTZ001
+    assert utc(datetime.fromisoformat("2026-01-01T01:00:00+01:00")) == "2026-01-01T00:00:00.000000Z"

@@ -1,0 +1,535 @@
+"""The contract suite: what a ledger promises, with every store. One test, at least, for each clause."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    LedgerIntegrityError,
+    LedgerMismatch,
+    PreconditionFailed,
+    QuorateError,
+)
+from quorate.ledger import Block, Budget, Ledger, Receipt, verify
+from quorate.ledger.entries import canonical
+from quorate.ledger.pricing import check_prices
+from quorate.types import Secret
+
+BUDGET = Budget(1.0, 1e-5)
+
+
+def reserved(ledger, count=10, key="labels", **more):
+    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count, **more}, key=key)
+
+
+# --- No answer leaves before its charge is on stable storage ---------------------------------------------------
+
+
+def test_what_draw_returns_is_in_the_store_already(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    block = reservation.draw("label", 3)
+    newest = ledger.entries()[-1]
+    assert (newest.sequence, newest.kind, newest.content.count) == (block.sequence, "drawn", 3)
+
+
+def test_what_store_returns_is_in_the_store_already(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    receipt = reservation.store(reservation.draw("label", 3), [1, -1, 0])
+    newest = ledger.export()[-1]
+    assert (newest["sequence"], newest["hash"]) == (receipt.sequence, receipt.head_hash)
+    assert newest["answers"] == [1, -1, 0]
+
+
+def test_answers_cannot_be_stored_without_a_charge(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    receipt = Receipt(99, "0" * 64)
+    made_up = Block(sequence=99, purpose="label", first=0, count=1, status="drawn", answers=None, receipt=receipt)
+    with pytest.raises(PreconditionFailed):
+        reservation.store(made_up, [1])
+
+
+# --- The recorded spend never falls below what was released ----------------------------------------------------
+
+
+def test_a_reservation_is_charged_at_once_at_its_whole_price(place):
+    ledger = place.open(BUDGET)
+    reserved(ledger)
+    assert (ledger.spent.epsilon, ledger.left.epsilon) == (0.25, 0.75)
+
+
+def test_spend_outlives_a_restart(place):
+    reserved(place.open(BUDGET))
+    place.close()
+    assert place.open().spent.epsilon == 0.25
+
+
+def test_there_is_no_reset(place):
+    ledger = place.open(BUDGET)
+    assert not [name for name in dir(ledger) if "reset" in name or "refund" in name or "delete" in name]
+
+
+# --- The cap is never passed -----------------------------------------------------------------------------------
+
+
+def test_a_reservation_beyond_the_budget_is_refused_and_costs_nothing(place):
+    ledger = place.open(BUDGET)
+    reserved(ledger)
+    with pytest.raises(BudgetExhausted) as caught:
+        ledger.reserve(PureDP(0.75 + 1e-9), delta=0, purposes={"label": 1}, key="more")
+    assert (caught.value.unit, caught.value.spent, caught.value.limit) == ("ε", 0.25, 1.0)
+    assert ledger.spent.epsilon == 0.25
+    ledger.reserve(PureDP(0.75), delta=0, purposes={"label": 1}, key="all")
+    assert ledger.left.epsilon == 0.0
+
+
+def test_delta_has_a_cap_too(place):
+    ledger = place.open(BUDGET)
+    ledger.reserve(ApproxDP(0.1, 1e-5), delta=1e-5, purposes={"label": 1}, key="all")
+    with pytest.raises(BudgetExhausted) as caught:
+        ledger.reserve(ApproxDP(0.1, 1e-18), delta=1e-18, purposes={"label": 1}, key="more")
+    assert caught.value.unit == "δ"
+
+
+def test_rho_has_a_cap_where_the_ledger_was_opened_so(place):
+    ledger = place.open(Budget(1.0, 1e-5, "zcdp"))
+    event = DiscreteGaussian(10, 1)  # ρ = 1/200 and a rounding
+    fits = int(ledger.left.rho * 200)
+    for number in range(fits):
+        ledger.reserve(event, purposes={"label": 1}, key=str(number))
+    with pytest.raises(BudgetExhausted) as caught:
+        ledger.reserve(event, purposes={"label": 1}, key="more")
+    assert caught.value.unit == "ρ"
+    assert 0 < ledger.spent.epsilon <= 1.0
+
+
+def test_no_more_answers_are_drawn_than_were_reserved(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger, count=10, evaluation=2)
+    reservation.draw("label", 8)
+    with pytest.raises(BudgetExhausted) as caught:
+        reservation.draw("label", 3)
+    assert (caught.value.unit, caught.value.spent, caught.value.requested, caught.value.limit) == ("answers", 8, 3, 10)
+    assert reservation.remaining("label") == 2
+    assert (reservation.draw("label", 2).first, reservation.draw("evaluation", 1).first) == (8, 0)
+
+
+def test_a_purpose_that_was_not_reserved_is_refused(place):
+    reservation = reserved(place.open(BUDGET))
+    for ask in (reservation.draw, reservation.remaining, reservation.blocks):
+        with pytest.raises(InvalidParameter):
+            ask("audit")
+
+
+def test_raising_the_budget_is_explicit_and_chained(place):
+    ledger = place.open(BUDGET)
+    with pytest.raises(InvalidParameter):
+        ledger.raise_budget(Budget(2.0, 1e-5), reason="")
+    for lower in (Budget(0.5, 1e-4), Budget(2.0, 1e-6), BUDGET):
+        with pytest.raises(InvalidParameter):
+            ledger.raise_budget(lower, reason="why not")
+    with pytest.raises(LedgerMismatch):
+        ledger.raise_budget(Budget(2.0, 1e-5, "zcdp"), reason="another rule")
+    ledger.raise_budget(Budget(2.0, 1e-5), reason="second year of the study")
+    assert (ledger.budget, ledger.left.epsilon) == (Budget(2.0, 1e-5), 2.0)
+    assert ledger.export()[-1]["reason"] == "second year of the study"
+
+
+def test_a_closed_release_reserves_nothing_more_but_ends_what_it_began(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    ledger.close_release("published")
+    assert ledger.closed
+    for act in (
+        lambda: reserved(ledger, key="again"),
+        lambda: ledger.raise_budget(Budget(2.0, 1e-5), "more"),
+        lambda: ledger.close_release("twice"),
+    ):
+        with pytest.raises(PreconditionFailed):
+            act()
+    reservation.store(reservation.draw("label"), [1])
+    assert reserved(ledger).sequence == reservation.sequence  # the same request as before: nothing new
+
+
+# --- Altered or older ledgers (files are the subject of test_sqlite.py and test_chain.py) ------------------------
+
+
+def test_a_receipt_of_this_ledger_is_accepted_and_of_another_refused(place, tmp_path):
+    ledger = place.open(BUDGET)
+    receipts = [reserved(ledger).receipt, ledger.bind("f" * 64)]
+    for receipt in receipts:
+        ledger.check_receipt(receipt)
+    with Ledger(tmp_path / "other.db", budget=BUDGET, clock=place.clock) as other:
+        reserved(other)
+        other.bind("f" * 64)
+        for receipt in receipts:
+            with pytest.raises(LedgerIntegrityError):
+                other.check_receipt(receipt)
+    for made_up in (Receipt(99, receipts[0].head_hash), Receipt(-1, receipts[0].head_hash), Receipt(0, "x")):
+        with pytest.raises(LedgerIntegrityError):
+            ledger.check_receipt(made_up)
+    with pytest.raises(InvalidParameter):
+        ledger.check_receipt(None)
+
+
+def test_an_export_can_be_verified_by_whoever_gets_it(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    reservation.store(reservation.draw("label", 2), [0, 1])
+    lines = [canonical(entry) for entry in json.loads(json.dumps(ledger.export()))]
+    assert verify(lines).head == ledger.head == ledger.verify()
+    assert verify(lines) == verify(ledger.export()) == ledger.state
+
+
+def test_prices_can_be_verified_again(place):
+    ledger = place.open(BUDGET)
+    ledger.reserve(Repeated(DiscreteGaussian(200, 1), 100), delta=1e-6, purposes={"label": 100}, key="a")
+    reserved(ledger)
+    ledger.verify(prices=True)
+    state = ledger.state
+    for one in state.reservations.values():
+        cheaper = replace(one.reserved.amounts, epsilon_e9=one.reserved.amounts.epsilon_e9 - 2)
+        one.reserved = replace(one.reserved, amounts=cheaper)
+    with pytest.raises(LedgerIntegrityError):
+        check_prices(state)
+
+
+# --- Binding to a data set -------------------------------------------------------------------------------------
+
+
+def test_a_changed_fingerprint_is_refused_until_the_owner_says_that_it_is_the_same_release(place):
+    ledger = place.open(BUDGET)
+    with pytest.raises(PreconditionFailed):
+        ledger.same_release("b", "nothing is bound yet")
+    first = ledger.bind("a")
+    assert ledger.bind("a").sequence == first.sequence  # nothing new was written
+    reserved(ledger)
+    with pytest.raises(LedgerMismatch):
+        ledger.bind("b")
+    with pytest.raises(InvalidParameter):
+        ledger.same_release("b", "")
+    ledger.same_release("b", "three rows were corrected")
+    ledger.bind("b")
+    ledger.bind("a")
+    assert ledger.fingerprints == ("a", "b")
+    assert ledger.spent.epsilon == 0.25  # the same budget, not a fresh one
+    place.close()
+    with pytest.raises(LedgerMismatch):
+        place.open().bind("c")
+
+
+def test_an_existing_ledger_keeps_its_budget(place):
+    place.open(BUDGET)
+    place.close()
+    for other in (Budget(2.0, 1e-5), Budget(1.0, 1e-6), Budget(1.0, 1e-5, "zcdp")):
+        with pytest.raises(LedgerMismatch):
+            place.open(other)
+    assert place.open(Budget(1, 1e-5)).budget == BUDGET
+    place.close()
+    with pytest.raises(InvalidParameter):
+        place.open((1.0, 1e-5))
+
+
+# --- Idempotency -----------------------------------------------------------------------------------------------
+
+
+def test_a_reservation_retried_under_its_key_is_not_charged_again(place):
+    ledger = place.open(BUDGET)
+    first, head = reserved(ledger), ledger.head
+    assert reserved(ledger).sequence == first.sequence
+    assert (ledger.head, ledger.spent.epsilon) == (head, 0.25)
+    place.close()
+    ledger = place.open()
+    again = reserved(ledger)
+    assert (again.sequence, again.receipt, ledger.head) == (first.sequence, first.receipt, head)
+    assert ledger.reservation("labels").sequence == first.sequence
+    assert ledger.reservation("labels", client="somebody else") is None
+    assert [one.sequence for one in ledger.reservations()] == [first.sequence]
+    assert (again.event, again.key, again.client, dict(again.purposes)) == (
+        PureDP(0.25),
+        "labels",
+        "local",
+        {"label": 10},
+    )
+
+
+def test_another_reservation_under_the_same_key_is_refused(place):
+    ledger = place.open(BUDGET)
+    reserved(ledger)
+    for event, delta, purposes, more in (
+        (PureDP(0.2), 0, {"label": 10}, {}),
+        (PureDP(0.25), 1e-6, {"label": 10}, {}),
+        (PureDP(0.25), 0, {"label": 11}, {}),
+        (PureDP(0.25), 0, {"label": 10}, {"epsilon": 0.3}),
+    ):
+        with pytest.raises(PreconditionFailed):
+            ledger.reserve(event, delta=delta, purposes=purposes, key="labels", **more)
+    assert ledger.spent.epsilon == 0.25
+    ledger.reserve(PureDP(0.2), delta=0, purposes={"label": 10}, key="labels", client="another")  # its own keys
+    assert ledger.spent.epsilon == 0.45
+
+
+def test_a_retried_question_gets_the_stored_answer(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    block = reservation.draw("label", key="q1", client="c", body="sha")
+    assert (block.status, block.answers) == ("drawn", None)
+    receipt = reservation.store(block, [4])
+    again = reservation.draw("label", key="q1", client="c", body="sha")
+    assert (again.sequence, again.status, again.answers, again.receipt) == (block.sequence, "stored", [4], receipt)
+    assert reservation.remaining("label") == 9
+    place.close()
+    after = reserved(place.open()).draw("label", key="q1", client="c", body="sha")
+    assert (after.answers, after.receipt) == ([4], receipt)
+
+
+def test_a_retried_question_without_a_stored_answer_is_charged_again(place):
+    reservation = reserved(place.open(BUDGET))
+    first = reservation.draw("label", key="q1", client="c", body="sha")
+    place.close()
+    reservation = reserved(place.open())
+    second = reservation.draw("label", key="q1", client="c", body="sha")
+    assert (second.first, second.status, reservation.remaining("label")) == (1, "drawn", 8)
+    reservation.store(second, [4])
+    assert reservation.draw("label", key="q1", client="c", body="sha").answers == [4]
+    assert [block.status for block in reservation.blocks("label")] == ["interrupted", "stored"]
+    with pytest.raises(PreconditionFailed):
+        reservation.store(first, [4])  # never drawn under the old charge
+
+
+def test_the_first_stored_answer_is_the_answer(place):
+    reservation = reserved(place.open(BUDGET))
+    first = reservation.draw("label", key="q1", body="sha")
+    second = reservation.draw("label", key="q1", body="sha")  # a retry before the first was stored
+    reservation.store(first, [4])
+    reservation.store(second, [5])
+    assert reservation.draw("label", key="q1", body="sha").answers == [4]
+
+
+def test_another_question_under_the_same_key_is_refused(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger, evaluation=3)
+    reservation.draw("label", key="q1", client="c", body="sha")
+    for purpose, count, key, body in (
+        ("label", 1, "q1", "other"),
+        ("label", 2, "q1", "sha"),
+        ("evaluation", 1, "q1", "sha"),
+        ("label", 1, "q1", None),
+    ):
+        with pytest.raises(PreconditionFailed):
+            reservation.draw(purpose, count, key=key, client="c", body=body)
+    with pytest.raises(PreconditionFailed):
+        reservation.draw("label", key="labels")  # used for the reservation
+    assert reservation.remaining("label") == 9
+    assert reservation.draw("label", key="q1", client="another", body="other").first == 1
+
+
+def test_foreseeing_a_reservation_says_what_it_would_raise_and_charges_nothing(place):
+    ledger = place.open(BUDGET)
+    asked = {"delta": 0, "purposes": {"label": 10}, "client": "local"}
+    ledger.foresee(PureDP(1.0), key="labels", **asked)
+    assert (ledger.head.sequence, ledger.spent.epsilon) == (1, 0.0)
+    with pytest.raises(BudgetExhausted):
+        ledger.foresee(PureDP(1.5), key="labels", **asked)
+    reserved(ledger)
+    head = ledger.head
+    ledger.foresee(PureDP(0.25), key="labels", **asked)  # made already: a retry costs nothing
+    with pytest.raises(PreconditionFailed):
+        ledger.foresee(PureDP(0.5), key="labels", **asked)
+    with pytest.raises(BudgetExhausted):
+        ledger.foresee(PureDP(0.8), key="more", **asked)
+    with pytest.raises(InvalidParameter):
+        ledger.foresee(0.5, key="more", **asked)
+    assert ledger.head == head
+    ledger.close_release("published")
+    with pytest.raises(PreconditionFailed):
+        ledger.foresee(PureDP(0.1), key="more", **asked)
+
+
+# --- Resuming --------------------------------------------------------------------------------------------------
+
+
+def test_a_block_that_was_drawn_and_not_stored_is_interrupted_after_a_restart(place):
+    reservation = reserved(place.open(BUDGET))
+    reservation.store(reservation.draw("label", 4), [1, 2, 3, 4])
+    lost = reservation.draw("label", 4)
+    place.close()
+    ledger = place.open()
+    reservation = reserved(ledger)
+    head = ledger.head
+    told = [(block.first, block.count, block.status, block.answers) for block in reservation.blocks("label")]
+    assert told == [(0, 4, "stored", [1, 2, 3, 4]), (4, 4, "interrupted", None)]
+    assert (reservation.remaining("label"), ledger.head) == (2, head)  # reading writes nothing
+    with pytest.raises(PreconditionFailed):
+        reservation.store(lost, [5, 6, 7, 8])
+    assert reservation.draw("label", 2).first == 8
+    with pytest.raises(BudgetExhausted):
+        reservation.draw("label")
+
+
+def test_each_process_that_writes_says_so_with_the_version_of_its_store(place):
+    place.open(BUDGET)
+    place.close()
+    ledger = place.open()
+    ledger.bind("a")
+    kinds = [(entry["kind"], entry["session"]) for entry in ledger.export()]
+    assert kinds == [("opened", 1), ("started", 2), ("bound", 2)]
+    for entry in ledger.export()[:2]:
+        assert entry["store"]["store"] == place.kind
+        assert ("sqlite" in entry["store"]) == (place.kind == "sqlite")
+
+
+def test_answers_are_stored_once(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    block = reservation.draw("label", 2)
+    receipt = reservation.store(block, [0, 1])
+    assert reservation.store(block, [0, 1]) == receipt  # the very same: nothing changes
+    with pytest.raises(PreconditionFailed):
+        reservation.store(block, [1, 1])
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [[1], [1, 2, 3], [1, float("nan")], [1, Secret(2)], [1, {2}], np.array([1]), {1: 2}, [b"a", b"b"], [2 + 1j, 1]],
+)
+def test_answers_that_do_not_fit_are_refused(place, answers):
+    reservation = reserved(place.open(BUDGET))
+    block = reservation.draw("label", 2)
+    with pytest.raises(InvalidParameter) as caught:
+        reservation.store(block, answers)
+    assert "Secret" not in str(caught.value)
+    reservation.store(block, [0, 1])
+
+
+def test_too_deep_answers_are_refused_before_they_spoil_the_chain(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    block, deep = reservation.draw("label"), []
+    for _ in range(200):
+        deep = [deep]
+    with pytest.raises(InvalidParameter):
+        reservation.store(block, deep)
+    ledger.verify()
+
+
+@pytest.mark.parametrize(
+    ("answers", "told"),
+    [
+        (np.array([0, -1]), [0, -1]),
+        ([np.int64(3), np.float64(0.5)], [3, 0.5]),
+        ([None, 2], [None, 2]),
+        (np.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
+        ({"labels": [1, 2]}, {"labels": [1, 2]}),
+    ],
+)
+def test_answers_may_be_any_json_and_arrays(place, answers, told):
+    reservation = reserved(place.open(BUDGET))
+    reservation.store(reservation.draw("label", 2), answers)
+    assert reservation.blocks("label")[0].answers == told
+
+
+# --- Arguments -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"purposes": {}},
+        {"purposes": {"label": -1}},
+        {"purposes": {"label": 1.5}},
+        {"purposes": {"label": True}},
+        {"purposes": {"label": "3"}},
+        {"purposes": {"": 3}},
+        {"purposes": ["label"]},
+        {"key": ""},
+        {"key": None},
+        {"key": "two\nlines"},
+        {"client": 7},
+        {"delta": "0"},
+        {"event": 0.25},
+    ],
+)
+def test_a_reservation_with_a_wrong_argument_is_refused(place, arguments):
+    ledger = place.open(BUDGET)
+    sound = {"event": PureDP(0.25), "delta": 0, "purposes": {"label": 1}, "key": "k"}
+    with pytest.raises(InvalidParameter):
+        ledger.reserve(**{**sound, **arguments})
+    assert ledger.spent.epsilon == 0.0
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.0, True, "1", None])
+def test_a_draw_with_a_wrong_count_is_refused(place, count):
+    reservation = reserved(place.open(BUDGET))
+    with pytest.raises(InvalidParameter):
+        reservation.draw("label", count)
+    assert reservation.draw("label", np.int64(2)).count == 2
+
+
+def test_a_ledger_is_a_thing_and_not_a_value(place):
+    ledger = place.open(BUDGET)
+    assert copy.copy(ledger) is ledger
+    assert copy.deepcopy({"ledger": ledger})["ledger"] is ledger
+    with pytest.raises(PreconditionFailed):
+        pickle.dumps(ledger)
+
+
+def test_a_closed_ledger_admits_nothing(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    ledger.close()
+    ledger.close()
+    assert not ledger.healthy
+    for act in (ledger.verify, ledger.entries, lambda: ledger.spent, lambda: reservation.draw("label")):
+        with pytest.raises(PreconditionFailed):
+            act()
+
+
+def test_durable_says_whether_anything_outlives_the_process(place):
+    assert place.open(BUDGET).durable == (place.kind == "sqlite")
+
+
+def test_the_state_handed_out_is_a_copy(place):
+    ledger = place.open(BUDGET)
+    reservation = reserved(ledger)
+    state = ledger.state
+    state.reservations[reservation.sequence].drawn["label"] = -100
+    state.hashes.clear()
+    assert reservation.remaining("label") == 10
+    ledger.verify()
+
+
+def test_a_clock_without_a_time_zone_is_refused(place):
+    ledger = place.open(BUDGET)
+    place.clock.now = place.clock.now.replace(tzinfo=None)
+    with pytest.raises(QuorateError):
+        ledger.bind("a")
+    assert not ledger.healthy
+
+
+def test_a_ledger_in_memory_needs_a_budget():
+    with pytest.raises(InvalidParameter):
+        Ledger()
+    with Ledger(budget=BUDGET) as ledger:
+        assert (ledger.durable, ledger.path, repr(ledger)) == (False, None, "Ledger(None)")
+
+
+def test_a_schedule_costs_its_exact_price_once(place):
+    """Charged answer by answer in a sum, the same schedule would not fit at all."""
+    ledger = place.open(BUDGET)
+    event = Repeated(DiscreteGaussian(117.5, 1), 977)
+    ledger.reserve(event, delta=1e-5, purposes={"label": 977}, key="schedule")
+    assert 0.8 < ledger.spent.epsilon <= 1.0
+    with pytest.raises(BudgetExhausted):
+        ledger.reserve(DiscreteGaussian(117.5, 1), delta=1e-8, purposes={"label": 1}, key="one more")

@@ -1,0 +1,106 @@
+"""kill −9 at named failpoints and at random moments: released ⊆ charged, and the chain stays valid."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.ledger import Budget, Ledger
+
+BUDGET, ANSWERS = Budget(1.0, 1e-5), 40
+POINTS = [
+    "begun",
+    "inserted",
+    "committed",
+    "anchor written",
+    "anchor renamed",
+    "anchored",
+    "drawn",
+    "noised",
+    "stored",
+    "released",
+]
+
+
+def told(path: Path, what: str) -> list:
+    file = path.with_name(f"{path.name}.{what}")
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def breaches(path: Path) -> list[str]:
+    """Open the ledger after a crash; name every promise that what was told outside breaks."""
+    with Ledger(path, budget=BUDGET) as ledger:
+        ledger.verify()
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
+        blocks = {block.first: block for block in reservation.blocks("label")}
+        charged, cap = ledger.spent.epsilon, sum(block.count for block in blocks.values())
+    found = []
+    if charged != 0.5 or cap > ANSWERS:
+        found.append("the cap was passed, or the charge is not on record")
+    for first, answers in told(path, "released"):
+        if first not in blocks:
+            found.append("an answer left before its charge")
+        elif blocks[first].answers != answers:
+            found.append("an answer left that is not on record")
+    noise = [index for first, count in told(path, "noise") for index in range(first, first + count)]
+    if len(noise) != len(set(noise)):
+        found.append("noise was drawn twice under one charge")
+    if not set(noise) <= {
+        index for block in blocks.values() for index in range(block.first, block.first + block.count)
+    }:
+        found.append("noise was drawn before its charge")
+    return found
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(nursery, tmp_path, point):
+    path = tmp_path / "ledger.db"
+    for occurrence in (0, 3, 5):
+        result = nursery(do="killed", path=str(path), point=point, occurrence=occurrence, order="honest", delay=None)
+        assert result["killed"]
+        assert not breaches(path)
+    assert nursery(do="killed", path=str(path), point=None, occurrence=0, order="honest", delay=None)["finished"]
+    assert not breaches(path)
+    with Ledger(path) as ledger:
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("label")
+        assert reservation.remaining("label") == 0
+        assert ledger.spent.epsilon == 0.5  # resumed three times, charged once
+    released = {first for first, _ in told(path, "released")}
+    assert released <= {block.first for block in blocks if block.status == "stored"}
+    assert {block.status for block in blocks} <= {"stored", "interrupted"}
+
+
+def test_killed_at_random_moments_nothing_was_released_uncharged(nursery, tmp_path):
+    chance = random.Random(20260821)
+    kills = 0
+    for run in range(5):
+        path = tmp_path / f"{run}" / "ledger.db"
+        path.parent.mkdir()
+        for _ in range(4):
+            delay = chance.uniform(0.0, 0.03)
+            result = nursery(do="killed", path=str(path), point=None, occurrence=0, order="honest", delay=delay)
+            kills += result["killed"]
+            assert not breaches(path)
+    assert kills >= 5
+
+
+@pytest.mark.parametrize(
+    ("order", "breach"),
+    [
+        ("answers before charge", "an answer left before its charge"),
+        ("answers before store", "an answer left that is not on record"),
+    ],
+)
+def test_these_tests_catch_a_twin_that_answers_too_early(nursery, tmp_path, order, breach):
+    found = []
+    for number, point in enumerate(["begun", "inserted", "drawn", "noised"]):
+        path = tmp_path / f"{number}" / "ledger.db"
+        path.parent.mkdir()
+        nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None)
+        found += breaches(path)
+    assert breach in found

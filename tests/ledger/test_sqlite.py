@@ -1,0 +1,432 @@
+"""Files: what is on the disk, who may hold it, and what is refused."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import random
+import shutil
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.ledger import Budget, Ledger
+
+BUDGET = Budget(1.0, 1e-5)
+FILES = ("ledger.db", "ledger.db.anchor")
+
+
+def reserved(ledger, count=10, key="labels"):
+    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count}, key=key)
+
+
+@pytest.fixture
+def path(on_disk):
+    """A closed ledger with a few entries."""
+    ledger = on_disk.open(BUDGET)
+    ledger.bind("a")
+    reservation = reserved(ledger)
+    for answers in ([1, 0], [2, 1]):
+        reservation.store(reservation.draw("label", 2), answers)
+    on_disk.close()
+    return on_disk.path
+
+
+def saved(path: Path, folder: Path) -> Path:
+    """Copy a ledger and its anchor away."""
+    folder.mkdir()
+    for name in FILES:
+        shutil.copy2(path.with_name(name), folder / name)
+    return folder
+
+
+def refused(path: Path) -> LedgerIntegrityError:
+    before = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    for budget in (None, BUDGET, Budget(9.0, 1e-5)):
+        with pytest.raises(LedgerIntegrityError) as caught:
+            Ledger(path, budget=budget)
+    after = {file.name: file.read_bytes() for file in path.parent.iterdir() if file.is_file()}
+    assert {name: after[name] for name in FILES if name in after} == {
+        name: before[name] for name in FILES if name in before
+    }  # nothing was made afresh in place of what is missing
+    assert caught.value.exit_code == 5
+    return caught.value
+
+
+def edit(path: Path, *statements: str) -> None:
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def test_files_are_for_their_owner_alone(path):
+    ledger = Ledger(path)
+    reserved(ledger).draw("label")
+    modes = {file.name: stat.S_IMODE(file.stat().st_mode) for file in path.parent.iterdir()}
+    ledger.close()
+    assert set(modes) == {"ledger.db", "ledger.db-wal", "ledger.db.anchor", "ledger.db.lock"}
+    assert set(modes.values()) == {0o600}
+
+
+def test_a_ledger_that_others_may_read_is_closed_to_them(path):
+    path.chmod(0o644)
+    Ledger(path).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_reading_writes_nothing(path):
+    before = [path.with_name(name).read_bytes() for name in FILES]
+    with Ledger(path) as ledger:
+        assert ledger.spent.epsilon == 0.25
+        assert [block.answers for block in ledger.reservations()[0].blocks("label")] == [[1, 0], [2, 1]]
+        ledger.verify()
+    assert [path.with_name(name).read_bytes() for name in FILES] == before
+
+
+def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(tmp_path):
+    with pytest.raises(PreconditionFailed):
+        Ledger.open(tmp_path / "ledger.db")
+    assert not list(tmp_path.iterdir())
+    for wrong in (tmp_path, tmp_path / "nowhere" / "ledger.db"):
+        with pytest.raises(PreconditionFailed):
+            Ledger.open(wrong, BUDGET)
+
+
+def test_the_disk_is_waited_for(on_disk):
+    on_disk.open(BUDGET)
+    store = on_disk.opened[0]._store
+    settings = {
+        name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
+    }
+    assert settings == {"journal_mode": "wal", "synchronous": 2}  # 2 is FULL
+
+
+# --- older, deleted, replaced --------------------------------------------------------------------------------
+
+
+def test_an_older_ledger_is_refused(path, tmp_path):
+    old = saved(path, tmp_path / "old")
+    with Ledger(path) as ledger:
+        reserved(ledger).draw("label")
+    shutil.copy2(old / "ledger.db", path)
+    assert "older" in str(refused(path))
+
+
+def test_an_older_ledger_with_its_anchor_is_exposed_by_a_receipt(path, tmp_path):
+    old = saved(path, tmp_path / "old")
+    with Ledger(path) as ledger:
+        receipt = reserved(ledger).draw("label").receipt
+    for name in FILES:
+        shutil.copy2(old / name, path.with_name(name))
+    with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError):
+        ledger.check_receipt(receipt)
+
+
+def test_an_older_anchor_is_brought_up_to_date(path, tmp_path):
+    old = saved(path, tmp_path / "old")
+    with Ledger(path) as ledger:
+        reserved(ledger).draw("label")
+        newest = ledger.head
+    anchor = path.with_name("ledger.db.anchor")
+    up_to_date = anchor.read_bytes()
+    shutil.copy2(old / anchor.name, anchor)
+    with Ledger(path) as ledger:
+        assert ledger.head == newest
+    assert anchor.read_bytes() == up_to_date
+
+
+def test_a_deleted_ledger_is_not_made_afresh(path):
+    path.unlink()
+    refused(path)
+
+
+def test_a_deleted_anchor_is_refused(path):
+    path.with_name("ledger.db.anchor").unlink()
+    refused(path)
+
+
+def test_an_empty_ledger_is_refused(path):
+    path.write_bytes(b"")
+    refused(path)
+
+
+def test_a_file_that_is_no_ledger_is_refused(tmp_path):
+    for content in (b"", b"hello", b"SQLite format 3\x00"):
+        (tmp_path / "ledger.db").write_bytes(content)
+        refused(tmp_path / "ledger.db")
+
+
+def test_another_ledger_is_refused(path, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = tmp_path / "other" / "ledger.db"
+    with Ledger(other, budget=BUDGET) as ledger:
+        reservation = reserved(ledger, count=100)
+        for _ in range(20):
+            reservation.draw("label")
+    shutil.copy2(other, path)
+    refused(path)
+
+
+def test_a_log_without_its_ledger_is_refused(tmp_path):
+    (tmp_path / "ledger.db-wal").write_bytes(b"something")
+    refused(tmp_path / "ledger.db")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\n", b"{}", b"null", b"[]", b'{"hash":"","sequence":1}\n', b'{"hash":"%s","sequence":1}\n' % (b"0" * 64)],
+)
+def test_an_edited_anchor_is_refused(path, content):
+    path.with_name("ledger.db.anchor").write_bytes(content)
+    refused(path)
+
+
+def test_every_flipped_bit_of_the_anchor_is_noticed(path):
+    anchor = path.with_name("ledger.db.anchor")
+    sound = anchor.read_bytes()
+    for place in range(len(sound)):
+        flipped = bytearray(sound)
+        flipped[place] ^= 1 << (place % 8)
+        anchor.write_bytes(flipped)
+        with pytest.raises(LedgerIntegrityError):
+            Ledger(path)
+
+
+# --- edited with a database tool -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ["UPDATE entry SET line = replace(line, '250000000', '150000000')"],
+        ["UPDATE entry SET line = line || ' ' WHERE sequence = 3"],
+        ["UPDATE entry SET line = CAST(line AS BLOB)"],
+        ["DELETE FROM entry WHERE sequence = 4"],
+        ["DELETE FROM entry WHERE sequence = (SELECT max(sequence) FROM entry)"],
+        ["DELETE FROM entry"],
+        [
+            "UPDATE entry SET sequence = -4 WHERE sequence = 4",
+            "UPDATE entry SET sequence = 4 WHERE sequence = 5",
+            "UPDATE entry SET sequence = 5 WHERE sequence = -4",
+        ],
+        ["UPDATE entry SET sequence = sequence - 10"],
+        ["INSERT INTO entry SELECT max(sequence) + 1, line FROM entry"],
+        ["INSERT INTO entry VALUES (99, '{}')"],
+        ["CREATE TRIGGER quiet BEFORE INSERT ON entry BEGIN SELECT RAISE(IGNORE); END"],
+        ["CREATE TABLE other (x)"],
+        ["DROP TABLE entry"],
+        ["ALTER TABLE entry RENAME TO entries"],
+        ["PRAGMA application_id = 1"],
+    ],
+)
+def test_an_edited_row_or_table_is_refused(path, statements):
+    edit(path, *statements)
+    refused(path)
+
+
+def flips(path, count):
+    random.seed(20260821)
+    sound = path.read_bytes()
+    for _ in range(count):
+        flipped = bytearray(sound)
+        flipped[random.randrange(len(sound))] ^= 1 << random.randrange(8)
+        path.write_bytes(flipped)
+        yield
+    path.write_bytes(sound)
+
+
+def test_no_flipped_bit_changes_anything_silently(path):
+    with Ledger(path) as ledger:
+        sound = ledger.export()
+    noticed = 0
+    for _ in flips(path, 250):
+        try:
+            with Ledger(path) as ledger:
+                assert ledger.export() == sound
+        except LedgerIntegrityError:
+            noticed += 1
+    assert noticed > 50  # most of the file is free space, whose bits mean nothing
+
+
+def test_damage_that_no_row_shows_is_noticed_before_anything_is_written_onto_it(path):
+    with path.open("r+b") as file:
+        file.seek(36)  # the number of free pages, of which there are none
+        file.write((5).to_bytes(4, "big"))
+    assert "damaged" in str(refused(path))
+
+
+# --- who may hold it -----------------------------------------------------------------------------------------
+
+
+def test_a_ledger_is_held_once_in_one_process(on_disk):
+    on_disk.open(BUDGET)
+    with pytest.raises(LedgerBusy):
+        on_disk.open(BUDGET)
+    on_disk.opened[0].verify()
+
+
+def test_whoever_forgets_to_close_gives_it_back_with_the_last_reference(tmp_path):
+    reservation = reserved(Ledger(tmp_path / "ledger.db", budget=BUDGET))
+    with pytest.raises(LedgerBusy):
+        Ledger(tmp_path / "ledger.db")
+    del reservation
+    gc.collect()
+    Ledger(tmp_path / "ledger.db").close()
+
+
+@pytest.mark.parametrize("path", [3, b"ledger.db", True])
+def test_a_path_is_a_string_or_a_path(path):
+    with pytest.raises(InvalidParameter):
+        Ledger(path, budget=BUDGET)
+
+
+def test_eight_processes_contend_and_exactly_one_holds_it(nursery, tmp_path):
+    path = str(tmp_path / "ledger.db")
+    for _ in range(3):
+        assert nursery(do="contend", path=path, processes=8) == {"held": 1, "busy": 7, "other": 0}
+
+
+def attempt_elsewhere(path):
+    script = (
+        "import sys; from quorate.ledger import Budget, Ledger\ntry: Ledger(sys.argv[1], budget=Budget(1.0, 1e-5))\n"
+    )
+    script += "except Exception as error: print(type(error).__name__)\nelse: print('held')"
+    return subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
+
+
+def test_the_hold_outlives_careless_neighbours(on_disk):
+    """Reading the file in this process drops POSIX locks; deleting the lock file drops ours: one lock is left."""
+    ledger = on_disk.open(BUDGET)
+    on_disk.path.read_bytes()
+    assert attempt_elsewhere(on_disk.path) == "LedgerBusy\n"
+    ledger.close()
+    ledger = on_disk.open(BUDGET)
+    on_disk.path.with_name("ledger.db.lock").unlink()
+    assert attempt_elsewhere(on_disk.path) == "LedgerBusy\n"
+    reserved(ledger)
+    ledger.verify()
+
+
+def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
+    told = nursery(do="inherit", path=str(tmp_path / "ledger.db"))
+    assert told == {"told": "refused", "log_kept": True, "remaining": 38}
+
+
+def test_a_link_to_a_ledger_is_the_same_ledger(on_disk, tmp_path):
+    on_disk.open(BUDGET)
+    (tmp_path / "link.db").symlink_to(on_disk.path)
+    with pytest.raises(LedgerBusy):
+        Ledger(tmp_path / "link.db", budget=BUDGET)
+
+
+# --- a disk that fails ---------------------------------------------------------------------------------------
+
+POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", "anchored"]
+
+
+@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")])
+def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_disk, point, fault):
+    ledger = on_disk.open(BUDGET)
+    reservation = reserved(ledger)
+    kept = reservation.draw("label", 2)
+    reservation.store(kept, [0, 1])
+
+    def fail(name):
+        if name == point:
+            raise fault
+
+    on_disk.at = fail
+    with pytest.raises(LedgerIntegrityError):
+        reservation.draw("label", 3)
+    on_disk.at = lambda _: None  # the disk works again, but what it holds is not known
+    assert not ledger.healthy
+    for act in (
+        lambda: reservation.draw("label"),
+        lambda: reservation.store(kept, [0, 1]),
+        lambda: reservation.blocks("label"),
+        lambda: ledger.spent,
+        ledger.verify,
+        ledger.entries,
+    ):
+        with pytest.raises(LedgerIntegrityError):
+            act()
+    on_disk.close()
+
+    ledger = on_disk.open(BUDGET)
+    ledger.verify()
+    reservation = reserved(ledger)
+    recorded = point not in ("begun", "inserted")
+    assert reservation.remaining("label") == (5 if recorded else 8)
+    assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
+
+
+@pytest.mark.parametrize("point", [None, *POINTS])
+def test_a_ledger_whose_making_was_cut_short_can_be_made(on_disk, point):
+    def fail(name):
+        if name == point:
+            raise OSError(errno.ENOSPC, "No space left")
+
+    on_disk.at = fail
+    if point is not None:
+        with pytest.raises(LedgerIntegrityError):
+            on_disk.open(BUDGET)
+    on_disk.at = lambda _: None
+    ledger = on_disk.open(BUDGET)
+    assert (ledger.spent.epsilon, len(ledger.entries())) == (0.0, 1)
+
+
+def test_what_a_killed_process_did_not_wait_for_is_put_on_the_disk_before_it_counts(on_disk):
+    ledger = on_disk.open(BUDGET)
+    reservation = reserved(ledger)
+
+    def fail(name):
+        if name == "committed":
+            raise OSError(errno.EIO, "Input/output error")
+
+    on_disk.at = fail
+    with pytest.raises(LedgerIntegrityError):
+        reservation.draw("label")
+    copy = on_disk.path.parent / "copy"
+    copy.mkdir()  # as a killed process leaves it: closing would have emptied the log
+    for name in (*FILES, "ledger.db-wal"):
+        shutil.copy2(on_disk.path.with_name(name), copy / name)
+    log = copy / "ledger.db-wal"
+    assert log.stat().st_size
+    with Ledger(copy / "ledger.db") as ledger:
+        assert not log.stat().st_size
+        assert reserved(ledger).remaining("label") == 9
+
+
+def test_an_interrupt_in_a_commit_stops_the_ledger(on_disk):
+    ledger = on_disk.open(BUDGET)
+    reservation = reserved(ledger)
+
+    def interrupt(name):
+        if name == "committed":
+            raise KeyboardInterrupt
+
+    on_disk.at = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        reservation.draw("label")
+    with pytest.raises(QuorateError):
+        reservation.draw("label")
+    on_disk.close()
+    on_disk.at = lambda _: None
+    assert reserved(on_disk.open(BUDGET)).remaining("label") == 9
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_an_error_of_the_machine(tmp_path):
+    (tmp_path / "closed").mkdir(mode=0o500)
+    with pytest.raises(QuorateError):
+        Ledger(tmp_path / "closed" / "ledger.db", budget=BUDGET)

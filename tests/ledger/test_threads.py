@@ -1,0 +1,165 @@
+"""Many threads of one process on one ledger."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.errors import BudgetExhausted, LedgerIntegrityError, PreconditionFailed
+from quorate.ledger import Budget
+
+BUDGET = Budget(1.0, 1e-5)
+THREADS = 16
+
+
+def together(work):
+    """Run ``work(thread)`` in all threads at the same time; return what they return."""
+    barrier = threading.Barrier(THREADS)
+
+    def start(thread):
+        barrier.wait()
+        return work(thread)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(start, range(THREADS)))
+
+
+def test_threads_draw_exactly_to_the_cap(place):
+    ledger = place.open(BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 100}, key="k")
+
+    def ask(thread):
+        drawn = []
+        while True:
+            try:
+                block = reservation.draw("online answer", key=f"{len(drawn)}", client=f"{thread}", body="sha")
+            except BudgetExhausted:
+                return drawn
+            reservation.store(block, [thread])
+            drawn.append(block.first)
+
+    drawn = [first for firsts in together(ask) for first in firsts]
+    assert sorted(drawn) == list(range(100))
+    assert all(block.status == "stored" for block in reservation.blocks("online answer"))
+    ledger.verify()
+
+
+def test_threads_reserve_exactly_to_the_cap(place):
+    ledger = place.open(BUDGET)
+
+    def reserve(thread):
+        made = 0
+        for number in range(3):
+            try:
+                ledger.reserve(PureDP(0.05), delta=0, purposes={"label": 1}, key=f"{thread}-{number}")
+                made += 1
+            except BudgetExhausted:
+                pass
+        return made
+
+    assert sum(together(reserve)) == 20
+    assert ledger.left.epsilon == 0.0
+    ledger.verify()
+
+
+def test_one_key_from_many_threads_is_one_reservation(place):
+    ledger = place.open(BUDGET)
+    made = together(lambda _: ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="same").sequence)
+    assert len(set(made)) == 1
+    assert ledger.spent.epsilon == 0.5
+
+
+def test_waiting_charges_share_a_commit(on_disk):
+    ledger = on_disk.open(BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1000}, key="k")
+    store, before = ledger._store, ledger.head.sequence
+    commits = store.commits
+    on_disk.at = lambda name: time.sleep(0.002) if name == "committed" else None  # a disk that takes its time
+    together(lambda _: [reservation.draw("label") for _ in range(8)])
+    entries = ledger.head.sequence - before
+    assert entries == THREADS * 8
+    assert store.commits - commits <= entries / 3  # one by one it would be as many
+
+
+def test_a_failed_commit_fails_every_request_in_it(on_disk):
+    ledger = on_disk.open(BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1000}, key="k")
+    failing = threading.Event()
+
+    def at(name):
+        if name == "begun":
+            time.sleep(0.01)
+            if failing.is_set():
+                raise OSError("no more")
+
+    on_disk.at = at
+
+    def ask(thread):
+        drawn = 0
+        while drawn < 50:
+            try:
+                reservation.draw("label")
+            except LedgerIntegrityError:
+                return drawn
+            drawn += 1
+            if thread == 0 and drawn == 3:
+                failing.set()
+        return drawn
+
+    drawn = sum(together(ask))
+    assert not ledger.healthy
+    on_disk.close()
+    on_disk.at = lambda _: None
+    with on_disk.open(BUDGET) as ledger:
+        assert 1000 - ledger.reservations()[0].remaining("label") == drawn
+
+
+def test_what_is_read_is_on_stable_storage(on_disk):
+    """While a commit is under way, a reader waits: nobody sees an answer that a crash could take back."""
+    ledger = on_disk.open(BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 10}, key="k")
+    block = reservation.draw("label")
+    inside, durable, seen = threading.Event(), threading.Event(), []
+
+    def at(name):
+        if name == "inserted":
+            inside.set()
+            time.sleep(0.05)
+        if name == "anchored":
+            durable.set()
+
+    on_disk.at = at
+    writer = threading.Thread(target=reservation.store, args=(block, [1]))
+    writer.start()
+    assert inside.wait(5)
+    seen.append((reservation.blocks("label")[0].status, durable.is_set()))
+    writer.join()
+    assert seen == [("stored", True)]
+
+
+@pytest.mark.parametrize("repeat", range(3))
+def test_closing_while_others_write_leaves_a_sound_chain(on_disk, repeat):
+    ledger = on_disk.open(BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 10_000}, key="k")
+
+    def work(thread):
+        if thread == 0:
+            time.sleep(0.01)
+            ledger.close()
+            return 0
+        drawn = 0
+        try:
+            while True:
+                reservation.draw("label")
+                drawn += 1
+        except PreconditionFailed:
+            return drawn
+
+    drawn = sum(together(work))
+    with on_disk.open(BUDGET) as ledger:
+        ledger.verify()
+        assert 10_000 - ledger.reservations()[0].remaining("label") == drawn

@@ -1,0 +1,193 @@
+"""Facts of a made-up run, whose figures are all different so that a test can tell them apart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from quorate.accounting import Guarantee
+from quorate.report import (
+    Answers,
+    Audit,
+    AuditLine,
+    Check,
+    Choice,
+    ExPost,
+    Facts,
+    InternalFacts,
+    Part,
+    Provenance,
+    Score,
+    Setup,
+    Spending,
+    TeacherFacts,
+    Utility,
+)
+
+HEAD = "9f2c41d07be35a8866c1f0a2d94e7713b05fa6e8c2d13947ab60e5f18c7d2b3a"
+
+CHECKS = (
+    ("shards", "Each patient is in exactly one shard", "One patient can change one teacher, and so one vote."),
+    ("classes", "Classes were declared", "The class list does not reveal whether a rare label is in the data."),
+    ("preprocessing", "Preprocessing is inside the teachers", "Nothing was fitted on the pooled private rows."),
+    ("noise", "Noise is exact, from the operating system", "Integer samplers leave no trace of rounding in answers."),
+    ("seed", "No seed was given", "Nobody can draw the same noise again and take it away."),
+    ("chain", "The ledger's chain was verified", "No charge was altered or removed since it was made."),
+)
+
+
+def made_up_facts(**changes: Any) -> Facts:
+    facts = Facts(
+        guarantee=Guarantee(
+            epsilon=0.99871,
+            delta=1e-5,
+            unit="patient",
+            neighbours="add, remove or replace one patient",
+            mechanism="GaussianNoisyMax(sigma=45.7, form='binary'), 1,237 answers",
+            accounting="exact Gaussian composition, quorate 0.1.0",
+            caveats=("Timing, and the operator's access to the machine, are not covered",),
+        ),
+        setup=Setup(
+            n_teachers=251,
+            partition="hash",
+            unit="patient",
+            classes=("no", "readmitted"),
+            n_public=4013,
+            n_queries=1037,
+            teacher="GradientBoostingClassifier",
+            student="LogisticRegression",
+            mechanism="GaussianNoisyMax",
+            online_answers=200,
+            n_records=20011,
+            recipe=(
+                "251 teachers: about 80 records each is enough for a boosted tree.",
+                "1,037 queries: beyond that, more labels would be noisier and the student no better.",
+            ),
+            data_collection="Discharge letters of one hospital, 2019 to 2024.",
+        ),
+        spending=Spending(
+            budget_epsilon=1.0,
+            budget_delta=1e-5,
+            spent_epsilon=0.99871,
+            spent_delta=1e-5,
+            left_epsilon=0.00129,
+            left_delta=0.0,
+            answers_left=183,
+            parts=(
+                Part(
+                    purpose="label",
+                    mechanism="GaussianNoisyMax",
+                    reserved=1037,
+                    asked=1037,
+                    answered=1037,
+                    share=0.8383,
+                    sigma=45.71828,
+                    form="binary",
+                ),
+                Part(
+                    purpose="online answer",
+                    mechanism="GaussianNoisyMax",
+                    reserved=200,
+                    asked=17,
+                    answered=17,
+                    share=0.1617,
+                    sigma=45.71828,
+                    form="binary",
+                ),
+            ),
+        ),
+        answers=Answers(asked=1037, per_class=(811, 226)),
+        provenance=Provenance(
+            run="Readmission within 30 days",
+            started="2026-08-21T10:04:09Z",
+            seconds=754.2,
+            command="quorate run",
+            seeded=False,
+            noise="operating system's entropy, exact integer samplers",
+            ledger_head=HEAD,
+            ledger_entries=7,
+            versions=(("quorate", "0.1.0"), ("numpy", "2.4.1"), ("scikit-learn", "1.9.1")),
+            hashes=(("student", "41c7aa02" * 8), ("labels", "77d0be19" * 8)),
+            public_digests=(("public pool", "c0ffee12" * 8),),
+            registry=(("Released by", "St. Elsewhere, data office"), ("Purpose", "planning of follow-up visits")),
+        ),
+        utility=Utility(
+            student=Score(n_rows=2003, accuracy=0.8397, balanced_accuracy=0.7613, recall=(0.912, 0.6106)),
+            ensemble=Score(n_rows=1037, accuracy=0.8514, balanced_accuracy=0.7722, recall=(0.9231, 0.6213)),
+            non_private=Score(n_rows=2003, accuracy=0.8632, balanced_accuracy=0.7941, recall=(0.9317, 0.6565)),
+        ),
+        choices=(
+            Choice(epsilon=0.5, sigma=91.3, n_answers=1031, expected_accuracy=0.8112),
+            Choice(epsilon=1.0, sigma=45.72, n_answers=1037, expected_accuracy=0.8391, chosen=True),
+            Choice(epsilon=2.0, sigma=23.91, n_answers=1041, expected_accuracy=0.8472),
+            Choice(epsilon=4.0, sigma=12.84, n_answers=1043, expected_accuracy=0.8503),
+            Choice(epsilon=8.0, sigma=7.13, n_answers=1049, expected_accuracy=0.8511),
+        ),
+        checks=tuple(Check(key=key, name=name, passed=True, meaning=meaning) for key, name, meaning in CHECKS),
+        audit=Audit(
+            lines=(
+                AuditLine(
+                    attack="one vote moved at the margin", claimed_epsilon=1.0, lower_bound=0.7312, confidence=0.95,
+                    trials=20000,
+                ),
+                AuditLine(
+                    attack="one patient's rows replaced", claimed_epsilon=1.0, lower_bound=0.2241, confidence=0.95,
+                    trials=2000,
+                ),
+            )
+        ),
+    )  # fmt: skip
+    return replace(facts, **changes)
+
+
+def many_classes(n_classes: int, *, name: str = "class") -> Facts:
+    facts = made_up_facts()
+    recall = tuple((c % 97) / 97 if c % 11 else None for c in range(n_classes))
+    score = Score(n_rows=2003, accuracy=0.8397, balanced_accuracy=0.7613, recall=recall)
+    return replace(
+        facts,
+        setup=replace(facts.setup, classes=tuple(f"{name} {c}" for c in range(n_classes)), n_queries=10 * n_classes),
+        answers=Answers(asked=10 * n_classes, per_class=tuple(c % 10 for c in range(n_classes)), declined=n_classes),
+        utility=Utility(student=score, ensemble=score, non_private=score),
+    )
+
+
+def seeded(facts: Facts) -> Facts:
+    checks = tuple(replace(check, passed=False) if check.key == "seed" else check for check in facts.checks)
+    provenance = replace(facts.provenance, seeded=True, noise="a given seed")
+    return replace(facts, provenance=provenance, checks=checks)
+
+
+def with_odometer(facts: Facts) -> Facts:
+    ex_post = ExPost(epsilon=0.8123, delta=1e-5, meaning="The loss so far, valid whenever you choose to stop.")
+    return replace(facts, spending=replace(facts.spending, ex_post=ex_post))
+
+
+def planted_internal_facts() -> InternalFacts:
+    return InternalFacts(
+        margins=((0, 70707), (31, 80808), (239, 90909)),
+        teachers=tuple(
+            TeacherFacts(index=i, n_records=30303 + i, status="planted-state", accuracy=0.5151) for i in range(251)
+        ),
+        notes=("planted-note",),
+    )
+
+
+@pytest.fixture(scope="session")
+def facts() -> Facts:
+    return made_up_facts()
+
+
+@pytest.fixture(scope="session")
+def runs() -> SimpleNamespace:
+    """How to make facts of other runs."""
+    return SimpleNamespace(
+        made_up=made_up_facts,
+        many_classes=many_classes,
+        seeded=seeded,
+        with_odometer=with_odometer,
+        internal=planted_internal_facts,
+    )

@@ -1,0 +1,93 @@
+"""Figures are rounded the safe way, and nothing invisible is left in a name."""
+
+from __future__ import annotations
+
+import unicodedata
+from decimal import Decimal
+from json import dumps, loads
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from quorate.report.notation import (
+    at_least,
+    at_most,
+    columns,
+    duration,
+    escaped,
+    percent,
+    power_of_ten,
+    several,
+    shortened,
+    visible,
+    wilson_interval,
+)
+
+POSITIVE = st.floats(1e-30, 1e30)
+
+
+def parsed(written: str) -> Decimal:
+    return Decimal(written.replace(",", ""))
+
+
+@given(value=POSITIVE, digits=st.integers(1, 8))
+def test_a_bound_from_above_never_falls_below_its_value_and_is_close(value, digits):
+    written = parsed(at_most(value, digits))
+
+    assert Decimal(repr(value)) <= written <= Decimal(repr(value)) * (1 + Decimal(10) ** (1 - digits))
+
+
+@given(value=POSITIVE, digits=st.integers(1, 8))
+def test_a_bound_from_below_never_passes_its_value_and_is_close(value, digits):
+    written = parsed(at_least(value, digits))
+
+    assert Decimal(repr(value)) * (1 - Decimal(10) ** (1 - digits)) <= written <= Decimal(repr(value))
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 1e-5, 2e-7, 250.0])
+def test_short_figures_are_written_as_they_are(value):
+    assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == value
+
+
+def test_a_power_of_ten_is_the_same_number():
+    assert power_of_ten("1e-12") == "10⁻¹²"
+    assert power_of_ten("3.5e12") == "3.5 × 10¹²"
+    assert power_of_ten("0.25") == "0.25"
+
+
+@given(text=st.text())
+def test_what_is_written_has_no_character_that_a_terminal_would_obey(text):
+    kept = visible(text).replace("\u200c", "").replace("\u200d", "")
+
+    assert not any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for char in kept)
+    assert visible(visible(text)) == visible(text)
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cs"])))
+def test_escaping_json_leaves_its_value(text):
+    assert loads(escaped(dumps(text, ensure_ascii=False))) == text
+
+
+@given(text=st.text(st.characters(exclude_categories=["Cc", "Cs"])), limit=st.integers(1, 40))
+def test_a_shortened_name_fits_and_starts_like_the_name(text, limit):
+    short = shortened(text, limit)
+
+    assert columns(short) <= limit
+    assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
+
+
+@given(right=st.integers(0, 60), extra=st.integers(0, 60))
+def test_the_interval_is_wilsons(right, extra):
+    n_rows = max(1, right + extra)
+    theirs = binomtest(right, n_rows).proportion_ci(0.95, method="wilson")
+    low, high = wilson_interval(right / n_rows, n_rows)
+
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def test_percentages_counts_and_durations_read_as_people_write_them():
+    assert [percent(x) for x in (0.0, 0.12345, 0.9996, 1.0)] == ["0.0 %", "12.3 %", "100.0 %", "100.0 %"]
+    assert [several(n, "class") for n in (0, 1, 1000)] == ["0 classes", "1 class", "1,000 classes"]
+    assert [duration(s) for s in (0.0, 59.96, 3599.6, 90000.0)] == ["0.0 s", "1 min 0 s", "1 h 0 min", "25 h 0 min"]

@@ -1,0 +1,111 @@
+"""The odds in the report are those of the best possible test, found here by trying every test there is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import ceil, exp
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.accounting import Guarantee
+from quorate.errors import InvalidParameter
+from quorate.report import miss_rate, worlds_told_apart
+
+EPSILONS = st.floats(0, 12)
+DELTAS = st.floats(0, 1)
+
+
+def randomised_response(epsilon: float, delta: float) -> tuple[list[float], list[float]]:
+    """Output probabilities of (ε, δ) randomised response in the two worlds: it is the worst that (ε, δ) allows."""
+    truth = (1 - delta) * exp(epsilon) / (1 + exp(epsilon))
+    lie = (1 - delta) / (1 + exp(epsilon))
+    return [delta, truth, lie, 0.0], [0.0, lie, truth, delta]
+
+
+def best_success(world: list[float], other: list[float]) -> float:
+    """The highest probability, over all tests, of naming the world that a fair coin chose."""
+    rules = product((0, 1), repeat=len(world))
+    return max(sum((q if says else p) / 2 for says, p, q in zip(rule, world, other, strict=True)) for rule in rules)
+
+
+def lowest_miss(world: list[float], other: list[float], false_alarm: float) -> float:
+    """The lowest miss rate at this false-alarm rate: on the lower hull of what the tests without a coin reach."""
+    points = []
+    for rule in product((0, 1), repeat=len(world)):
+        alarms = sum(p for says, p in zip(rule, world, strict=True) if says)
+        misses = sum(q for says, q in zip(rule, other, strict=True) if not says)
+        points.append((alarms, misses))
+    best = min((b for a, b in points if a <= false_alarm), default=1.0)
+    for (a, b), (c, d) in product(points, repeat=2):
+        if a < false_alarm < c:
+            best = min(best, b + (d - b) * (false_alarm - a) / (c - a))
+    return best
+
+
+@given(epsilon=EPSILONS, delta=DELTAS)
+def test_the_odds_are_reached_by_randomised_response_and_the_best_of_all_tests(epsilon, delta):
+    brute = 1000 * best_success(*randomised_response(epsilon, delta))
+
+    assert worlds_told_apart(epsilon, delta) in {ceil(brute - 1e-9), ceil(brute), ceil(brute + 1e-9)}
+
+
+def test_a_mechanism_that_gives_away_more_than_it_claims_passes_the_odds():
+    cheating = 1000 * best_success(*randomised_response(1.2, 0.0))
+
+    assert cheating > worlds_told_apart(1.0, 0.0) + 30
+
+
+@given(
+    epsilon=st.floats(0, 4),
+    weights=st.lists(st.tuples(st.floats(0.01, 1), st.floats(-1, 1)), min_size=2, max_size=5),
+)
+def test_no_mechanism_within_epsilon_is_told_apart_more_often(epsilon, weights):
+    world = [w for w, _ in weights]
+    other = [w * exp(tilt * epsilon / 2) for w, tilt in weights]  # after normalising, ratios lie within e^±ε
+    world, other = ([w / sum(side) for w in side] for side in (world, other))
+
+    assert 1000 * best_success(world, other) <= worlds_told_apart(epsilon, 0.0) + 1e-9
+
+
+@given(epsilon=st.floats(0, 8), delta=st.floats(0, 0.9), false_alarm=st.floats(0, 1))
+def test_the_miss_rate_is_the_lowest_that_any_test_of_randomised_response_has(epsilon, delta, false_alarm):
+    brute = lowest_miss(*randomised_response(epsilon, delta), false_alarm)
+
+    assert miss_rate(epsilon, delta, false_alarm) == pytest.approx(brute, abs=1e-9)
+
+
+@given(epsilon=EPSILONS, delta=DELTAS)
+def test_the_odds_are_those_of_the_trade_off_curve(epsilon, delta):
+    meet = (1 - delta) / (1 + exp(epsilon))
+    on_curve = min(a + miss_rate(epsilon, delta, a) for a in [meet, *(i / 500 for i in range(501))])
+
+    assert worlds_told_apart(epsilon, delta) == pytest.approx(1000 * (1 - on_curve / 2), abs=1 + 1e-9)
+
+
+def test_no_privacy_loss_is_a_coin_and_all_of_it_is_certainty():
+    assert worlds_told_apart(0.0, 0.0) == 500
+    assert worlds_told_apart(0.0, 1.0) == 1000
+    assert worlds_told_apart(5000.0, 0.0) == 1000
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 2.0, 3.7, 8.0])
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-5, 0.01])
+def test_the_guarantee_says_the_same_odds(epsilon, delta):
+    said = Guarantee(epsilon=epsilon, delta=delta, unit="u", neighbours="n", mechanism="m", accounting="a")
+
+    assert f" {worlds_told_apart(epsilon, delta)} times" in said.for_data_subject()
+
+
+def test_the_odds_are_rounded_up():
+    assert Fraction(worlds_told_apart(1.0, 0.0), 1000) >= Fraction(exp(1) / (1 + exp(1)))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(-1.0, 0.0), (float("nan"), 0.0), (1.0, -1e-9), (1.0, 1.1), (float("inf"), 0)]
+)
+def test_what_is_no_guarantee_has_no_odds(epsilon, delta):
+    with pytest.raises(InvalidParameter):
+        worlds_told_apart(epsilon, delta)

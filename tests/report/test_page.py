@@ -1,0 +1,350 @@
+"""The page: its sections, its figures, what may never be on it, and that a browser can read it."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+from html.parser import HTMLParser
+from itertools import pairwise
+from json import dumps, loads
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import quorate.report
+from quorate.errors import InvalidParameter, SecretRefused
+from quorate.report import Audit, AuditLine, Facts, InternalFacts, Utility, render_html, worlds_told_apart
+from quorate.types import Secret
+
+SECTIONS = [
+    "Privacy guarantee",
+    "Unit of privacy, composition",
+    "Mechanisms",
+    "Implementation",
+    "Utility",
+    "Audit",
+    "Sensitivity of the choice",
+    "Trust model, data collection, provenance",
+]
+VOID = {"meta", "br", "hr"}
+
+
+class Page(HTMLParser):
+    """Reads a page strictly: every tag is closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[tuple[str, str]] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({key for key, _ in attrs}) == len(attrs)
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if data.strip():
+            self.words.append((self.open[-1] if self.open else "", data))
+
+    def of(self, tag: str) -> list[str]:
+        return [data for name, data in self.words if name == tag]
+
+    def text(self) -> str:
+        return " ".join(data for tag, data in self.words if tag != "style")
+
+
+EDITIONS: dict[str, Any] = {
+    "plain": lambda runs: render_html(runs.made_up()),
+    "seeded": lambda runs: render_html(runs.seeded(runs.made_up())),
+    "odometer": lambda runs: render_html(runs.with_odometer(runs.made_up())),
+    "hundred": lambda runs: render_html(runs.many_classes(100, name="δ-Klasse & <b>")),
+    "internal": lambda runs: render_html(runs.made_up(), "internal", Secret(runs.internal())),
+    "bare": lambda runs: render_html(
+        runs.made_up(audit=None, choices=(), checks=(), utility=Utility(), spending=runs.made_up().spending)
+    ),
+}
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_the_page_is_well_formed_small_and_alone(edition, runs):
+    text = EDITIONS[edition](runs)
+    page = Page(text)
+    tags = {tag for tag, _ in page.seen}
+
+    assert len(text.encode()) < 400_000
+    assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form", "a"}
+    assert not re.search(r"https?:|//|@import|javascript:|\bon\w+=", re.sub(r"<!doctype html>", "", text))
+    assert set(re.findall(r"url\(([^)]*)\)", text)) <= {"#hatch", "#grain", "#weave"}
+    ids = [attrs["id"] for _, attrs in page.seen if "id" in attrs]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_the_page_can_be_read_aloud(edition, runs):
+    page = Page(EDITIONS[edition](runs))
+    attributes = dict(page.seen)
+    levels = [int(tag[1]) for tag, _ in page.seen if re.fullmatch("h[1-6]", tag)]
+
+    assert attributes["html"]["lang"] == "en"
+    assert page.of("title")
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(deeper <= higher + 1 for higher, deeper in pairwise(levels))
+    for tag, attrs in page.seen:
+        if tag == "svg":
+            assert attrs.get("aria-hidden") == "true" or (attrs["role"] == "img" and attrs["aria-label"])
+        if tag == "th":
+            assert attrs["scope"] in {"col", "row"}
+    assert sum(tag == "caption" for tag, _ in page.seen) == sum(tag == "table" for tag, _ in page.seen)
+    named = {attrs["id"] for _, attrs in page.seen if "id" in attrs}
+    assert {attrs["aria-labelledby"] for tag, attrs in page.seen if tag == "section"} <= named
+
+
+def test_the_sections_stand_in_order(facts):
+    assert Page(render_html(facts)).of("h2") == SECTIONS
+
+
+def test_the_audit_is_left_out_unless_there_is_one_or_a_command_for_it(facts):
+    without = render_html(replace(facts, audit=None))
+    named = render_html(replace(facts, audit=None, audit_command="quorate audit run/"))
+
+    assert "Audit" not in Page(without).of("h2")
+    assert Page(named).of("h2") == SECTIONS
+    assert "Not audited yet. Run <code>quorate audit run/</code>." in named
+
+
+def test_the_json_inside_the_page_is_the_facts(facts):
+    block = re.search(r"<pre><code>(.*?)</code></pre>", render_html(facts), re.DOTALL)
+
+    assert block is not None
+    assert Facts.from_json(unescape(block[1])) == facts
+
+
+def test_the_sentence_and_its_odds_are_on_the_page(facts):
+    text = Page(render_html(facts)).text()
+    right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+
+    assert "Whether or not any one patient is in the data, what was published is nearly as likely to come out" in text
+    assert facts.guarantee.for_reviewer() in text
+    assert facts.guarantee.for_engineer() in text
+    assert f"can tell at most {right} apart" in text
+    assert f"{right - 500} more by looking" in text
+    assert f"{1000 - right} still wrong" in text
+
+
+def test_the_dots_are_as_many_as_the_odds_say(facts):
+    text = render_html(facts)
+    drawn = {
+        kind: sum((int(w) + 9) // 10 for w in re.findall(r"h(\d+)", path))
+        for path, kind in re.findall(r'<path d="([^"]*)" class="row (\w+)"', text.split("<figcaption")[0])
+    }
+    right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+
+    assert drawn == {"chance": 500, "gain": right - 500, "rest": 1000 - right, "hollow": 1000 - right}
+
+
+def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if isinstance(tree, dict | list):
+        for key, branch in tree.items() if isinstance(tree, dict) else enumerate(tree):
+            yield from leaves(branch, (*path, key))
+    else:
+        yield path, tree
+
+
+def changed(facts: Facts, path: tuple[Any, ...]) -> Facts | None:
+    """The same facts with one value changed a little, or None where they would no longer fit together."""
+    tree = loads(facts.to_json())
+    branch = tree
+    for key in path[:-1]:
+        branch = branch[key]
+    value = branch[path[-1]]
+    for other in (
+        [not value] if isinstance(value, bool)
+        else [value + 1, value - 1] if isinstance(value, int)
+        else [value * 0.97, value * 1.03, 1e-6] if isinstance(value, float)
+        else ["zcdp", "balanced", value + "x"] if isinstance(value, str)
+        else []
+    ):  # fmt: skip
+        if other == value:
+            continue
+        branch[path[-1]] = other
+        try:
+            return Facts.from_json(dumps(tree))
+        except InvalidParameter:
+            continue
+    return None
+
+
+def seen_by_a_reader(facts: Facts) -> str:
+    return re.sub(r"<details>.*?</details>", "", render_html(facts), flags=re.DOTALL)
+
+
+def test_no_fact_can_change_without_the_page_changing(facts, runs):
+    full = runs.with_odometer(facts)
+    before = seen_by_a_reader(full)
+    paths = [path for path, _ in leaves(loads(full.to_json())) if path not in {("format",), ("audit_command",)}]
+    silent = []
+    for path in paths:
+        other = changed(full, path)
+        if other is not None and seen_by_a_reader(other) == before:
+            silent.append(path)
+
+    # A key names a check to programs; what a reader sees of it is its name and meaning.
+    assert [path for path in silent if path[-1] != "key"] == []
+
+
+def test_figures_are_written_where_they_belong(facts):
+    text = Page(render_html(facts)).text()
+
+    for words in ("183", "20,011", "of 1; 0.9988 charged", "45.7182", "83.8 % · 0.838", "16.2 % · 0.162", "84.0 %",
+                  "82.3 to 85.5 %", "811", "226", "0.7312", "20,000", "91.3", "81.1 %", "1 — this run"):  # fmt: skip
+        assert words in text, words
+
+
+def test_names_are_text_and_never_markup(facts):
+    hostile = '"><script>alert(1)</script><img src=x onerror=alert(1)>&amp;</style></title>'
+    registry = ((hostile, hostile),)
+    page = render_html(
+        replace(
+            facts,
+            guarantee=replace(facts.guarantee, unit=hostile, caveats=(hostile,), mechanism=hostile),
+            setup=replace(
+                facts.setup, classes=(hostile, "\x1b[1m\u202ey"), unit=hostile, teacher=hostile, recipe=(hostile,)
+            ),
+            provenance=replace(facts.provenance, run=hostile, command=hostile, registry=registry, versions=registry),
+            checks=tuple(replace(check, name=hostile, meaning=hostile) for check in facts.checks),
+            audit=Audit(lines=(replace(facts.audit.lines[0], attack=hostile),)),
+        )
+    )
+
+    plain = Page(render_html(facts))
+    assert {tag for tag, _ in Page(page).seen} == {tag for tag, _ in plain.seen}
+    assert "<script" not in page
+    assert "<img" not in page
+    assert not set(page) & set("\x1b\u202e")
+    assert Page(page).of("h1") == [hostile]
+
+
+def test_a_page_of_ten_thousand_long_names_is_still_small(runs):
+    text = render_html(runs.many_classes(10_000, name="a rather long name of a class, " * 20))
+
+    assert len(text.encode()) < 400_000
+    assert "and 9,880 more classes" in text
+    assert "longer than a page can take" in text
+    Page(text)
+
+
+def test_a_seeded_run_is_stamped_all_over_and_promises_nothing(facts, runs):
+    text = render_html(runs.seeded(facts))
+    page = Page(text)
+    stamp = "reproducible, therefore not private"
+
+    assert sum(attrs.get("class") == "stamp" for _, attrs in page.seen) == len(SECTIONS)
+    assert stamp in page.of("title")[0]
+    assert f'content: "{stamp}"' in text
+    assert "as likely to come out the same" not in page.text()
+    assert "can tell at most" not in page.text()
+    assert stamp not in render_html(facts)
+
+
+def test_an_attack_that_beats_the_claim_is_said_in_words(facts):
+    beaten = AuditLine(attack="a", claimed_epsilon=1.0, lower_bound=1.2, confidence=0.95, trials=99)
+
+    assert "the guarantee does not hold" in render_html(replace(facts, audit=Audit(lines=(beaten,))))
+    assert "the guarantee does not hold" not in render_html(facts)
+
+
+def test_a_check_that_failed_says_no(facts):
+    failed = replace(facts, checks=tuple(replace(check, passed=False) for check in facts.checks))
+
+    assert render_html(failed).count('<span class="no">no</span>') == len(facts.checks)
+    assert render_html(facts).count('<span class="yes">yes</span>') == len(facts.checks)
+
+
+def test_no_figure_is_coloured_as_a_warning(facts, runs):
+    large, small = (
+        re.sub(r"[\d.,]+", "0", re.sub(r"(?s)<details>.*?</details>", "", render_html(runs.made_up(guarantee=g))))
+        for g in (replace(facts.guarantee, epsilon=80.0), replace(facts.guarantee, epsilon=0.01))
+    )
+    classes = [re.findall(r'class="([^"]*)"', re.sub(r"(?s)<figure>.*?</figure>", "", text)) for text in (large, small)]
+
+    assert classes[0] == classes[1]
+
+
+def test_the_public_edition_takes_no_internal_facts(facts, runs):
+    with pytest.raises(SecretRefused):
+        render_html(facts, "public", Secret(runs.internal()))  # type: ignore[call-overload]
+    with pytest.raises(SecretRefused):
+        render_html(facts, internal=Secret(runs.internal()))
+
+
+@pytest.mark.parametrize("internal", [None, InternalFacts(), Secret(None), Secret({"margins": ()})])
+def test_the_internal_edition_takes_internal_facts_in_a_secret_alone(facts, internal):
+    with pytest.raises(InvalidParameter):
+        render_html(facts, "internal", internal)
+
+
+def test_what_is_planted_shows_in_the_internal_edition_alone(facts, runs):
+    public = render_html(facts)
+    internal = render_html(facts, "internal", Secret(runs.internal()))
+
+    for planted in ("planted-state", "planted-note", "30,303", "51.5 %"):
+        assert planted in internal
+        assert planted not in public
+    assert Page(internal).of("h2") == [*SECTIONS, "For the owner alone"]
+    assert sum(attrs.get("class") == "stamp" for _, attrs in Page(internal).seen) == len(SECTIONS) + 1
+    assert "not for release" in Page(internal).of("title")[0]
+    assert 'content: "not for release"' in internal
+    assert "not for release" not in public
+
+
+def test_internal_facts_do_not_print_themselves(runs):
+    assert repr(runs.internal()) == "InternalFacts(…)"
+    assert "30303" not in f"{runs.internal()}"
+
+
+def test_a_secret_is_opened_in_one_place_only():
+    room = Path(quorate.report.__file__).parent
+    opened = [
+        path.name
+        for path in sorted(room.glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "reveal"
+    ]
+
+    assert opened == ["page.py"]
+
+
+@pytest.mark.parametrize("edition", ["report", None, "PUBLIC"])
+def test_another_edition_is_refused(facts, edition):
+    with pytest.raises(InvalidParameter):
+        render_html(facts, edition)
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("edition", ["plain", "hundred", "seeded", "odometer"])
+def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):
+    page, sheets = tmp_path / "report.html", tmp_path / "report.pdf"
+    page.write_text(EDITIONS[edition](runs), encoding="utf-8")
+    quiet = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update")
+    subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--disable-sync", *quiet, "--no-pdf-header-footer",
+         f"--user-data-dir={tmp_path / 'profile'}", f"--print-to-pdf={sheets}", page.as_uri()],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+
+    assert len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) == 3

@@ -1,0 +1,111 @@
+"""The end of a run fits the terminal and says what it must."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.errors import InvalidParameter
+from quorate.report import Answers, Outputs, Utility, render_text
+from quorate.report.notation import columns
+
+OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
+NAMES = (
+    "class",
+    "βήτα-δ ≤ ε",
+    "腎臓内科の患者さん",
+    "a" * 300,
+    "two words and then some more of them, quite a few",
+    "é́",
+)
+
+
+@pytest.mark.parametrize("width", [40, 64, 80, 120])
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n_classes", [1, 2, 5, 6, 100])
+def test_no_line_is_wider_than_the_terminal(width, name, n_classes, runs):
+    for facts in (runs.many_classes(n_classes, name=name), runs.seeded(runs.many_classes(n_classes, name=name))):
+        assert max(columns(line) for line in render_text(facts, width).splitlines()) <= width
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
+
+
+@given(unit=WORDS.filter(lambda text: text.strip() and "\n" not in text), run=WORDS)
+def test_no_unit_or_title_breaks_the_table(unit, run, runs):
+    facts = runs.made_up()
+    facts = replace(
+        facts,
+        guarantee=replace(facts.guarantee, unit=unit),
+        setup=replace(facts.setup, unit=unit),
+        provenance=replace(facts.provenance, run=run),
+    )
+
+    text = render_text(facts)
+
+    assert max(columns(line) for line in text.split("\n")) <= 80
+    assert text.count("\n") == len(text.splitlines())
+
+
+def test_every_figure_of_the_table_is_that_of_the_facts(facts):
+    text = render_text(facts, outputs=OUTPUTS)
+
+    assert "251 · one patient → exactly one teacher; checked" in text
+    assert "1,037 asked · 1,037 answered · 0 declined" in text
+    assert "accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.1 % · 2,003 rows" in text
+    assert "guarantee   ε ≤ 0.9988, δ ≤ 1e-5 for any one patient\n" in text
+    assert "left        183 answers; ε 0.00129 of 1, δ 0 of 1e-5\n" in text
+    assert "report      run/public/report.html\n" in text
+    assert "run/public/student.skops\n" in text
+    assert "try next    quorate ask run/\n" in text
+
+
+def test_the_guarantee_takes_one_line(facts):
+    lines = render_text(facts).splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("guarantee"))
+
+    assert lines[at + 1].startswith("left")
+
+
+def test_without_public_labels_there_is_no_accuracy(facts):
+    assert "accuracy" not in render_text(replace(facts, utility=Utility()))
+
+
+def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_checked(facts):
+    unchecked = replace(facts, checks=tuple(replace(c, passed=c.key != "shards") for c in facts.checks))
+
+    assert "one teacher; not checked" in render_text(unchecked)
+    assert "not passed  Each patient is in exactly one shard" in render_text(unchecked)
+    assert "stated by the owner" in render_text(replace(facts, setup=replace(facts.setup, partition="declared")))
+
+
+def test_declined_and_interrupted_answers_are_counted(facts):
+    lost = replace(facts, answers=Answers(asked=100, per_class=(60, 20), declined=13, interrupted=7))
+
+    assert "100 asked · 80 answered · 13 declined · 7 interrupted" in render_text(lost)
+
+
+def test_a_seeded_run_says_first_and_last_that_it_is_not_private(facts, runs):
+    lines = render_text(runs.seeded(facts)).splitlines()
+
+    assert "reproducible, therefore not private" in lines[0]
+    assert "reproducible, therefore not private" in lines[-1]
+    assert "ε ≤" not in render_text(runs.seeded(facts))
+
+
+def test_escape_codes_in_names_do_not_reach_the_terminal(facts):
+    hostile = replace(facts, setup=replace(facts.setup, classes=("\x1b[2J\x1b[31mno", "yes\u202e\r\n")))
+
+    text = render_text(hostile)
+
+    assert not set(text) & set("\x1b\r\u202e")
+    assert "\\x1b[2J" in text
+
+
+@pytest.mark.parametrize("width", [39, 80.0, True, "80", None])
+def test_a_width_that_is_none_is_refused(facts, width):
+    with pytest.raises(InvalidParameter):
+        render_text(facts, width)
