@@ -36,7 +36,10 @@ def real(name: str, value: object, *, above: float | None = None, below: float |
     bounds = " and ".join(f"{sign} {bound:g}" for sign, bound in ((">", above), ("<", below)) if bound is not None)
     expected = f"a number {bounds}".strip() if bounds else "a finite number"
     if not isinstance(value, bool) and isinstance(value, Real):
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # an integer beyond every float
+            number = math.inf
         # Written as "is inside", so that NaN, which is inside nothing, is refused too.
         if math.isfinite(number) and (above is None or number > above) and (below is None or number < below):
             return number

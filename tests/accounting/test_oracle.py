@@ -96,8 +96,8 @@ NOISE = [
 def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
     event = Composed(tuple(Repeated(leaf, times) for leaf, times in parts))
     lower = composed_oracle(parts, False)
-    assert epsilon(event, at) >= lower.get_epsilon_for_delta(at)
-    assert delta(event, 1.0) >= lower.get_delta_for_epsilon(1.0)
+    assert epsilon(event, at) >= lower.get_epsilon_for_delta(at) * (1 - 1e-9)  # the oracle has round-off too
+    assert delta(event, 1.0) >= lower.get_delta_for_epsilon(1.0) * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("parts", NOISE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import product
+from itertools import pairwise, product
 from math import exp, log
 
 import numpy as np
@@ -29,8 +29,10 @@ from quorate.audit import (
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import StableSparseVector
 
-LAWS = [DiscreteLaplaceLaw(0.3), DiscreteLaplaceLaw(2.5), GeometricLaw(0.4), GeometricLaw(3.0), DiscreteGaussianLaw(0.4),
-        DiscreteGaussianLaw(3.0), NoNoise(), Negated(GeometricLaw(3.0))]  # fmt: skip
+LAWS = [
+    DiscreteLaplaceLaw(0.3), DiscreteLaplaceLaw(2.5), GeometricLaw(0.4), GeometricLaw(3.0),
+    DiscreteGaussianLaw(0.4), DiscreteGaussianLaw(3.0), NoNoise(), Negated(GeometricLaw(3.0)),
+]  # fmt: skip
 
 
 def weight(law: Law, x: int) -> float:
@@ -113,9 +115,11 @@ def test_all_answers_to_a_stream_sum_to_one_also_with_resets() -> None:
 
 def laplace_form(threshold_scale: float, query_scale: float, **options: object) -> SparseVectorForm:
     return SparseVectorForm(
-        threshold_noise=DiscreteLaplaceLaw(threshold_scale), query_noise=DiscreteLaplaceLaw(query_scale), costly="above",
+        threshold_noise=DiscreteLaplaceLaw(threshold_scale),
+        query_noise=DiscreteLaplaceLaw(query_scale),
+        costly="above",
         **options,  # type: ignore[arg-type]
-    )  # fmt: skip
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
@@ -130,7 +134,7 @@ def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_
 @pytest.mark.parametrize("cutoff", [1, 2, 5])
 def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
     epsilon = 1.0
-    found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss(free=(0, 1, 4))
+    found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss()
     assert found.loss == pytest.approx((1 + 6 * cutoff) / 4 * epsilon, abs=1e-6)
 
 
@@ -214,7 +218,6 @@ def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration
     if dist < threshold:
         closed = a ** (threshold - dist + 1) * (1 - b) / (1 - a * b)
     else:
-        closed = 1 - b ** (dist - threshold) * b * (1 - a) / (1 - a * b)
         closed = 1 - exp(-(dist - threshold) / query_scale) * (1 - a) / (1 - a * b)
     assert failure_probability(form, dist) == pytest.approx(closed, rel=1e-9, abs=1e-12)
 
@@ -227,7 +230,7 @@ def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> Non
 
 
 @pytest.mark.parametrize("sigma", [1.0, 4.0, 30.0])
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.5])
 def test_the_accountant_prices_the_binary_gaussian_at_the_exact_curve_and_never_below(
     sigma: float, epsilon: float
 ) -> None:
@@ -254,7 +257,7 @@ def test_the_raw_margin_does_not() -> None:
     passes = [(exp(law.log_above(line - margin)), exp(law.log_at_most(line - margin))) for margin in range(40)]
     pairs = list(zip(passes, passes[2:], strict=False))
     assert exact_delta(pairs, 1.0) > 1e-3
-    assert exact_delta(list(zip(passes, passes[1:], strict=False)), 1.0) < 1e-12
+    assert exact_delta(pairwise(passes), 1.0) < 1e-12
 
 
 @settings(max_examples=50, deadline=None)

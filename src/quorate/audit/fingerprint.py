@@ -61,10 +61,13 @@ class _Digest:
             self._array(value)
         elif isinstance(value, Mapping):
             self._put("mapping", str(len(value)).encode())
-            self._unordered(value.items())
+            for key, inner in sorted(value.items(), key=lambda item: (type(item[0]).__name__, repr(item[0]))):
+                self.add(key)
+                self.add(inner)
         elif isinstance(value, (set, frozenset)):
             self._put("set", str(len(value)).encode())
-            self._unordered(value)
+            for line in sorted(self._alone(each) for each in value):
+                self._put("member", line.encode())
         elif isinstance(value, (list, tuple)):
             self._put(type(value).__name__, str(len(value)).encode())
             for each in value:
@@ -72,9 +75,12 @@ class _Digest:
         else:
             self._object(value)
 
-    def _unordered(self, values: Any) -> None:
-        for line in sorted(fingerprint(each) for each in values):
-            self._put("member", line.encode())
+    def _alone(self, value: Any) -> str:
+        """Return the digest of one member of a set, whose place among the others is an accident."""
+        member = _Digest()
+        member._seen = dict(self._seen)
+        member.add(value)
+        return member.hexdigest()
 
     def _array(self, array: np.ndarray[Any, Any]) -> None:
         if array.dtype.names:

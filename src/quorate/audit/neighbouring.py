@@ -15,8 +15,9 @@ from quorate.types import IntArray
 Change: TypeAlias = Literal["add", "remove", "replace"]
 CHANGES: tuple[Change, ...] = get_args(Change)
 
-#: What of a unit was replaced: its features alone, its labels alone, all (by a single row), or its first row's label.
-Touched: TypeAlias = Literal["features", "outlier", "label", "everything", "one row", "rows"]
+#: What of a unit was replaced, in place: its features by another unit's, or stretched far out; its labels; stretched
+#: features and labels that contradict them; the label of its first row alone. "everything" leaves one row of the unit.
+Touched: TypeAlias = Literal["features", "outlier", "label", "contradiction", "one row", "everything", "rows"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,23 +71,22 @@ def neighbours_of(
 
 
 def _replaced(table: Table, mine: IntArray, donors: IntArray, classes: NDArray[Any]) -> Iterator[tuple[Touched, Table]]:
-    moved = np.arange(len(table.y))
-    moved[mine] = donors
-    yield "features", Table(take(table.X, moved), table.y, table.units)
-    outlier = _stretched(table.X, mine)
-    if outlier is not None:
-        yield "outlier", Table(outlier, table.y, table.units)
-    labels = table.y.copy()
-    labels[mine] = _other_labels(labels[mine], classes)
-    yield "label", Table(table.X, labels, table.units)
+    everyone = np.arange(len(table.y))
+    donated = everyone.copy()
+    donated[mine] = donors
+    contrary, contrary_in_one_row = table.y.copy(), table.y.copy()
+    contrary[mine] = _other_labels(table.y[mine], classes)
+    contrary_in_one_row[mine[0]] = contrary[mine[0]]
+    yield "features", Table(take(table.X, donated), table.y, table.units)
+    yield "label", Table(table.X, contrary, table.units)
+    for factor in _FACTORS:
+        stretched = _stretched(table.X, mine, factor)
+        if stretched is not None:
+            yield "outlier", Table(stretched, table.y, table.units)
+            yield "contradiction", Table(stretched, contrary, table.units)
     if mine.size > 1:
-        labels = table.y.copy()
-        labels[mine[:1]] = _other_labels(labels[mine[:1]], classes)
-        yield "one row", Table(table.X, labels, table.units)
-    labels = table.y.copy()
-    labels[mine] = _other_labels(labels[mine], classes)
-    changed = Table(take(table.X, moved), labels, table.units)
-    yield "everything", changed.without(mine[1:])
+        yield "one row", Table(table.X, contrary_in_one_row, table.units)
+    yield "everything", Table(take(table.X, donated), contrary, table.units).without(mine[1:])
 
 
 def _other_labels(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:
@@ -104,16 +104,22 @@ def _new_unit(units: NDArray[Any]) -> Any:
     return new
 
 
-def _stretched(X: Rows, rows: IntArray) -> Rows | None:
+#: A rule that only hard rows trip is found with rows of some difficulty, not with the farthest.
+_FACTORS = (3.0, 30.0)
+
+
+def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
     """Return `X` with these rows far out; None for a frame, whose columns may not be numbers."""
     if kind(X) == "numpy":
         table = np.array(X, dtype=np.float64)
-        table[rows] = 30 * table[rows] + 3
+        table[rows] = factor * table[rows] + factor / 10
         return table
     if kind(X) == "sparse":
         from scipy.sparse import csr_matrix, diags_array
 
         factors = np.ones(X.shape[0])
-        factors[rows] = 30.0
-        return csr_matrix(diags_array(factors) @ X)
+        factors[rows] = factor
+        table = csr_matrix(diags_array(factors) @ X)
+        table.sort_indices()  # a product leaves them in an order of its own, and sums would round otherwise
+        return table
     return None

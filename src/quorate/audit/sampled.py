@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -216,13 +217,13 @@ def _run_all(
     ]
     outcomes: list[Any] = []
     if jobs > 1 and len(work) > 1 and may_travel(mechanism, pair):
-        from joblib import Parallel, delayed  # only where there is more than one worker
+        # An executor of its own: loky's shared one is configured by whoever asked for it first.
+        from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        for block in Parallel(n_jobs=jobs, return_as="generator")(
-            delayed(run_block)(mechanism, pair, chosen, noise) for chosen, noise in work
-        ):
-            outcomes.append(block)
-            _tell(progress, outcomes, length, len(bits))
+        with ProcessPoolExecutor(max_workers=min(jobs, len(work))) as workers:
+            for block in workers.map(partial(run_block, mechanism, pair), *zip(*work, strict=True)):
+                outcomes.append(block)
+                _tell(progress, outcomes, length, len(bits))
         return outcomes
     for chosen, noise in work:
         outcomes.append(run_block(mechanism, pair, chosen, noise))

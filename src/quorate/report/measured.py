@@ -6,7 +6,7 @@ from quorate.report import drawing, sentences
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
-from quorate.report.findings import Score
+from quorate.report.findings import Choice, Score
 from quorate.report.layout import table
 from quorate.report.notation import at_least, at_most, percent, wilson_interval
 
@@ -99,23 +99,28 @@ def sensitivity(facts: Facts) -> tuple[Child, ...]:
     )
     if not facts.choices:
         return (element("p", "No other values of ε were worked out."), *why)
+    expected = any(choice.expected_accuracy is not None for choice in facts.choices)
     rows = (
         (
             element("strong", f"{at_most(c.epsilon)} — this run") if c.chosen else at_most(c.epsilon),
             "—" if c.sigma is None else at_least(c.sigma, 4),
             "—" if c.n_answers is None else f"{c.n_answers:,}",
-            "—" if c.expected_accuracy is None else percent(c.expected_accuracy),
-            ""
-            if c.expected_accuracy is None
-            else drawing.bar(c.expected_accuracy, fill="ink-1" if c.chosen else "ink-3"),
+            *(_expected(c) if expected else ()),
         )
         for c in facts.choices
     )
     return (
         table(
             f"At δ {sentences.delta_in_tens(facts.guarantee.delta)}, worked out before any private row is seen.",
-            ("ε", "#σ, votes", "#Labels", "#Expected accuracy", ""),
+            ("ε", "#σ, votes", "#Answers", *(("#Expected accuracy", "") if expected else ())),
             rows,
         ),
         *why,
     )
+
+
+def _expected(choice: Choice) -> tuple[Child, Child]:
+    if choice.expected_accuracy is None:
+        return "—", ""
+    bar = drawing.bar(choice.expected_accuracy, fill="ink-1" if choice.chosen else "ink-3")
+    return percent(choice.expected_accuracy), bar

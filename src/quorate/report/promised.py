@@ -74,7 +74,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
     """Return the gauge: budget, charged, left; then what the unit is and how charges add up."""
     spending, guarantee = facts.spending, facts.guarantee
     left, spent, budget = (
-        at_least(spending.left_epsilon),
+        sentences.epsilon_left(facts),
         at_most(spending.spent_epsilon),
         at_most(spending.budget_epsilon),
     )

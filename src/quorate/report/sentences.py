@@ -93,13 +93,17 @@ def spent(facts: Facts) -> str:
     )
 
 
+def epsilon_left(facts: Facts) -> str:
+    """Return the ε that is left, rounded down; less than a millionth of the budget is a rounding and buys nothing."""
+    spending = facts.spending
+    return at_least(spending.left_epsilon if spending.left_epsilon > 1e-6 * spending.budget_epsilon else 0.0)
+
+
 def left(facts: Facts) -> str:
     """Return what is left: the answers first, then ε and δ."""
     spending = facts.spending
-    # Less than a millionth of the budget is what rounding left, and buys no answer.
-    epsilon = spending.left_epsilon if spending.left_epsilon > 1e-6 * spending.budget_epsilon else 0.0
     words = (
-        f"ε {at_least(epsilon)} of {at_most(spending.budget_epsilon)}, "
+        f"ε {epsilon_left(facts)} of {at_most(spending.budget_epsilon)}, "
         f"δ {at_least(spending.left_delta)} of {at_most(spending.budget_delta)}"
     )
     return words if spending.answers_left is None else f"{several(spending.answers_left, 'answer')}; {words}"

@@ -6,10 +6,11 @@ the right use of it is plain regression. The model is a softmax of a linear func
 .. math:: s_c(x) = \mathrm{softmax}_c(b + Wz), \qquad z = (x - \bar x)/r,
 
 seen through :math:`N(0, \tau^2)` noise of known standard deviation :math:`\tau = \sigma/K` on every share, with a
-normal prior of variance :math:`v` on every entry of :math:`W` and :math:`b`. What is fitted is the most probable
-:math:`(W, b)`. Here :math:`\bar x` is the mean of the public pool and :math:`r` its root mean squared distance from
-the mean, so that a typical public point has length one and the prior says the same on every data set: a class score
-varies by :math:`\sqrt{2v}` over it. Everything here is post-processing of released values and public points.
+normal prior of variance :math:`v = \pi^2/6` on every entry of :math:`W` and :math:`b`. What is fitted is the most
+probable :math:`(W, b)`. Here :math:`\bar x` is the mean of the public pool and :math:`r` its root mean squared distance
+from the mean, so that a typical public point has length one and the prior says the same on every data set: what
+separates two classes there has variance :math:`2v = \pi^2/3`, that of the standard logistic law, whose sigmoid is
+uniform. Everything here is post-processing of released values and public points.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from scipy.special import log_softmax
 from quorate.data import kind
 from quorate.types import FloatArray
 
-PRIOR_VARIANCE = 1.5  # of each weight; a class score then has standard deviation 1.7 at a typical point
+PRIOR_VARIANCE = np.pi**2 / 6
 MAX_ITERATIONS = 300
 
 

@@ -62,6 +62,10 @@ class ReusedSeed(NoisyMax):
 class NoisyHistogram(NoisyMax):
     """The correct noisy counts: the whole vector is released."""
 
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:  # type: ignore[override]
+        """Answer one query."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
         return self._noisy(counts, noise)

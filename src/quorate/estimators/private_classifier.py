@@ -1,4 +1,4 @@
-"""The shells: scikit-learn estimators over all rooms."""
+"""The classifier: private labelled rows in, a publishable student out; a thin shell over the rooms below."""
 
 from __future__ import annotations
 

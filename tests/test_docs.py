@@ -1,0 +1,312 @@
+"""The documents keep their word: every example runs, prints what it says, and every name they list exists.
+
+A page is a session in a folder of its own, or in the one of the page before it:
+
+- a block that begins with a comment that is a path (``# my-run/quorate.toml``) is written to that file;
+- other Python blocks of a page are one script, run where the first of them stands;
+- in a ``console`` block each line after ``$ `` is run by the shell, and what follows is its standard output; of a
+  command that is refused, the error;
+- a ``text`` block after a Python block is what that block prints.
+
+A line ``…`` stands for any number of lines. Figures that noise moves (percentages, counts beside a bar, seconds,
+hashes, times) are compared by their form, and percentages must be near what is measured. After a change of what is
+printed, ``python tests/test_docs.py`` writes the new output into the pages.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SESSIONS = (
+    ("README.md", "docs/tutorial.md", "docs/how-to/read-the-report.md"),
+    ("docs/how-to/persons-instead-of-records.md", "docs/how-to/resume-a-run.md"),
+    ("docs/how-to/bring-your-own-teacher.md",),
+    ("docs/how-to/answer-questions-online.md",),
+    ("docs/theory/noise-on-votes.md", "docs/theory/recipe.md", "docs/theory/units-and-partition.md",
+     "docs/theory/ledger-order.md", "docs/ledger-promise.md", "docs/reference/events.md"),
+)  # fmt: skip
+PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
+RUN = ("console", "python", "toml")  # what is run or written; `bash` is what the continuous integration runs
+PERCENT_POINTS = 6.0  # how far a quoted percentage may be from a measured one
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# ([\w.-]+(?:/[\w.-]+)*\.(?:py|toml))\n")
+PERCENT = re.compile(r"(\d+(?:\.\d+)?)(?= %)")
+MOVING = (
+    (re.compile(r"^.*▪.*$"), "▪"),
+    (re.compile(r"\(\d+\.\d to \d+\.\d %\)"), "(%)"),
+    (re.compile(r"\d+\.\d %"), "%"),
+    (re.compile(r"\b[0-9a-f]{16,}\b"), "#"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"), "time"),
+    (re.compile(r"took \d+ s"), "took s"),
+    (re.compile(r"(quorate|scikit-learn|version) \d+\.\d+[\w.]*"), r"\1 #"),
+)
+
+
+@dataclass
+class Block:
+    """One fenced block of a page."""
+
+    kind: str
+    text: str
+    start: int  # of its text, in the page
+    end: int
+
+
+@dataclass
+class Shown:
+    """Output that a page quotes, and what came out."""
+
+    page: Path
+    command: str  # empty for what a Python block prints
+    said: str
+    came: str
+
+
+def blocks_of(text: str) -> list[Block]:
+    return [Block(match[1], match[2], match.start(2), match.end(2)) for match in FENCE.finditer(text)]
+
+
+def stable(line: str) -> str:
+    """What must be the same on every run."""
+    for moving, form in MOVING:
+        line = moving.sub(form, line)
+    return line.rstrip()
+
+
+def agrees(said: str, came: str) -> bool:
+    """Whether output is what a page says: line by line, where ``…`` stands for any lines."""
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "…" else re.escape(stable(line)) + r"\n" for line in said.strip("\n").split("\n")
+    )
+    found = "".join(stable(line) + "\n" for line in came.strip("\n").split("\n"))
+    return re.fullmatch(pattern, found) is not None
+
+
+def percentages_far_off(said: str, came: str) -> list[str]:
+    """Quoted percentages that are not near the measured ones of the line that has the same form."""
+    measured = {stable(line): line for line in came.splitlines()}
+    far = []
+    for line in said.splitlines():
+        other = measured.get(stable(line))
+        if other is not None and "▪" not in line:
+            pairs = zip(PERCENT.findall(line), PERCENT.findall(other), strict=True)
+            far += [line for mine, its in pairs if abs(float(mine) - float(its)) > PERCENT_POINTS]
+    return far
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """A shell in which ``python`` and ``quorate`` are those of the tests."""
+    programs = folder / ".programs"
+    programs.mkdir(exist_ok=True)
+    quorate = f'exec {shlex.quote(sys.executable)} -c "from quorate.cli import main; main()" "$@"'
+    for name, line in {"quorate": quorate, "python": f'exec {shlex.quote(sys.executable)} "$@"'}.items():
+        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
+        (programs / name).chmod(0o755)
+    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "COLUMNS": "80", "PYTHONUTF8": "1"}
+
+
+def shell(command: str, folder: Path) -> str:
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300
+    )
+    return done.stdout + (done.stderr if done.returncode else "")
+
+
+def run_page(page: Path, folder: Path) -> list[Shown]:
+    """Run every example of a page in `folder`; return each quoted output beside the real one."""
+    text = page.read_text(encoding="utf-8")
+    blocks = blocks_of(text)
+    scripts = [each for each in blocks if each.kind == "python" and not NAMED.match(each.text)]
+    shown, printed = [], None
+    for place, block in enumerate(blocks):
+        if named := NAMED.match(block.text) if block.kind in RUN else None:
+            path = folder / named[1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text, encoding="utf-8")
+        elif block.kind == "console":
+            shown += [Shown(page, command, said, shell(command, folder)) for command, said in commands_of(block.text)]
+        elif block.kind == "python":
+            if printed is None:
+                mark = "-- end of block --"
+                script = f'\nprint("{mark}")\n'.join(each.text for each in scripts)
+                (folder / "example.py").write_text(script, encoding="utf-8")
+                printed = shell("python example.py", folder).split(f"{mark}\n")
+                assert len(printed) == len(scripts), f"{page.name}: {printed[-1]}"
+            after = blocks[place + 1] if place + 1 < len(blocks) else None
+            came = printed[scripts.index(block)]
+            if after is not None and after.kind == "text":
+                shown.append(Shown(page, "", after.text, came))
+            else:
+                assert came == "", f"{page.name}: {came}"
+    return shown
+
+
+def commands_of(text: str) -> list[tuple[str, str]]:
+    """Each command of a console block, with what the page says that it prints."""
+    parts = re.split(r"^\$ ", text, flags=re.MULTILINE)
+    assert parts[0] == "", f"a console block begins with a command, not with {parts[0]!r}"
+    return [(command, said) for command, _, said in (part.partition("\n") for part in parts[1:])]
+
+
+@pytest.mark.parametrize("pages", SESSIONS, ids=lambda pages: Path(pages[0]).stem)
+def test_the_examples_of_the_documents_run_and_print_what_they_say(pages: tuple[str, ...], tmp_path: Path) -> None:
+    for page in pages:
+        for shown in run_page(ROOT / page, tmp_path):
+            assert agrees(shown.said, shown.came), f"{page} says\n{shown.said}\nand there came\n{shown.came}"
+            assert percentages_far_off(shown.said, shown.came) == []
+
+
+def test_every_page_with_an_example_is_run() -> None:
+    run = {page for session in SESSIONS for page in session}
+    assert [
+        str(page.relative_to(ROOT))
+        for page in PAGES
+        if any(block.kind in RUN for block in blocks_of(page.read_text(encoding="utf-8")))
+        and str(page.relative_to(ROOT)) not in run
+    ] == []
+
+
+def test_a_wrong_output_or_figure_in_a_page_is_caught() -> None:
+    came = "left  200 answers\nstudent accuracy 84.1 % (83.3 to 84.9 %)\n"
+    assert agrees("left  200 answers\nstudent accuracy 83.9 % (83.1 to 84.7 %)\n", came)
+    assert agrees("…\nstudent accuracy 83.9 % (83.1 to 84.7 %)\n", came)
+    assert not agrees("left  201 answers\n…\n", came)
+    assert not agrees("left  200 answers\n", came)
+    assert percentages_far_off("student accuracy 83.9 % (83.1 to 84.7 %)", came) == []
+    assert percentages_far_off("student accuracy 94.1 % (93.3 to 94.9 %)", came) != []
+
+
+def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs() -> None:
+    """Installing takes the network, so it is run there; here the words are held together."""
+    told = [line for block in blocks_of((ROOT / "README.md").read_text()) if block.kind == "bash"
+            for line in block.text.splitlines()]  # fmt: skip
+    assert told == ["pip install . && quorate demo", 'pip install ".[dev]" && pytest']
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    for part in ('pip install --quiet ".[dev]"', "\npytest ", "\nquorate demo "):
+        assert part in script
+
+
+def test_links_between_the_documents_lead_somewhere() -> None:
+    """Files, and the headings of a page where a link names one."""
+    broken = []
+    for page in PAGES:
+        text = re.sub(FENCE, "", page.read_text(encoding="utf-8"))
+        for link in re.findall(r"\]\(([^)\s]+)\)", text):
+            if link.startswith(("http://", "https://", "mailto:")):
+                continue
+            path, _, heading = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if not target.exists() or (heading and heading not in anchors(target.read_text(encoding="utf-8"))):
+                broken.append((page.name, link))
+    assert broken == []
+
+
+def anchors(text: str) -> set[str]:
+    """The names that a Markdown reader gives to headings."""
+    titles = re.findall(r"^#+ (.+)$", re.sub(FENCE, "", text), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    reached, ahead = set(), [ROOT / "README.md"]
+    while ahead:
+        page = ahead.pop()
+        if page in reached or page.suffix != ".md" or not page.exists():
+            continue
+        reached.add(page)
+        links = re.findall(r"\]\(([^)\s#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+        ahead += [(page.parent / link).resolve() for link in links if "://" not in link]
+    assert [str(page.relative_to(ROOT)) for page in PAGES if page not in reached] == []
+
+
+def test_the_reference_of_the_command_line_is_current() -> None:
+    script = ROOT / "docs" / "generate_cli_reference.py"
+    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def table_rows(page: str) -> list[list[str]]:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+
+
+def test_every_error_is_documented_with_its_code_and_exit_code() -> None:
+    from quorate import errors
+
+    def tree(base: type[errors.QuorateError]) -> list[type[errors.QuorateError]]:
+        return [base, *(each for sub in base.__subclasses__() for each in tree(sub))]
+
+    ours = {each for each in tree(errors.QuorateError) if each.__module__.startswith("quorate.")}
+    told = {tuple(row[:3]) for row in table_rows("docs/reference/errors.md") if row[0].startswith("`QUO-")}
+    assert told == {(f"`{each.code}`", f"`{each.__name__}`", str(each.exit_code)) for each in ours}
+
+
+def test_every_event_is_documented_with_its_canonical_json() -> None:
+    from quorate.accounting import from_json, to_json
+    from quorate.accounting.canonical import KINDS
+
+    text = (ROOT / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
+    lines = [line for block in blocks_of(text) if block.kind == "json" for line in block.text.splitlines()]
+    assert {type(from_json(line)) for line in lines} == set(KINDS.values())
+    assert [to_json(from_json(line)) for line in lines] == lines
+    headings = re.findall(r"^## `(\w+)\(", text, flags=re.MULTILINE)
+    assert sorted(headings) == sorted(kind.__name__ for kind in KINDS.values())
+
+
+def test_every_rule_of_price_is_documented() -> None:
+    from quorate.accounting import spend
+
+    rules = set(re.findall(r'^\| ``"([\w ]+)"``', spend.__doc__ or "", flags=re.MULTILINE))
+    told = {row[0].strip("`") for row in table_rows("docs/reference/events.md")}
+    assert rules
+    assert rules <= told
+
+
+def test_every_setting_of_quorate_toml_is_documented() -> None:
+    from dataclasses import fields
+    from typing import get_type_hints
+
+    from quorate.run.settings import Settings
+
+    sections = get_type_hints(Settings)
+    keys = {f"`[{name}] {field.name}`" for name, shape in sections.items() for field in fields(shape)}
+    assert {row[0] for row in table_rows("docs/reference/settings.md") if row[0].startswith("`[")} == keys
+
+
+def test_the_documents_speak_of_the_project_alone() -> None:
+    """No path of the machine that they were written on."""
+    paths = re.compile(r"(?<![\w.~])/(?:work|home|tmp|root|Users)/")
+    assert [page.name for page in PAGES if paths.search(page.read_text(encoding="utf-8"))] == []
+
+
+def refresh() -> None:
+    """Write what the examples print now into the pages."""
+    for session in SESSIONS:
+        with tempfile.TemporaryDirectory() as folder:
+            for page in session:
+                for shown in run_page(ROOT / page, Path(folder)):
+                    if agrees(shown.said, shown.came) and not percentages_far_off(shown.said, shown.came):
+                        continue
+                    text = shown.page.read_text(encoding="utf-8")
+                    said = shown.said.rstrip("\n") + "\n" if shown.said.strip() else ""
+                    came = shown.came.strip("\n") + "\n" if shown.came.strip() else ""
+                    if shown.command:
+                        said, came = f"$ {shown.command}\n{said}", f"$ {shown.command}\n{came}"
+                    assert said in text, f"{page}: cannot find\n{said}"
+                    shown.page.write_text(text.replace(said, came, 1), encoding="utf-8")
+                    print(f"{page}: wrote\n{came}")
+
+
+if __name__ == "__main__":
+    refresh()
