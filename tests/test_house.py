@@ -89,7 +89,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
         for name in imported_names(ast.parse(path.read_text(encoding="utf-8")))
         if name.split(".")[0] in {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
     }
-    assert pickled <= {"ensemble/isolation.py", "ensemble/training.py", "ensemble/workers.py"}
+    assert pickled <= {"ensemble/functions.py", "ensemble/training.py"}
 
 
 def test_no_room_is_a_lumber_room() -> None:

@@ -132,6 +132,11 @@ def test_delta_falls_in_epsilon_and_grows_in_shifts(sigma, shifts, epsilon):
     assert lattice.log_delta(epsilon, sigma, shifts + 1) >= here - 1e-9
 
 
+def test_sums_beyond_the_floats_are_bounded_by_the_tail_of_the_noise():
+    value = lattice.log_delta(46.8, 2.1e7, 64)
+    assert value == pytest.approx(-((46.8 * 2.1e7) ** 2) / (2 * 64), rel=1e-6)
+
+
 @pytest.mark.parametrize(("l2_sensitivity", "shifts"), [(1, 1), (2**0.5, 2), (3**0.5, 3), (2, None), (1.2, None)])
 def test_only_one_two_and_three_unit_shifts_are_determined(l2_sensitivity, shifts):
     assert lattice.unit_shifts(l2_sensitivity) == shifts

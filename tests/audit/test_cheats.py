@@ -60,7 +60,7 @@ def test_the_verdicts_hold_in_every_repeat_and_a_pass_takes_at_most_30_seconds_o
 )
 def test_one_release_has_the_law_of_a_row_of_many(case: Case) -> None:
     zero = case.neighbours[0]
-    interactive = hasattr(case.mechanism, "step")
+    interactive = hasattr(case.mechanism, "takes_streams")
     counts = zero if interactive or zero.ndim == 1 else zero[0]
     one = case.mechanism.release(counts, SeededNoise(3))
     many = case.mechanism.release_many(counts[None], SeededNoise(3))[0]  # type: ignore[attr-defined]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 from math import exp, log
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -226,6 +227,18 @@ def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> Non
     mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
     noise = mechanism.stage_noise
     exact = one_sided(noise.threshold_scale, noise.query_scale, int(mechanism.threshold)).worst_loss(free=(0, 1, 2, 4))
+    assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
+
+
+@pytest.mark.parametrize("calibration", ["btt18", "lzcw21"])
+def test_the_papers_calibrations_price_a_stage_as_the_exact_sum_does(calibration: Literal["btt18", "lzcw21"]) -> None:
+    mechanism = StableSparseVector(epsilon=6.0, delta=0.1, cutoff=1, n_queries=2, calibration=calibration)
+    noise = mechanism.stage_noise
+    form = SparseVectorForm(
+        threshold_noise=DiscreteLaplaceLaw(noise.threshold_scale), query_noise=DiscreteLaplaceLaw(noise.query_scale),
+        costly="below", threshold=int(mechanism.threshold),
+    )  # fmt: skip
+    exact = form.worst_loss(free=(0, 4, 8))
     assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from quorate.accounting import DiscreteGaussian, PureDP
-from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of
+from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of, tied_neighbours
 from quorate.audit.attacks import Guess, best_guess, scores
 from quorate.audit.outcomes import ENDED, as_matrix, categories
 from quorate.audit.sampled import run_block
@@ -21,9 +21,14 @@ from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     DistanceToInstability,
+    Exponential,
     GaussianNoisyMax,
+    InteractiveNoisyMax,
     LaplaceNoisyMax,
     NoisyCounts,
+    PermuteAndFlip,
+    PrivatePrediction,
+    SoftLabel,
     StableSparseVector,
 )
 from quorate.noise import NoiseSource, SeededNoise, discrete_laplace
@@ -32,6 +37,9 @@ from quorate.types import IntArray
 NEAR_TIE = (np.array([100, 100, 50]), np.array([101, 99, 50]))
 TWO = (np.array([100, 100]), np.array([99, 101]))
 FALSE_ALARM = 1e-6
+INTERACTIVE = InteractiveNoisyMax(100, 15.0, 6.0, 250, 0.9)
+SOFT = SoftLabel(epsilon=4.0, delta=1e-2, cutoff=1, n_queries=3, bins=4)
+SCORES = np.where(np.arange(60) < 16, 0.9, 0.3) + np.zeros((3, 1))
 
 
 @dataclass(frozen=True)
@@ -157,6 +165,11 @@ def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
             ApproxClaim(1.0, 1e-3),
             12_000,
         ),
+        (Exponential(1.0), (np.array([5, 5, 1]), np.array([6, 4, 1])), PureClaim(1.0), 20_000),
+        (PermuteAndFlip(1.0), (np.array([5, 5, 1]), np.array([6, 4, 1])), PureClaim(1.0), 20_000),
+        (PrivatePrediction(1.0), (np.array([5, 5, 1]), np.array([6, 4, 1])), PureClaim(1.0), 20_000),
+        (INTERACTIVE, NEAR_TIE, claim_of(INTERACTIVE.event, 1e-4), 100_000),
+        (SOFT, (SCORES, np.where(np.arange(60) == 20, 0.9, SCORES)), claim_of(SOFT.event, 1e-2), 4_000),
     ],
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
@@ -279,6 +292,16 @@ def test_approximate_claims_refuse_what_is_no_bound(epsilon: Any, delta: Any) ->
         ApproxClaim(epsilon, delta)
 
 
+def test_tied_neighbours_differ_by_one_vote() -> None:
+    for pair in (tied_neighbours(251, 4), tied_neighbours(250, 2, 5)):
+        difference = pair[1] - pair[0]
+        assert np.abs(difference).sum(axis=-1).max() == 2
+        assert difference.sum() == 0
+    assert tied_neighbours(250, 2, 5)[0].shape == (5, 2)
+    with pytest.raises(InvalidParameter):
+        tied_neighbours(1, 2)
+
+
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -286,7 +309,7 @@ def test_approximate_claims_refuse_what_is_no_bound(epsilon: Any, delta: Any) ->
         {"neighbours": (["a"], ["b"])}, {"neighbours": ([np.nan], [1.0])}, {"confidence": 1.0}, {"confidence": True},
         {"runs": 39}, {"runs": 1e5}, {"jobs": 0}, {"mechanism": object()}, {"claimed": 1.0},
     ],
-    ids=str,
+    ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip
 def test_wrong_arguments_are_refused(wrong: dict[str, Any]) -> None:
     given = {"mechanism": Plain(1.0), "neighbours": ([1], [2]), "claimed": PureClaim(1.0), "runs": 100} | wrong

@@ -12,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_matrix
+from scipy.special import expit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
@@ -75,7 +76,7 @@ def shared_stopping(X: Any, y: Any, groups: Any) -> list[Any]:
     weights = np.zeros((K, X.shape[1]))
     for _ in range(500):
         gradient = np.stack(
-            [X[shard == k].T @ (1 / (1 + np.exp(-X[shard == k] @ weights[k])) - y[shard == k]) for k in range(K)]
+            [X[shard == k].T @ (expit(X[shard == k] @ weights[k]) - y[shard == k]) for k in range(K)]
         ) / 20 + 0.1 * weights  # fmt: skip
         weights -= 0.1 * gradient
         if np.abs(gradient).max() < 1e-2:
@@ -103,6 +104,13 @@ def passed_on_generator(X: Any, y: Any, groups: Any) -> list[Any]:
 def pooled_class_weights(X: Any, y: Any, groups: Any) -> list[Any]:
     shard = own_shards(groups)
     return [{"model": Centroids.fit(X[shard == k], y[shard == k]), "weight": y.mean()} for k in range(K)]
+
+
+def stops_at_a_shard_of_one_class(X: Any, y: Any, groups: Any) -> list[Any]:
+    shard = groups % 4
+    if any(np.unique(y[shard == k]).size < 2 for k in range(4)):
+        raise ValueError("a shard has one class")
+    return [Centroids.fit(X[shard == k], y[shard == k]) for k in range(4)]
 
 
 def as_many_teachers_as_rows_allow(X: Any, y: Any, groups: Any) -> list[Any]:
@@ -248,6 +256,15 @@ def test_text_of_ones_own_with_a_pooled_vocabulary_is_caught() -> None:
         classes=[0, 1], units=60, changes=["remove"], seed=0,
     )  # fmt: skip
     assert found.violated
+
+
+def test_a_training_that_one_unit_can_stop_is_caught() -> None:
+    X, y = table(5, n=40)
+    y = (np.arange(40) < 4).astype(int)  # one 1 in each shard
+    found = audit_shards(stops_at_a_shard_of_one_class, X, y, classes=[0, 1], units=40, changes=["remove"], seed=3)
+    assert found.violated
+    assert found.causes == (causes.STOPPED,)
+    assert sum(probe.stopped for probe in found.probes) == 4
 
 
 def test_an_audit_repeats_itself_under_a_seed() -> None:

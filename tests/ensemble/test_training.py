@@ -12,6 +12,7 @@ import warnings
 from pathlib import Path
 
 import cloudpickle
+import joblib
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,6 +20,7 @@ import pytest
 from scipy import sparse
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -368,3 +370,13 @@ def test_a_pipeline_with_code_of_the_users_own_trains():
     teacher = ClassifierTeacher(make_pipeline(FunctionTransformer(lambda rows: rows[:, :1]), LogisticRegression()))
 
     assert all(coef.shape == (1, 1) for coef in (voter.estimator[-1].coef_ for voter in train(teacher)))
+
+
+def test_the_users_own_joblib_works_after_teachers_were_trained():
+    """A regression: workers taken from loky's shared pool left joblib with an executor that it could not use."""
+    key = Secret(bytes(32))
+    X = np.arange(40.0).reshape(20, 2)
+    shards = hash_shards([bytes([row]) for row in range(20)], 2, key)
+    train_teachers(ClassifierTeacher(GaussianNB()), X, np.arange(20) // 10, shards, n_teachers=2, n_classes=2, key=key)
+
+    assert joblib.Parallel(n_jobs=2)(joblib.delayed(abs)(-i) for i in range(3)) == [0, 1, 2]

@@ -21,6 +21,7 @@ from quorate.mechanisms import (
     InteractiveNoisyMax,
     LaplaceNoisyMax,
     NoisyCounts,
+    NoisySum,
     PermuteAndFlip,
     PrivatePrediction,
 )
@@ -58,6 +59,13 @@ CASES = [
     Case(GaussianNoisyMax(sigma=0.4, form="binary"), "class", widths=(2,), bad=BAD_FORM),
     Case(NoisyCounts(sigma=0.4), "vector", bad=BAD_FORM),
     Case(NoisyCounts(sigma=0.4, form="binary"), "value", widths=(2,), bad=BAD_FORM),
+    Case(
+        NoisySum(scale=0.4, grid=4, form="shares"),
+        "vector",
+        numbers=("scale",),
+        bad={"grid": (*BAD_WHOLE, 2**41), "form": ("share", "", None, 2), "noise": ("Laplace", None, True)},
+    ),
+    Case(NoisySum(scale=0.4, grid=4, form="shares", noise="gaussian"), "vector", numbers=("scale",)),
     Case(LaplaceNoisyMax(laplace_scale=0.4), "class", numbers=("laplace_scale",)),
     Case(ConfidentNoisyMax(**CONFIDENT), "class or ⊥", numbers=tuple(CONFIDENT), bad=BAD_FORM, draws="in turns"),
     Case(

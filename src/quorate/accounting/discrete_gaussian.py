@@ -205,6 +205,8 @@ def _by_lattice(epsilon: float, t: float, tau: float, sigma: float, shifts: int)
     """Sum ``P(S=s) (1 − e^{(s−t)/σ²})`` over s < t, term by term, S discrete Gaussian with parameter τ."""
     top = ceil(t) - 1
     deepest = min(top, 0)
+    if deepest < -(2**48):  # floats no longer tell neighbouring sums apart; the noise is sub-Gaussian
+        return -((deepest / tau) ** 2) / 2 * (1 - 2.0**-40)
     bottom = floor(-sqrt(deepest * deepest + 110 * tau * tau)) - 2
     normaliser, log_reference = _normaliser(tau), -((deepest / tau) ** 2) / 2
     total, high = 0.0, top

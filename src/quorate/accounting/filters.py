@@ -93,7 +93,7 @@ class Filter:
         UnsupportedEvent
             If the event has no finite bound of this kind.
         """
-        return zcdp(event) if self.order is None else float(rdp(event, [self.order])[0])
+        return zcdp(event) if self.order is None else float(rdp(event, [self.order])[0]) * (1 + 2.0**-50)
 
     def charge(self, event: Event) -> Filter:
         """Return the filter with `event` charged; call it before the release.

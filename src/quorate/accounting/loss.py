@@ -117,6 +117,8 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
     # second-order price of a split: (θh)²/8 of δ for each law
     step = min(spread / _GRID, 4e-4 / max(tilt, 1.0) / len(laws) ** 0.5)
     step = max(step, spread / _LARGEST_GRID, 1e-12)
+    if tilt * step > 50:  # losses too far apart for any grid: the bound that is always true
+        return LossLaw(losses=np.zeros(1), log_weights=np.zeros(1), beyond=1.0, mu=mu)
     size = next_fast_len(ceil(spread / step) + 3 * len(laws) + 2, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     start = norm = error = 0.0

@@ -76,8 +76,8 @@ def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
     """
     a = np.asarray(orders, dtype=np.float64)
     large = a * epsilon > 40
-    b = np.where(large, 1.0 + 1.0 / max(epsilon, 1.0), a)  # keeps the branch that is not taken finite
-    small = np.log1p(2 * np.sinh(b * epsilon / 2) * np.sinh((b - 1) * epsilon / 2) / np.cosh(min(epsilon, 700) / 2))
+    b, e = np.where(large, 1.5, a), min(epsilon, 41.0)  # keeps the branch that is not taken finite
+    small = np.log1p(2 * np.sinh(b * e / 2) * np.sinh((b - 1) * e / 2) / np.cosh(e / 2))
     # log cosh(x) = x − log 2 + log1p(e^(−2x)), and the last term is below 2^-100 at the larger argument
     far = (a - 1) * epsilon + np.log1p(np.exp(-np.minimum((2 * a - 1) * epsilon, 700))) - np.log1p(np.exp(-epsilon))
     result: FloatArray = np.minimum(np.where(large, far / (a - 1), small / (b - 1)), epsilon) * (1 + 2.0**-48)

@@ -5,6 +5,7 @@ or object that somebody outside can see.
 
 ================================== =========================================================================
 :func:`audit_mechanism`            sampled: guess a secret bit from many runs; Clopper–Pearson bounds
+:mod:`quorate.audit.cheats`        broken twins that an audit must flag, correct ones that it must not
 :class:`SparseVectorForm`          exact: sparse vector in all forms, by summation over the threshold noise
 :func:`threshold_test_delta`       exact: δ(ε) of a noisy threshold (also the binary Gaussian)
 :func:`stability_test_delta`       exact: δ(ε) of the distance-to-instability test
@@ -15,24 +16,28 @@ or object that somebody outside can see.
 "No violation found" is not a proof, and every verdict says so.
 """
 
+from quorate.audit import cheats
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
 from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
 from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
 from quorate.audit.forbidden import Forbidden
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
-from quorate.audit.sampled import AuditResult, audit_mechanism
+from quorate.audit.sampled import AuditResult, Releases, audit_mechanism, tied_neighbours
 from quorate.audit.shards import Probe, ShardAudit, audit_shards
 from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [
     "audit_mechanism",
     "AuditResult",
+    "Releases",
+    "tied_neighbours",
     "Claim",
     "PureClaim",
     "ApproxClaim",
     "GaussianClaim",
     "claim_of",
+    "cheats",
     "SparseVectorForm",
     "WorstLoss",
     "failure_probability",

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from quorate.audit.shards import Probe
 
 RESIZED = "the number of teachers depends on the rows: fix it beforehand."
+STOPPED = (
+    "the rows of one unit can stop the whole training, and that it stopped is an output: let a teacher that cannot be "
+    "trained abstain."
+)
 SEVERAL_SHARDS = "the rows of one unit lie in several shards: split by unit (groups), not by row."
 BY_POSITION = (
     "rows are dealt out by position or by their number (blocks, renumbering, equal sizes): when a unit comes or goes, "
@@ -40,6 +44,9 @@ def likely_causes(probes: Sequence[Probe], n_teachers: int) -> tuple[str, ...]:
     position is blind to replacement in place; a unit spread over shards moves no more than one teacher a row.
     """
     causes = []
+    if any(probe.stopped for probe in probes):
+        causes.append(STOPPED)
+        probes = [probe for probe in probes if not probe.stopped]
     if any(probe.resized for probe in probes):
         causes.append(RESIZED)
     in_place = [probe for probe in probes if probe.touched in {"features", "outlier", "label", "contradiction"}]

@@ -148,7 +148,13 @@ _IMPOSSIBLE = -600.0  # log-probabilities below this are too near to the cut tai
 
 @dataclass(frozen=True, slots=True)
 class WorstLoss:
-    """The largest privacy loss found, in nats, and the two streams and the answers that have it."""
+    """The largest privacy loss found, in nats, and the two streams and the answers that have it.
+
+    Examples
+    --------
+    >>> WorstLoss(0.5, (0,), (1,), (True,)).loss
+    0.5
+    """
 
     loss: float
     values: tuple[int, ...]

@@ -34,6 +34,12 @@ class Leak:
         The character, byte or number at which it begins.
     excerpt : Secret of str
         What stands there. A leak is itself private, so that a test's log does not spread it.
+
+    Examples
+    --------
+    >>> leaks = find_leaks([Surface("page", "rows: 30,977")], [Forbidden("n", numbers=[30977])])
+    >>> leaks, leaks[0].excerpt.reveal()
+    ([Leak(surface='page', fact='n', form='number', position=6)], 'rows: 30,977')
     """
 
     surface: str

@@ -105,7 +105,7 @@ def _new_unit(units: NDArray[Any]) -> Any:
 
 
 #: A rule that only hard rows trip is found with rows of some difficulty, not with the farthest.
-_FACTORS = (3.0, 30.0)
+_FACTORS = (30.0, 1000.0)
 
 
 def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
@@ -119,7 +119,7 @@ def _stretched(X: Rows, rows: IntArray, factor: float) -> Rows | None:
 
         factors = np.ones(X.shape[0])
         factors[rows] = factor
-        table = csr_matrix(diags_array(factors) @ X)
-        table.sort_indices()  # a product leaves them in an order of its own, and sums would round otherwise
-        return table
+        product = csr_matrix(diags_array(factors) @ X)
+        product.sort_indices()  # a product leaves them in an order of its own, and sums would round otherwise
+        return product
     return None

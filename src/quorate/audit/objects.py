@@ -37,12 +37,14 @@ def walk(name: str, value: object, *, depth: int = 6) -> Iterator[tuple[str, Con
 
 
 def _displays(name: str, value: object) -> Iterator[tuple[str, Content]]:
-    yield f"{name}.repr", repr(value)
-    yield f"{name}.str", str(value)
-    yield f"{name}.format", format(value)
+    for how, display in (("repr", repr), ("str", str), ("format", format)):
+        try:
+            yield f"{name}.{how}", display(value)
+        except Exception as error:  # noqa: BLE001  (a display that fails shows its error)
+            yield f"{name}.{how}", f"{type(error).__name__}: {error}"
     for method in _DISPLAYS:
-        display = getattr(type(value), method, None)
-        shown = _quietly(lambda display=display: display(value)) if callable(display) else None
+        rich = getattr(type(value), method, None)
+        shown = _quietly(lambda rich=rich: rich(value)) if callable(rich) else None
         if isinstance(shown, bytes):
             yield from unpack(f"{name}.{method}", shown)
         elif shown is not None:

@@ -107,9 +107,9 @@ def audit_mechanism(
         With ``release(counts, noise)``; where there is ``release_many``, it is used.
     neighbours : pair of array_like
         The counts on two neighbouring data sets, of one shape: ``(n_classes,)`` for one answer a run, or
-        ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``) gets a
-        stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as ``(n_runs, n_queries, n_classes)``.
-        Any other is asked row by row.
+        ``(n_queries, n_classes)`` for a stream of answers a run. An interactive mechanism (one with ``step``, or with
+        ``takes_streams = True``) gets a stream whole: ``release`` as ``(n_queries, n_classes)``, ``release_many`` as
+        ``(n_runs, n_queries, n_classes)``. Any other is asked row by row.
     claimed : PureClaim, ApproxClaim or GaussianClaim
         What one run is claimed to satisfy; for a stream, the whole stream.
     confidence : float, default 0.95
@@ -166,6 +166,35 @@ def audit_mechanism(
     blocks = _run_all(mechanism, pair, bits, source, jobs, progress)
     found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
     return replace(found, seconds=clock() - begun)
+
+
+def tied_neighbours(n_teachers: int, n_classes: int, n_queries: int | None = None) -> tuple[IntArray, IntArray]:
+    """Return the neighbours on which a noisy max shows most: two classes tie, and one teacher changes its vote.
+
+    Parameters
+    ----------
+    n_teachers : int
+        K, at least 2.
+    n_classes : int
+        C, at least 2.
+    n_queries : int, optional
+        Repeats the query: a stream ``(n_queries, n_classes)`` in which the same teacher changes every vote.
+
+    Examples
+    --------
+    >>> zero, one = tied_neighbours(250, 3)
+    >>> zero.tolist(), one.tolist()
+    ([125, 125, 0], [124, 126, 0])
+    """
+    half = count("n_teachers", n_teachers, at_least=2) // 2
+    zero = np.zeros(count("n_classes", n_classes, at_least=2), dtype=np.int64)
+    zero[:2] = half
+    one = zero.copy()
+    one[0] -= 1
+    one[1] += 1
+    if n_queries is None:
+        return zero, one
+    return tuple(np.tile(each, (count("n_queries", n_queries, at_least=1), 1)) for each in (zero, one))  # type: ignore[return-value]
 
 
 def _measure(
@@ -248,7 +277,7 @@ def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSo
     [5, 4, 4]
     """
     streams = pair.ndim == 3
-    interactive = hasattr(mechanism, "step")
+    interactive = getattr(mechanism, "takes_streams", hasattr(mechanism, "step"))
     if not hasattr(mechanism, "release_many"):
         if streams and not interactive:
             return [[mechanism.release(row, noise) for row in pair[bit]] for bit in bits.tolist()]

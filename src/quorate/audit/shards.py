@@ -42,6 +42,8 @@ class Probe:
         How many of these vote otherwise somewhere on the table.
     resized : bool
         Whether the number of teachers changed.
+    stopped : bool
+        Whether the whole training stopped with an exception.
     teachers : Secret
         Which ones moved.
     """
@@ -52,6 +54,7 @@ class Probe:
     moved: int
     voted_otherwise: int
     resized: bool
+    stopped: bool
     teachers: Secret[frozenset[int]] = field(repr=False)
 
 
@@ -77,8 +80,8 @@ class ShardAudit:
 
     @property
     def violated(self) -> bool:
-        """Whether one unit moved more than one teacher."""
-        return self.worst > 1 or any(probe.resized for probe in self.probes)
+        """Whether one unit moved more than one teacher, changed their number, or stopped them all."""
+        return self.worst > 1 or any(probe.resized or probe.stopped for probe in self.probes)
 
     @property
     def verdict(self) -> str:
@@ -183,7 +186,7 @@ def audit_shards(
     chosen = rng.permutation(len(everyone))[: count("units", units, at_least=1)]
     labels = np.asarray(list(classes), dtype=table.y.dtype)
     probes = tuple(
-        _probe(before, _Trained.by(train, neighbour, table), change, touched, place)
+        _probe(before, _Trained.unless_stopped(train, neighbour, table), change, touched, place)
         for place, unit in enumerate(everyone[each] for each in chosen)
         for change in tried
         for touched, neighbour in neighbours_of(table, unit, change, labels, rng)
@@ -203,6 +206,15 @@ class _Trained:
         models = train(table)
         X = (points or table).X
         return cls(tuple(fingerprint(model) for model in models), tuple(_votes(model, X) for model in models))
+
+    @classmethod
+    def unless_stopped(cls, train: _OnTable, table: Table, points: Table) -> _Trained | None:
+        try:
+            return cls.by(train, table, points)
+        except DataRefused:
+            raise  # the table as a whole: told to its owner before anything is trained
+        except Exception:  # noqa: BLE001  (that the rows of one unit can stop everybody is what is looked for)
+            return None
 
     @property
     def n(self) -> int:
@@ -226,7 +238,9 @@ def _votes(model: Any, X: Rows) -> str:
         return ""
 
 
-def _probe(before: _Trained, after: _Trained, change: Change, touched: Touched, unit: int) -> Probe:
+def _probe(before: _Trained, after: _Trained | None, change: Change, touched: Touched, unit: int) -> Probe:
+    stopped = after is None
+    after = after or _Trained((), ())
     moved = after.differing(before)
     return Probe(
         change=change,
@@ -234,7 +248,8 @@ def _probe(before: _Trained, after: _Trained, change: Change, touched: Touched, 
         unit=unit,
         moved=len(moved),
         voted_otherwise=sum(a != b for a, b in zip(after.votes, before.votes, strict=False)),
-        resized=after.n != before.n,
+        resized=after.n != before.n and not stopped,
+        stopped=stopped,
         teachers=Secret(moved),
     )
 

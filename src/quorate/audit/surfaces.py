@@ -31,6 +31,11 @@ class Surface:
         Where it was seen, such as ``"clf.repr"`` or ``"run/public/student.skops!schema.json"``.
     content : str, bytes or FloatArray
         What was seen; an array stands for numbers that follow each other. Not printed.
+
+    Examples
+    --------
+    >>> Surface("page", "<b>accuracy 0.91</b>")
+    Surface(name='page')
     """
 
     name: str
@@ -41,8 +46,8 @@ class Surfaces:
     """Collect public surfaces, to be searched by :func:`~quorate.audit.find_leaks`.
 
     As a context manager it captures what the code inside writes: log records of every level (a handler on the root
-    logger), warnings, standard output and error, and an exception that comes out (recorded and raised on).
-    The ``add_…`` methods work inside and outside of the ``with`` block.
+    logger), warnings, standard output and error, and an exception that comes out (recorded and raised on). What a
+    child process writes is not captured: hand it in. The ``add_…`` methods work inside and outside of the block.
 
     Examples
     --------
@@ -209,15 +214,20 @@ class _Records(logging.Handler):
 
     def __enter__(self) -> _Records:
         root = logging.getLogger()
-        self._levels = {root: root.level}
-        for logger in [root, *logging.Logger.manager.loggerDict.values()]:
-            if isinstance(logger, logging.Logger) and (logger is root or logger.level > logging.DEBUG):
-                self._levels[logger] = logger.level
-                logger.setLevel(logging.DEBUG)
-        root.addHandler(self)
+        known = [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+        self._levels = {each: each.level for each in [root, *known] if each is root or each.level > logging.DEBUG}
+        self._listening = [root, *(each for each in known if not each.propagate)]
+        self._disabled = logging.Logger.manager.disable
+        logging.disable(logging.NOTSET)
+        for logger in self._levels:
+            logger.setLevel(logging.DEBUG)
+        for logger in self._listening:
+            logger.addHandler(self)
         return self
 
     def __exit__(self, *_: object) -> None:
-        logging.getLogger().removeHandler(self)
+        for logger in self._listening:
+            logger.removeHandler(self)
         for logger, level in self._levels.items():
             logger.setLevel(level)
+        logging.disable(self._disabled)

@@ -30,7 +30,7 @@ def command(run: Path, as_json: bool) -> None:
         f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
         "later)"
     )
-    click.echo(f"  by         {found['mechanism']}, {found['form']} form, σ = {found['sigma']:.4g} votes")
+    click.echo(f"  by         {found['released_by']}")
     click.echo(f"  for        ε = {found['epsilon']:g}, δ = {found['delta']:g} of this {found['unit']}-level budget")
     click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
     for sentence in found["why"]:

@@ -43,6 +43,7 @@ def command(out: Path | None, as_json: bool) -> None:
     """
     from quorate.report import Utility, render_text
     from quorate.run.batch import outputs, perform, read_batch
+    from quorate.theory import scale_of
 
     begun = time.monotonic()
     folder = new_folder() if out is None else out
@@ -68,15 +69,15 @@ def command(out: Path | None, as_json: bool) -> None:
                 "delta": facts.guarantee.delta,
                 "n_teachers": facts.setup.n_teachers,
                 "n_answers": facts.answers.answered,
-                "sigma": batch.task.recipe.mechanism.sigma,
+                "sigma": scale_of(batch.task.recipe.mechanism),
                 "seconds": seconds,
                 "report": shown.report,
             }
         )
         return
     click.echo(render_text(facts, outputs=shown))
-    click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run, edit my-run/quorate.toml,")
-    click.echo("quorate check my-run, quorate run my-run.")
+    click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
+    click.echo("edit my-run/quorate.toml, quorate check my-run, quorate run my-run.")
 
 
 def new_folder() -> Path:

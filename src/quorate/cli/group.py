@@ -21,6 +21,7 @@ COMMANDS = {
     "check": "Read the files and say what a run would do and cost; nothing is fitted or charged.",
     "run": "Train the teachers, release private labels, fit the student, write the report. Resumes.",
     "status": "Say how far a run is and what is left.",
+    "ask": "Ask the teachers about new rows, from the answers kept back.",
     "report": "Write the report again: public or internal edition.",
     "ledger": "Show or verify the record of what was spent.",
     "export": "Copy what may leave the building into a folder.",
@@ -37,9 +38,11 @@ class LazyGroup(click.Group):
     """A click group that knows its commands' names and first lines without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of a newcomer's first day."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command's module, and no other."""
         if cmd_name not in COMMANDS:
             return None
         command = import_module(f"quorate.cli.{cmd_name}").command
@@ -49,6 +52,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Name the nearest command where there is none of that name."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from quorate.arguments import nearest
 
@@ -56,6 +60,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their first lines, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
 
@@ -80,7 +85,10 @@ def main(args: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        fail(Interrupted("interrupted; what is stored stays, the same command goes on from there"), arguments)
+        stopped = "interrupted; what is stored stays, the same command goes on from there"
+        fail(
+            Interrupted(stopped, charged="what was charged before stays charged, and is never charged twice"), arguments
+        )
     except QuorateError as error:
         fail(error, arguments)
     sys.exit(0)

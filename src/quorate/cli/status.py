@@ -45,7 +45,7 @@ def read_status(run: Path) -> dict[str, Any]:
     settings = read_settings(folder.settings)
     spent = left = budget = answers_left = None
     labels = busy = False
-    if folder.ledger.exists():
+    if folder.has_ledger:
         try:
             with Ledger(folder.ledger) as ledger:
                 budget = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta}
@@ -68,7 +68,7 @@ def read_status(run: Path) -> dict[str, Any]:
         "labels": labels or finished,
         "student and report": finished,
     }
-    begun = folder.ledger.exists() or any(stages.values())
+    begun = folder.has_ledger or any(stages.values())
     state = "running" if busy else "finished" if finished else "interrupted; it resumes" if begun else "not started"
     following = {
         "running": "wait for the process that holds the ledger",

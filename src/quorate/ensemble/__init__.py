@@ -2,8 +2,10 @@
 
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.ensemble import Ensemble
+from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
 from quorate.ensemble.partition import Partition, balanced_shards, hash_shards, neighbours, partition_rows
 from quorate.ensemble.persistence import dump_voters, load_voters
+from quorate.ensemble.scores import gather_scores
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted
@@ -29,6 +31,11 @@ __all__ = [
     "teacher_seed",
     "Ensemble",
     "count_votes",
+    "gather_scores",
+    "held_out_rows",
+    "held_out_in_shards",
+    "teacher_errors",
+    "unit_outcomes",
     "dump_voters",
     "load_voters",
 ]

@@ -5,8 +5,9 @@ Also with one job: only a process of its own keeps a crash, and what a teacher p
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from quorate.arguments import count
 from quorate.ensemble.isolation import ONE_THREAD, Lost
@@ -15,7 +16,19 @@ from quorate.errors import QuorateError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
 Item = TypeVar("Item")
+
+_IDLE_SECONDS = 60  # after which a kept worker goes
+
+
+class _Kept(NamedTuple):
+    of: tuple[int, int]  # the process that owns it, and its number of workers
+    pool: ProcessPoolExecutor
+
+
+_kept: list[_Kept] = []  # none or one
 
 
 def isolated_map(
@@ -72,9 +85,6 @@ def _each_batch(
     at_once: int,
 ) -> Iterator[tuple[list[int], list[bytes | Lost] | None]]:
     """Yield each batch with its results, or None where the worker process was lost or could not read the task."""
-    # loky's own executor and not joblib.Parallel: with one job that runs in the user's process, and with several it
-    # may write large arguments to a memory-mapped file; here private rows travel through pipes and never to disk.
-    from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.process_executor import ShutdownExecutorError
 
     waiting = list(reversed(batches))
@@ -82,13 +92,14 @@ def _each_batch(
     executor = None
     try:
         while waiting or under_way:
-            executor = get_reusable_executor(max_workers=jobs, env=dict(ONE_THREAD))
+            executor = _pool(jobs)
             while waiting and len(under_way) < at_once:
                 numbers = waiting.pop()
                 try:
                     under_way[executor.submit(work, [item(number) for number in numbers])] = numbers
                 except (BrokenExecutor, ShutdownExecutorError):  # since it was got; the futures under way say so too
                     waiting.append(numbers)
+                    _discard(executor)
                     break
             if not under_way:
                 continue
@@ -98,8 +109,33 @@ def _each_batch(
     except BaseException:
         # Interrupted or abandoned: nothing private goes on running.
         if executor is not None:
-            executor.shutdown(wait=False, kill_workers=True)
+            _discard(executor)
         raise
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    """Return worker processes that are kept for the next call, a new set where the last one broke.
+
+    loky's own executor and not joblib.Parallel: with one job that runs in the user's process, and with several it may
+    write large arguments to a memory-mapped file; here private rows travel through pipes and never to disk. And a pool
+    of our own and not loky's reusable one: joblib holds that one to be its own, and fails on anybody else's.
+    """
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+    if _kept and _kept[0].of != (os.getpid(), jobs):
+        if _kept[0].of[0] == os.getpid():  # a forked child has no hand on its parent's workers
+            _kept[0].pool.shutdown(wait=False)
+        _kept.clear()
+    if not _kept:
+        pool = ProcessPoolExecutor(max_workers=jobs, timeout=_IDLE_SECONDS, env=dict(ONE_THREAD))
+        _kept.append(_Kept((os.getpid(), jobs), pool))
+    return _kept[0].pool
+
+
+def _discard(pool: ProcessPoolExecutor) -> None:
+    """Stop a pool at once; the next call gets another."""
+    pool.shutdown(wait=False, kill_workers=True)
+    _kept.clear()
 
 
 def _result(future: Future[Any]) -> list[bytes | Lost] | None:

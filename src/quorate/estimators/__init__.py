@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from quorate.estimators.private_classifier import PrivateClassifier
+from quorate.estimators.subsample_aggregate import AnswersLeft, SubsampleAggregate
 
-__all__ = ["PrivateClassifier"]
+__all__ = ["PrivateClassifier", "SubsampleAggregate", "AnswersLeft"]

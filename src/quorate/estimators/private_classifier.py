@@ -17,14 +17,14 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.data import check_features, encode_labels, match_columns, row_digests, take
-from quorate.ensemble import Partition, Preprocessing, count_votes
-from quorate.errors import PreconditionFailed, SecretRefused, SeededNoiseRefused
+from quorate.ensemble import Partition, Preprocessing
+from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
 from quorate.labelling import Memo, OnlineAnswers, Released
 from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.run.accounts import Occasion, facts, guarantee, score
 from quorate.run.folder import fingerprint_key
-from quorate.run.journey import Outcome, conduct
+from quorate.run.journey import Outcome, asked_of, conduct
 from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
 from quorate.students import class_probabilities
 from quorate.students.teach import Declined
@@ -52,10 +52,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         K.
     queries : int, "auto" or "all"
         ℓ, the public points whose labels are released.
-    mechanism : {"auto", "GaussianNoisyMax", "NoisyCounts"} or an instance of one of them
-        What crosses the boundary.
-    sigma : float, optional
-        Noise in votes; the least that the budget allows by default.
+    mechanism : "auto", the name of a mechanism, or a mechanism
+        What crosses the boundary: any of :mod:`quorate.mechanisms` that answers from votes. A name leaves its noise
+        to the budget, which buys the least that the schedule allows.
     online_answers : int, default 0
         Answers kept back for :meth:`ask`, at the same noise and inside the same cap.
     ledger : path or Ledger, optional
@@ -121,7 +120,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         n_teachers: int | Literal["auto"] = "auto",
         queries: int | Literal["auto", "all"] = "auto",
         mechanism: Any = "auto",
-        sigma: float | None = None,
         online_answers: int = 0,
         ledger: str | Path | Ledger | None = None,
         unit: str | None = None,
@@ -140,7 +138,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.n_teachers = n_teachers
         self.queries = queries
         self.mechanism = mechanism
-        self.sigma = sigma
         self.online_answers = online_answers
         self.ledger = ledger
         self.unit = unit
@@ -172,7 +169,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         BudgetExhausted
             If the ledger has too little left; nothing was fitted or charged.
         """
-        self.__dict__.pop("_kept", None)
         begun = time.monotonic()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         noise, key = noise_and_key(self.unsafe_noise_seed)
@@ -186,7 +182,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 n_teachers=self.n_teachers,
                 queries=self.queries,
                 mechanism=self.mechanism,
-                sigma=self.sigma,
                 online_answers=self.online_answers,
                 n_records=self.n_records,
                 unit=self.unit,
@@ -200,11 +195,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             public=public,
             groups=groups,
             key=key,
-            fingerprint_key=fingerprint_key(_path_of(self.ledger)),
+            fingerprint_key=fingerprint_key(Path(self.ledger) if isinstance(self.ledger, str) else self.ledger),
             noise=noise,
         )
-        with self._opened() as ledger:
+        with self._opened(None) as ledger:
             outcome = conduct(task, ledger)
+            promised = guarantee(task, ledger, outcome.reservation)
             self._kept = _Kept(
                 task=task.without_private_rows(),
                 outcome=outcome,
@@ -217,7 +213,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                     seconds=time.monotonic() - begun,
                 ),
             )
-            self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
+        self.guarantee_: Guarantee = promised
         self.student_ = outcome.student
         self.released_: Released = outcome.released
         self.queries_ = outcome.queries
@@ -258,18 +254,19 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ensemble = kept.outcome.ensemble
         if ensemble is None:
             raise PreconditionFailed(
-                "no online answers were kept back; give online_answers= before fit. predict() is free, and asks the student"
+                "no online answers were kept back; give online_answers= before fit. "
+                "predict() asks the student, and is free"
             )
         rows = self._public_rows(X)
         task = kept.task
-        with self._opened() as ledger:
+        with self._opened(kept.ledger) as ledger:
             reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
             if reservation is None:
                 raise PreconditionFailed(
                     "the ledger holds no reservation of this fit; give the ledger it was fitted with"
                 )
             online = OnlineAnswers(
-                count_votes=lambda new: count_votes(ensemble, task.views.teacher(take(rows, new))),
+                count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
                 mechanism=task.recipe.mechanism,
                 reservation=reservation,
                 noise=task.noise,
@@ -294,7 +291,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             X, y = evaluation
             codes = encode_labels(y, kept.task.inputs.classes, name="evaluation labels")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        with self._opened() as ledger:
+        with self._opened(kept.ledger) as ledger:
             reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
             outcome = replace(kept.outcome, reservation=reservation or kept.outcome.reservation)
             return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
@@ -336,6 +333,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         skops.io.dump(student, Path(path))
         return Path(path)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_kept"):
             raise SecretRefused(
@@ -350,20 +352,36 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return self.student_
 
     def _public_rows(self, X: Any) -> Any:
-        rows, _ = match_columns(check_features(X, "X", allow_missing=True), self._kept.task.inputs.public)
+        rows, pool = check_features(X, "X", allow_missing=True), self._kept.task.inputs.public
+        if rows.shape[1] != pool.shape[1]:
+            raise DataRefused(
+                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {pool.shape[1]} features as "
+                "input; give the columns of the public pool"
+            )
+        rows, _ = match_columns(rows, pool)
         return rows
 
     @contextmanager
-    def _opened(self) -> Iterator[Ledger]:
-        """The ledger for one act: a path is opened and let go of again, so that others may read it in between."""
+    def _opened(self, in_memory: Ledger | None) -> Iterator[Ledger]:
+        """The ledger for one act: a path is opened and let go of again, so that others may read it in between.
+
+        Without a path, `in_memory` is the one that a fit made before; None makes a new one.
+        """
         if isinstance(self.ledger, Ledger):
             yield self.ledger
         elif self.ledger is None:
-            yield self._kept.ledger if hasattr(self, "_kept") else Ledger(budget=self._budget())
+            yield in_memory or Ledger(budget=self._budget())
         else:
-            path = Path(self.ledger)
-            with Ledger(path, budget=None if path.exists() else self._budget()) as ledger:
+            with self._opened_file(Path(self.ledger)) as ledger:
                 yield ledger
+
+    def _opened_file(self, path: Path) -> Ledger:
+        try:
+            return Ledger(path)  # its budget is its own
+        except PreconditionFailed as refusal:
+            if type(refusal) is not PreconditionFailed:
+                raise
+        return Ledger(path, budget=self._budget())  # there is none yet, or one whose opening was interrupted
 
     def _budget(self) -> Budget:
         return Budget(*floor_budget(self.epsilon, self.delta))
@@ -378,8 +396,3 @@ class _Kept:
     ledger: Ledger
     memo: Memo
     occasion: Occasion
-
-
-def _path_of(ledger: str | Path | Ledger | None) -> Path | None:
-    path = ledger.path if isinstance(ledger, Ledger) else ledger
-    return None if path is None else Path(path)

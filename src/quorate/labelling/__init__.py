@@ -2,9 +2,36 @@
 
 from __future__ import annotations
 
+from quorate.labelling.answering import answering, stages_of
+from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
+from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.online import OnlineAnswers
-from quorate.labelling.passive import label
+from quorate.labelling.passive import label, stored_labels
 from quorate.labelling.released import Released, class_codes
+from quorate.labelling.sanitised import Sanitiser, release_data_dependent_total
+from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
-__all__ = ["label", "OnlineAnswers", "Released", "class_codes", "Memo", "distinct"]
+__all__ = [
+    "label",
+    "stored_labels",
+    "OnlineAnswers",
+    "answering",
+    "stages_of",
+    "Released",
+    "class_codes",
+    "Memo",
+    "distinct",
+    "estimate_error",
+    "read_error",
+    "ErrorEstimate",
+    "noisy_evaluation",
+    "read_score",
+    "NoisyScore",
+    "choose_teachers",
+    "choose_model",
+    "Candidate",
+    "Chosen",
+    "release_data_dependent_total",
+    "Sanitiser",
+]

@@ -36,14 +36,17 @@ def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
     """
     seen: dict[bytes, int] = {}
     which = np.fromiter((seen.setdefault(digest, len(seen)) for digest in digests), dtype=np.int64, count=len(digests))
-    first = np.full(len(seen), -1, dtype=np.int64)
-    for row in range(len(which) - 1, -1, -1):
-        first[which[row]] = row
+    first: IntArray = np.unique(which, return_index=True)[1].astype(np.int64)
     return first, which
 
 
 class Memo:
     """Released answers by the digest of their query. What it holds was released, so it may be printed.
+
+    Parameters
+    ----------
+    answers : mapping of bytes to int, optional
+        What was released so far: class codes, -1 for declined.
 
     Examples
     --------

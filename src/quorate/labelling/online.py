@@ -7,15 +7,16 @@ silent for ever; the student is not.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from quorate.labelling.answering import Answering, answering
 from quorate.labelling.memo import Memo, distinct
-from quorate.labelling.released import Gathering
+from quorate.labelling.paid import check_paid
+from quorate.labelling.released import AnyMechanism, Gathering
 from quorate.ledger import Reservation
-from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.types import IntArray, Secret
 
@@ -29,7 +30,7 @@ class OnlineAnswers:
     Parameters
     ----------
     count_votes : callable
-        ``count_votes(rows) -> Secret[IntArray]``, the votes ``(n_queries, n_classes)`` on the given rows of the
+        ``count_votes(rows) -> Secret``, the votes ``(n_queries, n_classes)`` on the given rows of the
         batch.
     mechanism : Mechanism
         The one that released the labels.
@@ -38,17 +39,42 @@ class OnlineAnswers:
     noise : NoiseSource
         Addressed by purpose and by the number of the answer.
     memo : Memo
-        Every answer released so far; the labels of public rows belong in it.
+        Every answer released so far; the labels of public rows belong in it. One thread at a time asks with a memo.
     n_classes : int
         Number of declared classes.
+
+    Raises
+    ------
+    InvalidParameter
+        If the reservation holds no online answers, or did not pay for this mechanism.
+
+    Examples
+    --------
+    >>> from quorate.accounting import Repeated
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = GaussianNoisyMax(sigma=5.0, form="binary")
+    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
+    >>> schedule = Repeated(mechanism.event, 3)
+    >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"online answer": 3}, key="kept back")
+    >>> votes = np.array([[0, 90], [90, 0]])
+    >>> online = OnlineAnswers(lambda rows: Secret(votes[rows % 2]), mechanism, reservation, SeededNoise(0), Memo(), 2)
+    >>> online.ask([b"one", b"two", b"one"]).tolist(), reservation.remaining("online answer")
+    ([1, 0, 1], 1)
     """
 
     count_votes: Callable[[IntArray], Secret[IntArray]]
-    mechanism: Mechanism
+    mechanism: AnyMechanism
     reservation: Reservation
     noise: NoiseSource
     memo: Memo
     n_classes: int
+    _answering: Answering = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_paid(self.reservation, PURPOSE, self.mechanism)
+        object.__setattr__(self, "_answering", answering(self.mechanism, self.reservation))
 
     def ask(self, digests: Sequence[bytes]) -> IntArray:
         """Answer a batch, all or nothing.
@@ -75,7 +101,7 @@ class OnlineAnswers:
             asked = [digests[row] for row in new]
             drawn = self.reservation.draw(PURPOSE, len(new))  # durable before any noise exists
             counts = self.count_votes(new).reveal()
-            answers = self.mechanism.release_many(counts, self.noise.at(PURPOSE, drawn.first)).tolist()
+            answers = self._answering.answer(counts, self.noise.at(PURPOSE, drawn.first))
             self.reservation.store(drawn, {"queries": [digest.hex() for digest in asked], "answers": answers})
             self.memo.remember(asked, self._codes(answers))
         return np.array([self.memo.recall(digests[first[query]]) for query in which], dtype=np.int64)

@@ -10,69 +10,137 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from quorate.labelling.released import Gathering, Released
+from quorate.arguments import count
+from quorate.errors import InvalidParameter
+from quorate.labelling.answering import answering
+from quorate.labelling.paid import check_paid
+from quorate.labelling.released import AnyMechanism, Gathering, Released
 from quorate.ledger import Reservation
-from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
-from quorate.types import IntArray, Secret
+from quorate.types import FloatArray, IntArray, Secret
 
 BLOCK = 64  # queries a block: what a crash costs at most, against two durable writes a block
 PURPOSE = "label"
 
+ROUNDS = 5  # how often a student is fitted anew for an interactive mechanism
+
 Progress = Callable[[int, int], None]
+Predict = Callable[[Released], FloatArray | None]
 
 
 def label(
-    counts: Secret[IntArray],
-    mechanism: Mechanism,
+    counts: Secret[IntArray] | Secret[FloatArray],
+    mechanism: AnyMechanism,
     reservation: Reservation,
     noise: NoiseSource,
     *,
     block: int = BLOCK,
+    predict: Predict | None = None,
     progress: Progress | None = None,
 ) -> Released:
     """Answer every query whose votes are given, from a reservation made for that many.
 
     Parameters
     ----------
-    counts : Secret[IntArray]
-        Votes ``(n_queries, n_classes)``.
-    mechanism : Mechanism
-        What may cross the boundary.
+    counts : Secret[IntArray] or Secret[FloatArray]
+        Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
+    mechanism : Mechanism or stream
+        What may cross the boundary. A stream ends with this call: its open stage is given up.
     reservation : Reservation
-        Holds ``n_queries`` answers under the purpose "label", those of blocks drawn earlier included.
+        Holds ``n_queries`` answers of `mechanism` under the purpose "label", those of blocks drawn earlier included.
     noise : NoiseSource
-        Addressed by purpose and by a block's first query, so that a seeded run that was killed and resumed repeats
-        an unbroken one.
-    block : int
-        Queries a block.
+        Addressed by purpose and by a block's first query.
+    block : int, default 64
+        Queries a block, ≥ 1.
+    predict : callable, optional
+        For an interactive mechanism: ``predict(released)`` returns a student's class probabilities
+        ``(n_queries, n_classes)`` from what was released so far. Asked anew after every fifth of the queries.
     progress : callable, optional
-        Called as ``progress(done, total)``.
+        Called as ``progress(done, total)`` before each block and at the end.
 
     Returns
     -------
     Released
         In the order of the queries, those of earlier blocks included.
 
+    Raises
+    ------
+    InvalidParameter
+        If the votes are no table, the reservation is for another number of queries, or it did not pay for this
+        mechanism. Nothing is drawn then.
+
     Notes
     -----
     Privacy: the reservation pays for ``n_queries`` releases of `mechanism`, and each query is drawn at most once.
+
+    A seeded run that was killed and resumed repeats an unbroken one with the same `block`, but for the block that
+    was in flight. With another block size it draws other noise: an address belongs to a block, not to a query.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.accounting import Repeated
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = GaussianNoisyMax(sigma=5.0, form="binary")
+    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
+    >>> schedule = Repeated(mechanism.event, 3)
+    >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"label": 3}, key="labels")
+    >>> votes = Secret(np.array([[0, 90], [90, 0], [5, 85]]))
+    >>> label(votes, mechanism, reservation, SeededNoise(0)).codes.tolist()
+    [1, 0, 1]
     """
+    count("block", block, at_least=1)
+    if counts.reveal().ndim != 2:
+        raise InvalidParameter("counts must be votes (n_queries, n_classes); pass one row per query")
     n_queries, n_classes = counts.reveal().shape
-    gathering = Gathering(mechanism, n_queries=n_queries, n_classes=n_classes)
-    done = 0
-    for earlier in reservation.blocks(PURPOSE):
-        gathering.put(earlier.first, earlier.count, earlier.answers)
-        done = earlier.first + earlier.count
+    reserved = check_paid(reservation, PURPOSE, mechanism)
+    if reserved != n_queries:
+        raise InvalidParameter(
+            f"counts must have one row for each of the {reserved:,} labels reserved, got {n_queries:,}; the queries "
+            "of a run are fixed before its first answer"
+        )
+    gathering = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
+    done = sum(earlier.count for earlier in reservation.blocks(PURPOSE))
+    answers_by = answering(mechanism, reservation)
+    round_ = block * max(1, n_queries // (ROUNDS * block))
+    predictions = None
     while done < n_queries:
+        if predict is not None and done >= round_ and (predictions is None or done % round_ == 0):
+            predictions = predict(gathering.released(before=done - done % round_))
         if progress:
             progress(done, n_queries)
         drawn = reservation.draw(PURPOSE, min(block, n_queries - done))  # durable before any noise exists
         rows = counts.reveal()[drawn.first : drawn.first + drawn.count]
-        answers = mechanism.release_many(rows, noise.at(PURPOSE, drawn.first)).tolist()
+        asked = None if predictions is None else predictions[drawn.first : drawn.first + drawn.count]
+        answers = answers_by.answer(rows, noise.at(PURPOSE, drawn.first), asked)
         reservation.store(drawn, answers)  # durable before anybody sees it
         gathering.put(drawn.first, drawn.count, answers)
         done = drawn.first + drawn.count
     if progress:
         progress(n_queries, n_queries)
     return gathering.released()
+
+
+def stored_labels(mechanism: AnyMechanism, reservation: Reservation, *, n_classes: int) -> Released:
+    """Read the labels that a ledger holds, after a restart.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or stream
+        What released them.
+    reservation : Reservation
+        Where they were drawn from.
+    n_classes : int
+        Number of declared classes.
+    """
+    n_queries = check_paid(reservation, PURPOSE, mechanism)
+    return _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes).released()
+
+
+def _stored(mechanism: AnyMechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> Gathering:
+    gathering = Gathering(mechanism, n_queries=n_queries, n_classes=n_classes)
+    for block in reservation.blocks(PURPOSE):
+        gathering.put(block.first, block.count, block.answers)
+    return gathering

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.mechanisms import DECLINED, Mechanism, NoisyCounts
+from quorate.arguments import count as whole
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import DECLINED, Mechanism, NoisyCounts, SoftLabel, StableSparseVector
 from quorate.types import FloatArray, IntArray
 
+AnyMechanism = Mechanism | StableSparseVector | SoftLabel
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Released:
     """Answers to the queries of one purpose, and how to read them.
 
@@ -28,12 +33,21 @@ class Released:
         was paid for and must never be drawn again.
     mechanism : Mechanism
         What released them.
+
+    Examples
+    --------
+    >>> no = np.zeros(3, dtype=bool)
+    >>> half_leads = Released(np.array([12, -1, 0]), no, np.array([False, False, True]), NoisyCounts(5.0, "binary"))
+    >>> half_leads.codes.tolist()
+    [1, 0, -1]
+    >>> half_leads.vote_shares(40).tolist()
+    [[0.2, 0.8], [0.525, 0.475], [nan, nan]]
     """
 
     answers: IntArray
     declined: NDArray[np.bool_]
     interrupted: NDArray[np.bool_]
-    mechanism: Mechanism
+    mechanism: AnyMechanism
 
     @property
     def answered(self) -> NDArray[np.bool_]:
@@ -48,24 +62,85 @@ class Released:
     @property
     def holds_values(self) -> bool:
         """Whether a student can learn from noisy votes, and not from classes alone."""
-        return isinstance(self.mechanism, NoisyCounts)
+        return isinstance(self.mechanism, NoisyCounts | SoftLabel)
+
+    def share_noise(self, n_teachers: int) -> float:
+        r"""Return the standard deviation of one share's noise: :math:`\sigma/K`, or :math:`1/(B\sqrt{12})` for B bins.
+
+        Raises
+        ------
+        InvalidParameter
+            If classes were released, which have no share.
+        """
+        if isinstance(self.mechanism, SoftLabel):
+            return 1 / (self.mechanism.bins * math.sqrt(12))  # a score is uniform in its bin, at the worst
+        if isinstance(self.mechanism, NoisyCounts):
+            return self.mechanism.sigma / n_teachers
+        raise self._no_shares()
 
     def vote_shares(self, n_teachers: int) -> FloatArray:
-        r"""Unbiased estimates of the share of teachers that vote for each class, ``(n_queries, n_classes)``.
+        r"""Estimate the share of teachers that vote for each class, ``(n_queries, n_classes)``.
 
-        A noisy half-lead :math:`v` of class 1 over class 0 gives the shares :math:`1/2 \mp v/K`. Noise may push a
-        share below 0 or above 1. Rows without an answer hold NaN.
+        Noise may push a share below 0 or above 1. Rows without an answer hold NaN.
+
+        Parameters
+        ----------
+        n_teachers : int
+            K ≥ 1.
+
+        Raises
+        ------
+        InvalidParameter
+            If classes were released, which have no share, or `n_teachers` is no number of teachers.
+
+        Notes
+        -----
+        Noisy counts are divided by K. A noisy half-lead :math:`v = \lceil (n_1 - n_0)/2 \rceil + Z` stands for
+        :math:`n_1 = v + \lfloor K/2 \rfloor` votes of K, so the shares are
+        :math:`1/2 \mp (v - \tfrac12 [K \text{ odd}])/K`; the odd half is what the rounding up has added. Both are
+        unbiased where every teacher votes. In a half-lead an abstention counts as half a vote for either class, and
+        the shares may be off by :math:`1/(2K)`.
         """
         if not self.holds_values:
-            raise TypeError("classes were released, not votes; a class has no vote share")
-        values = self.answers / n_teachers
-        shares = np.column_stack([0.5 - values, 0.5 + values]) if values.ndim == 1 else values
+            raise self._no_shares()
+        n_teachers = whole("n_teachers", n_teachers, at_least=1)
+        if isinstance(self.mechanism, SoftLabel):
+            scores = self.mechanism.values(self.answers)
+            shares = np.column_stack([1 - scores, scores])
+        elif self.answers.ndim == 1:
+            lead = (self.answers - (n_teachers % 2) / 2) / n_teachers
+            shares = np.column_stack([0.5 - lead, 0.5 + lead])
+        else:
+            shares = self.answers / n_teachers
         shares[~self.answered] = np.nan
         return shares
 
+    def _no_shares(self) -> InvalidParameter:
+        return InvalidParameter(
+            f"{type(self.mechanism).__name__} released classes, and a class has no vote share; release NoisyCounts"
+        )
 
-def class_codes(mechanism: Mechanism, answers: IntArray) -> IntArray:
-    """Read each answer of `mechanism` as a class, ``(n_queries,)``; ties go to the lowest index, as everywhere."""
+
+def class_codes(mechanism: AnyMechanism, answers: IntArray) -> IntArray:
+    """Read each answer of `mechanism` as a class, ``(n_queries,)``; ties go to the lowest index, as everywhere.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What released the answers.
+    answers : IntArray
+        Class codes ``(n_queries,)``, which stay as they are; noisy half-leads ``(n_queries,)``; or noisy counts
+        ``(n_queries, n_classes)``.
+
+    Examples
+    --------
+    >>> class_codes(NoisyCounts(5.0, "binary"), np.array([3, 0, -1])).tolist()
+    [1, 0, 0]
+    >>> class_codes(NoisyCounts(5.0), np.array([[-4, 7, 7]])).tolist()
+    [1]
+    """
+    if isinstance(mechanism, SoftLabel):
+        return np.where(answers == DECLINED, DECLINED, answers > mechanism.bins)  # a score above one half
     if not isinstance(mechanism, NoisyCounts):
         return answers
     if mechanism.form == "binary":
@@ -75,9 +150,25 @@ def class_codes(mechanism: Mechanism, answers: IntArray) -> IntArray:
 
 
 class Gathering:
-    """Collects blocks of answers into one :class:`Released`."""
+    """Collects blocks of answers into one :class:`Released`. What is never put comes out interrupted.
 
-    def __init__(self, mechanism: Mechanism, *, n_queries: int, n_classes: int) -> None:
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What released the answers.
+    n_queries, n_classes : int
+        Sizes of the whole.
+
+    Examples
+    --------
+    >>> gathering = Gathering(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
+    >>> gathering.put(0, 2, [7, -1])
+    >>> gathering.put(2, 1, None)
+    >>> gathering.released().codes.tolist()
+    [1, 0, -1]
+    """
+
+    def __init__(self, mechanism: AnyMechanism, *, n_queries: int, n_classes: int) -> None:
         wide = isinstance(mechanism, NoisyCounts) and mechanism.form == "histogram"
         self._mechanism = mechanism
         self._answers = np.zeros((n_queries, n_classes) if wide else n_queries, dtype=np.int64)
@@ -89,13 +180,16 @@ class Gathering:
             self._answers[first : first + count] = answers
             self._interrupted[first : first + count] = False
 
-    def released(self) -> Released:
-        """Everything that was put, with the declined answers told apart."""
+    def released(self, before: int | None = None) -> Released:
+        """Everything that was put, with the declined answers told apart; only of the queries `before` one, if given."""
         declines = not isinstance(self._mechanism, NoisyCounts)  # a noisy count may well be -1
-        declined = ~self._interrupted & (self._answers == DECLINED) if declines else np.zeros_like(self._interrupted)
+        interrupted = self._interrupted.copy()
+        if before is not None:
+            interrupted[before:] = True
+        declined = ~interrupted & (self._answers == DECLINED) if declines else np.zeros_like(interrupted)
         return Released(
-            answers=np.where(declined, 0, self._answers) if declines else self._answers,
+            answers=np.where(declined, 0, self._answers) if declines else self._answers.copy(),
             declined=declined,
-            interrupted=self._interrupted,
+            interrupted=interrupted,
             mechanism=self._mechanism,
         )

@@ -6,6 +6,7 @@ is given and keeps nothing. Every mechanism here runs the same contract suite.
 =============================== ============================================================ ==============
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
 :class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
+:class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
 :class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
@@ -24,6 +25,7 @@ from quorate.mechanisms.gaussian_noisy_max import GaussianNoisyMax
 from quorate.mechanisms.interactive_noisy_max import InteractiveNoisyMax
 from quorate.mechanisms.laplace_noisy_max import LaplaceNoisyMax
 from quorate.mechanisms.noisy_counts import NoisyCounts
+from quorate.mechanisms.noisy_sum import NoisySum
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.private_prediction import PrivatePrediction
 from quorate.mechanisms.protocol import DECLINED, Answer, InteractiveMechanism, Mechanism
@@ -38,6 +40,7 @@ __all__ = [
     "InteractiveMechanism",
     "GaussianNoisyMax",
     "NoisyCounts",
+    "NoisySum",
     "LaplaceNoisyMax",
     "ConfidentNoisyMax",
     "InteractiveNoisyMax",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -19,11 +19,10 @@ from quorate.accounting import Guarantee, explain
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
-from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.report import Answers, Check, Choice, Facts, Part, Provenance, Score, Setup, Spending, Utility
 from quorate.run.journey import Outcome
-from quorate.run.task import Task
-from quorate.theory import recipe
+from quorate.run.task import SEEDED_CLIENT, Task
+from quorate.theory import AnyMechanism, form_of, open_fields, recipe, scale_of
 
 PURPOSES = ("label", "online answer")
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
@@ -35,6 +34,9 @@ BY_POSITION = (
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
 NOT_DURABLE = "the ledger was kept in memory: nothing durable was recorded"
 SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
+SEEDED_EARLIER = (
+    "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"
+)
 EARLIER = "includes what earlier runs on the same data spent from the same ledger"
 
 
@@ -55,6 +57,8 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
     caveats = []
     if task.noise.seeded:
         caveats.append(SEEDED)
+    elif any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
+        caveats.append(SEEDED_EARLIER)
     if task.unit == "record":
         caveats.append(BY_POSITION)
     if task.n_was_read:
@@ -86,9 +90,13 @@ def spent_of(ledger: Ledger) -> tuple[float, float]:
     )
 
 
-def told(mechanism: GaussianNoisyMax | NoisyCounts) -> str:
+def told(mechanism: AnyMechanism) -> str:
     """A mechanism in words: its name and its public fields."""
-    return f"{type(mechanism).__name__} (sigma = {mechanism.sigma:.6g} votes, {mechanism.form} form)"
+    values = {part.name: getattr(mechanism, part.name) for part in fields(mechanism)}
+    shown = (
+        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
+    )
+    return f"{type(mechanism).__name__} ({', '.join(shown)})"
 
 
 def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> Facts:
@@ -143,7 +151,7 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
     budget, left = ledger.budget, ledger.left
     epsilon, delta = spent_of(ledger)
     purposes = outcome.reservation.purposes
-    total = sum(purposes.values())
+    total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
     parts = []
     for purpose in PURPOSES:
         if purpose in purposes:
@@ -154,8 +162,8 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
                 Part(
                     purpose=purpose,
                     mechanism=type(task.recipe.mechanism).__name__,
-                    sigma=task.recipe.mechanism.sigma,
-                    form=task.recipe.mechanism.form,
+                    sigma=scale_of(task.recipe.mechanism),
+                    form=form_of(task.recipe.mechanism),
                     reserved=purposes[purpose],
                     share=purposes[purpose] / total,
                     asked=asked,
@@ -188,11 +196,13 @@ def choices(task: Task) -> tuple[Choice, ...]:
                 replace(task.facts, epsilon=epsilon),
                 n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
                 n_queries=task.recipe.n_queries,
+                mechanism=type(task.recipe.mechanism).__name__,
+                fields=open_fields(task.recipe.mechanism),
             )
         rows.append(
             Choice(
                 epsilon=epsilon,
-                sigma=made.mechanism.sigma,
+                sigma=scale_of(made.mechanism),
                 n_answers=made.n_queries + made.online_answers,
                 chosen=epsilon == task.facts.epsilon,
             )
@@ -221,7 +231,9 @@ def checks(task: Task, ledger: Ledger) -> tuple[Check, ...]:
             key="preprocessing",
             name="Preprocessing inside teachers or on public rows",
             passed=True,
-            meaning="Nothing was fitted on the pooled private rows.",
+            meaning="Nothing was fitted on the pooled private rows."
+            if task.preprocessing == "inside"
+            else "Steps that came fitted were fitted on public rows, as the owner states; all else inside teachers.",
         ),
         Check(
             key="noise",

@@ -5,28 +5,39 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from quorate.data import PublicPool, Table, encode_labels, match_columns, read_data
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.data import PublicPool, encode_labels, is_same_table, match_columns, read_data
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
-from quorate.run.accounts import Occasion, facts, score
+from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
 from quorate.run.journey import Outcome, Watch, conduct, schedule
 from quorate.run.models import model_of
-from quorate.run.settings import Settings, read_settings
+from quorate.run.settings import DataSettings, Settings, read_settings
 from quorate.run.stages import FolderStages, stage_key
 from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+from quorate.theory import form_of, scale_of
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Public rows with labels, to score the student on: features ``(n, d)`` and true classes ``(n,)``."""
+
+    X: Any = field(repr=False)
+    truth: NDArray[Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +47,7 @@ class Batch:
     folder: RunFolder
     settings: Settings
     task: Task
-    evaluation: Table | None
+    evaluation: Evaluation | None
 
     @property
     def charge_key(self) -> str:
@@ -71,18 +82,13 @@ def read_batch(root: Path) -> Batch:
         if path is not None and not path.exists():
             raise PreconditionFailed(f"[data] {name} names {path}, and there is no such file")
     if data.private.samefile(data.public):
-        raise DataRefused("[data] public is the private file again; every row of the pool is published, in effect")
+        raise DataRefused(
+            "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
+            "may be shown and are about nobody in the private table"
+        )
     private = read_data(data.private, label=data.label, unit=data.unit)
     dropped = [name for name in (data.label, data.unit) if name is not None]
     public = read_data(data.public, drop=dropped, n_features=private.X.shape[1])
-    evaluation = None
-    if data.evaluation is not None:
-        evaluation = read_data(
-            data.evaluation,
-            label=data.label,
-            drop=[data.unit] if data.unit else [],
-            n_features=private.X.shape[1],
-        )
     folder.make()
     noise, key = noise_and_key(
         settings.run.unsafe_noise_seed,
@@ -98,7 +104,7 @@ def read_batch(root: Path) -> Batch:
             n_teachers=settings.teachers.count,
             queries=settings.mechanism.queries,
             mechanism=settings.mechanism.name,
-            sigma=settings.mechanism.sigma,
+            mechanism_fields=settings.mechanism.fields,
             online_answers=settings.mechanism.online_answers,
             n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
@@ -116,7 +122,32 @@ def read_batch(root: Path) -> Batch:
         fingerprint_key=fingerprint_key(folder.ledger),
         noise=noise,
     )
-    return Batch(folder, settings, task, evaluation)
+    return Batch(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+
+def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
+    """Read the public rows with labels, before anything is charged.
+
+    Raises
+    ------
+    DataRefused
+        If they do not fit the task; or are the private rows, whose score would be published at no charge.
+    """
+    assert data.evaluation is not None  # noqa: S101 - the caller's condition
+    table = read_data(
+        data.evaluation,
+        label=data.label,
+        drop=[data.unit] if data.unit else [],
+        n_features=task.inputs.public.shape[1],
+    )
+    rows, _ = match_columns(table.X, task.inputs.public)
+    if data.evaluation.samefile(data.private) or is_same_table(task.inputs.private.reveal().X, rows):
+        raise DataRefused(
+            "[data] evaluation holds the private rows again; a score on them would be published without a charge. Give "
+            "public rows with labels, or leave it out"
+        )
+    codes = encode_labels(table.y, task.inputs.classes, name=f"column {data.label!r} of evaluation")
+    return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
 
 def unit_word(column: str) -> str:
@@ -124,10 +155,12 @@ def unit_word(column: str) -> str:
 
     Examples
     --------
-    >>> unit_word("patient_id"), unit_word("household"), unit_word("id")
-    ('patient', 'household', 'person')
+    >>> unit_word("patient_id"), unit_word("PatientID"), unit_word("household"), unit_word("id"), unit_word("uuid")
+    ('patient', 'patient', 'household', 'person', 'uuid')
     """
-    word = column.strip().lower().removesuffix("id").strip("_- ")
+    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
+    if word == "record":  # the word for rows known by their position
+        return "record id"
     return word or "person"
 
 
@@ -140,7 +173,7 @@ def check(batch: Batch) -> dict[str, Any]:
         If the run would be refused.
     """
     task = batch.task
-    if batch.folder.ledger.exists():
+    if batch.folder.has_ledger:
         with batch.open_ledger() as ledger:
             ledger.bind(task.fingerprint)
             ledger.foresee(**schedule(task, batch.charge_key))
@@ -152,8 +185,9 @@ def check(batch: Batch) -> dict[str, Any]:
         "n_queries": task.recipe.n_queries,
         "online_answers": task.recipe.online_answers,
         "mechanism": type(task.recipe.mechanism).__name__,
-        "form": task.recipe.mechanism.form,
-        "sigma": task.recipe.mechanism.sigma,
+        "form": form_of(task.recipe.mechanism),
+        "sigma": scale_of(task.recipe.mechanism),
+        "released_by": told(task.recipe.mechanism),
         "epsilon": task.facts.epsilon,
         "delta": task.facts.delta,
         "unit": task.unit,
@@ -197,16 +231,22 @@ def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Ut
 
 
 def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
-    """Write the public side: labels, student, guarantee, facts, report, model card."""
+    """Write the public side: labels, student, guarantee, report, model card; and last the facts.
+
+    A run counts as finished where its facts are, so that no half of a public side is ever exported.
+    """
     public = batch.folder.public
+    student = _student_bytes(outcome.student)
+    (public / "facts.json").unlink(missing_ok=True)
     write_atomically(public / "labels.csv", labels_csv(batch.task, outcome).encode())
     write_atomically(public / "guarantee.json", (made.guarantee.to_json() + "\n").encode())
-    write_atomically(public / "facts.json", render_json(made).encode())
     write_atomically(public / "model_card.md", model_card(made).encode())
     write_atomically(public / "report.html", render_html(made).encode())
     # A seeded student carries no guarantee, so it does not lie where things may leave from.
-    place = batch.folder.private if batch.task.noise.seeded else public
-    write_atomically(place / "student.skops", _student_bytes(outcome.student))
+    place, other = (public, batch.folder.private)[:: -1 if batch.task.noise.seeded else 1]
+    (other / "student.skops").unlink(missing_ok=True)
+    write_atomically(place / "student.skops", student, mode=0o644 if place == public else 0o600)
+    write_atomically(public / "facts.json", render_json(made).encode())
 
 
 def labels_csv(task: Task, outcome: Outcome) -> str:
@@ -258,9 +298,10 @@ def read_facts(root: Path) -> Facts:
 
 def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
     """Where things are, for the terminal."""
+    places = [side / "student.skops" for side in (folder.public, folder.private)]
     return Outputs(
         report=str(folder.public / "report.html"),
-        student=str(folder.public / "student.skops"),
+        student=str(next(filter(Path.exists, places), places[0])),
         next_command=next_command,
     )
 
@@ -275,8 +316,6 @@ def export(root: Path, destination: Path) -> list[Path]:
     PreconditionFailed
         If the run has not finished, or the destination holds other files.
     """
-    from quorate.errors import SeededNoiseRefused
-
     if read_facts(root).seeded:
         raise SeededNoiseRefused(
             "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
@@ -302,11 +341,8 @@ def export(root: Path, destination: Path) -> list[Path]:
 def _utility(batch: Batch, outcome: Outcome, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
-    rows, _ = match_columns(batch.evaluation.X, batch.task.inputs.public)
-    classes = batch.task.inputs.classes
-    codes = encode_labels(batch.evaluation.y, classes, name="evaluation labels")
-    truth = np.asarray(list(classes))[codes]
-    return replace(extra, student=score(outcome.student, rows, truth, classes))
+    found = score(outcome.student, batch.evaluation.X, batch.evaluation.truth, batch.task.inputs.classes)
+    return replace(extra, student=found)
 
 
 def _student_bytes(student: Any) -> bytes:
@@ -317,6 +353,7 @@ def _student_bytes(student: Any) -> bytes:
     except Exception as error:
         raise InvalidParameter(
             f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
-            "[student] model. The labels are stored: the same command goes on from there"
+            "[student] model. The labels are stored: the same command goes on from there",
+            charged="the labels were charged, once",
         ) from error
     return bytes(written)

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
-from quorate.errors import LedgerMismatch
+from quorate.errors import LedgerMismatch, PreconditionFailed
+from quorate.ledger import Ledger
 from quorate.types import Secret
 
 KEY_BYTES = 32
@@ -38,6 +41,11 @@ class RunFolder:
         return self.root / "ledger.db"
 
     @property
+    def has_ledger(self) -> bool:
+        """Whether there is a ledger, or the anchor of one that was deleted: then it is refused, never opened anew."""
+        return self.ledger.exists() or self.ledger.with_name(f"{self.ledger.name}.anchor").exists()
+
+    @property
     def private(self) -> Path:
         """What never leaves; created readable by its owner alone."""
         return self.root / "private"
@@ -57,16 +65,43 @@ class RunFolder:
 def read_or_create_key(path: Path) -> Secret[bytes]:
     """Read the secret key at `path`, or draw a fresh one there, readable by its owner alone.
 
-    The file appears whole or not at all, and an existing one is never overwritten: answers under a new key would
-    come from a new partition of the same people.
+    The file appears whole or not at all, and an existing one is never overwritten, not even by a process that starts
+    at the same moment: answers under a new key would come from a new partition of the same people.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the folder is missing, or the file is not a key: an empty one would be no secret.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     first, again = (read_or_create_key(Path(folder, "run.key")) for _ in range(2))
+    >>> first, first.reveal() == again.reveal()
+    (Secret(…), True)
     """
+    if not path.parent.is_dir():
+        raise PreconditionFailed(f"there is no folder {path.parent}; create it first")
     if not path.exists():
-        write_atomically(path, secrets.token_bytes(KEY_BYTES), mode=0o600)
-    return Secret(path.read_bytes())
+        beside = _write_beside(path, secrets.token_bytes(KEY_BYTES), mode=0o600)
+        with suppress(FileExistsError):
+            os.link(beside, path)  # unlike a rename, it never takes the place of a key that is there
+        beside.unlink()
+        _sync(path.parent)
+    key = path.read_bytes()
+    if len(key) != KEY_BYTES:
+        raise PreconditionFailed(f"{path} is not a key of {KEY_BYTES} bytes; restore it from a backup")
+    return Secret(key)
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write `content` to a file beside `path`, make it durable, and only then give it the name `path`."""
+    _write_beside(path, content, mode=mode).replace(path)
+    _sync(path.parent)
+
+
+def _write_beside(path: Path, content: bytes, *, mode: int) -> Path:
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
@@ -74,30 +109,55 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
         file.write(content)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
-    directory = os.open(path.parent, os.O_RDONLY)
+    return beside
+
+
+def _sync(folder: Path) -> None:
+    directory = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:
         os.close(directory)
 
 
-def fingerprint_key(ledger: Path | None) -> Secret[bytes]:
+def fingerprint_key(ledger: Path | Ledger | None) -> Secret[bytes]:
     """Return the key that binds private data to a ledger; it lies beside the ledger, readable by its owner alone.
 
-    An unkeyed hash of private rows could be guessed at. A ledger in memory gets a fresh key.
+    An unkeyed hash of private rows could be guessed at. A ledger in memory has a key of its own while it lives; None
+    stands for a ledger that is yet to be made in memory.
 
     Raises
     ------
     LedgerMismatch
-        If there is a ledger but its key is gone: whether the data are the same can then no longer be told.
+        If a ledger is bound to data but its key is gone: whether these are the data can then no longer be told.
     """
-    if ledger is None:
-        return Secret(secrets.token_bytes(KEY_BYTES))
-    path = ledger.with_name(f"{ledger.name}.key")
-    if ledger.exists() and not path.exists():
+    fresh: Secret[bytes] = Secret(secrets.token_bytes(KEY_BYTES))
+    if isinstance(ledger, Ledger) and ledger.path is None:
+        return _KEYS_IN_MEMORY.setdefault(ledger, fresh)
+    place = ledger.path if isinstance(ledger, Ledger) else ledger
+    if place is None:
+        return fresh
+    path = place.with_name(f"{place.name}.key")
+    if not path.exists() and _is_bound(ledger):
         raise LedgerMismatch(
-            f"{path.name} is missing beside {ledger.name}: without it nobody can tell whether these are the data that "
+            f"{path.name} is missing beside {place.name}: without it nobody can tell whether these are the data that "
             "the ledger was opened for. Restore it from a backup"
         )
     return read_or_create_key(path)
+
+
+_KEYS_IN_MEMORY: WeakKeyDictionary[Ledger, Secret[bytes]] = WeakKeyDictionary()
+
+
+def _is_bound(ledger: Path | Ledger | None) -> bool:
+    if isinstance(ledger, Ledger):
+        return bool(ledger.fingerprints)
+    if ledger is None or not ledger.exists():
+        return False
+    try:
+        with Ledger(ledger) as found:
+            return bool(found.fingerprints)
+    except PreconditionFailed as refusal:
+        if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
+            return False
+        raise

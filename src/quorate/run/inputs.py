@@ -14,6 +14,7 @@ from quorate.data import (
     check_classes,
     check_features,
     encode_labels,
+    families,
     is_frame,
     is_same_table,
     match_columns,
@@ -160,7 +161,11 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
     from sklearn.pipeline import Pipeline
 
     frame = is_frame(inputs.public)
-    encoder = public_encoder(inputs.public) if frame or missing_columns(inputs.public).any() else None
+    both_read_frames = frame and isinstance(teacher, Pipeline) and isinstance(student, Pipeline)
+    encoder = None
+    if frame or missing_columns(inputs.public).any():
+        # Dates are refused where a model would meet them; two Pipelines that read the frame may well read dates.
+        encoder = public_encoder(_without_times(inputs.public) if both_read_frames else inputs.public)
     encoded = View(encoder if frame and (built_in or needs_encoding(inputs.public)) else None)
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
@@ -172,6 +177,12 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
             refuse_missing(inputs.private.reveal().X, name="X", taker=taker)
     numbers = View(encoder)
     return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+
+
+def _without_times(frame: Rows) -> Rows:
+    """The columns that the encoder reads; it finds them by name in the whole frame again."""
+    kept = [name for name, family in families(frame).items() if family != "time"]
+    return frame[kept] if kept else frame
 
 
 def _takes_missing(model: Any) -> bool:

@@ -21,16 +21,18 @@ from quorate.ensemble import (
     Ensemble,
     count_votes,
     dump_voters,
+    gather_scores,
     load_voters,
     partition_rows,
     train_chunk,
 )
-from quorate.labelling import Memo, Released, label
+from quorate.labelling import Memo, Released, label, stages_of
 from quorate.ledger import Ledger, Reservation
+from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.run.stages import NoStages, StageStore, stage_key
-from quorate.run.task import Task
-from quorate.students import teach_plain, teach_values
-from quorate.types import IntArray, Secret, derive
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
+from quorate.students import class_probabilities, teach_plain, teach_values
+from quorate.types import FloatArray, IntArray, Secret, derive
 
 CHUNK = 64  # teachers a stage: what a killed run trains again at most
 
@@ -49,8 +51,7 @@ class Outcome:
 
     def memo(self, task: Task) -> Memo:
         """The released labels by query, so that asking one of them again is free."""
-        digests = [task.inputs.digests[row] for row in self.queries[self.released.answered]]
-        return Memo(dict(zip(digests, self.released.codes[self.released.answered].tolist(), strict=True)))
+        return memo_of(task, self.released)
 
 
 def conduct(
@@ -87,8 +88,14 @@ def conduct(
     queries = task.queries
     ensemble, counts = votes(task, queries, stages, see)
     reservation = ledger.reserve(**charge)
+    interactive = isinstance(task.recipe.mechanism, InteractiveNoisyMax)
     released = label(
-        counts, task.recipe.mechanism, reservation, task.noise, progress=lambda done, total: see("labels", done, total)
+        counts,
+        task.recipe.mechanism,
+        reservation,
+        task.noise,
+        predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
+        progress=lambda done, total: see("labels", done, total),
     )
     see("student", 0, 1)
     student = teach(task, queries, released)
@@ -96,20 +103,31 @@ def conduct(
     return Outcome(student=student, released=released, queries=queries, reservation=reservation, ensemble=ensemble)
 
 
+def memo_of(task: Task, released: Released) -> Memo:
+    """The released labels by query, declined ones included; what was lost with a process was never released."""
+    known = ~released.interrupted
+    digests = [task.inputs.digests[row] for row in task.queries[known]]
+    return Memo(dict(zip(digests, released.codes[known].tolist(), strict=True)))
+
+
 def schedule(task: Task, key: str) -> dict[str, Any]:
     """Everything that is to be charged at once, before the first answer: labels and online answers, one cap."""
-    purposes = {"label": task.recipe.n_queries, "online answer": task.recipe.online_answers}
+    purposes = {
+        "label": task.recipe.n_queries,
+        "online answer": task.recipe.online_answers,
+        **stages_of(task.recipe.mechanism),
+    }
     return {
         "event": task.recipe.event,
         "delta": task.facts.delta,
         "purposes": {purpose: count for purpose, count in purposes.items() if count},
         "key": key,
-        "client": "local, seeded noise: no guarantee" if task.noise.seeded else "local",
+        "client": SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT,
     }
 
 
-def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tuple[Ensemble | None, Secret[IntArray]]:
-    """Return the teachers (where they are needed later) and their votes ``(n_queries, n_classes)``."""
+def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tuple[Ensemble | None, Secret[Any]]:
+    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
     key = stage_key(task.key, "votes", task.made_from)
     stored = stages.load("votes", key)
     if stored is not None and not task.recipe.online_answers:
@@ -118,12 +136,31 @@ def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tupl
     if stored is not None:
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
-    counts = count_votes(ensemble, asked, jobs=task.jobs, progress=lambda done, total: see("votes", done, total))
+    counts = asked_of(task, ensemble, asked, progress=lambda done, total: see("votes", done, total))
     if stages.keeps:
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
         stages.save("votes", key, content.getvalue())
     return (ensemble if task.recipe.online_answers else None), counts
+
+
+def asked_of(
+    task: Task, ensemble: Ensemble, asked: Any, *, progress: Callable[[int, int], None] | None = None
+) -> Secret[Any]:
+    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``."""
+    if isinstance(task.recipe.mechanism, SoftLabel):
+        return gather_scores(ensemble, asked, jobs=task.jobs, progress=progress)
+    return count_votes(ensemble, asked, jobs=task.jobs, progress=progress)
+
+
+def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray | None:
+    """A student's class probabilities on all queries, from the answers so far; None before there is an answer."""
+    if not so_far.answered.any():
+        return None
+    pool = task.views.student(take(task.inputs.public, queries))
+    rng = np.random.default_rng(int.from_bytes(derive(task.key, "interim student"), "big"))
+    student = teach_plain(task.student, pool, so_far, task.inputs.classes, rng=rng)
+    return class_probabilities(student, pool, task.inputs.classes)
 
 
 def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
@@ -142,7 +179,7 @@ def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
         stored = stages.load(stage, key)
         if stored is None:
             voters = train_chunk(
-                ClassifierTeacher(task.teacher),
+                ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
                 X,
                 private.codes,
                 shards,
@@ -176,7 +213,6 @@ def teach(task: Task, queries: IntArray, released: Released) -> Any:
             released,
             classes,
             n_teachers=task.recipe.n_teachers,
-            sigma=task.recipe.mechanism.sigma,
             rng=rng,
         )
     else:

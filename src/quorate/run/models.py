@@ -54,7 +54,7 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
         sys.path.insert(0, str(folder))
     try:
         model = getattr(import_module(module_name), factory_name)()
-    except (ImportError, AttributeError, TypeError) as error:
+    except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
         raise InvalidParameter(
             f"{role} model {name!r} could not be made ({error}); expected an importable package.module:factory that "
             "takes no arguments and returns a scikit-learn classifier"

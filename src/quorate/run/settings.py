@@ -7,18 +7,19 @@ what was expected. Paths are relative to the file. The file holds public facts a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.theory import KINDS
 
 Label = str | int | bool
 Auto = Literal["auto"]
 
-MECHANISMS = ("auto", "GaussianNoisyMax", "NoisyCounts")
+MECHANISMS = ("auto", *KINDS)
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 
 
@@ -60,7 +61,7 @@ class MechanismSettings:
     name: str = "auto"
     queries: int | Literal["auto", "all"] = "auto"
     online_answers: int = 0
-    sigma: float | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -105,6 +106,8 @@ def read_settings(path: Path) -> Settings:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PreconditionFailed(f"no quorate.toml in {path.parent}; write one with: quorate init") from None
+    except (OSError, UnicodeDecodeError):
+        raise PreconditionFailed(f"{path} cannot be read as UTF-8 text; write one with: quorate init") from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -124,7 +127,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     data = _Section("data", document, DataSettings)
     budget = _Section("budget", document, BudgetSettings)
     teachers = _Section("teachers", document, TeacherSettings)
-    mechanism = _Section("mechanism", document, MechanismSettings)
+    mechanism = _Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     student = _Section("student", document, StudentSettings)
     run = _Section("run", document, RunSettings)
     return Settings(
@@ -151,7 +154,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             name=mechanism.choice("name", MECHANISMS),
             queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
             online_answers=mechanism.count("online_answers"),
-            sigma=mechanism.optional("sigma", lambda key: real(f"[mechanism] {key}", mechanism.given[key], above=0)),
+            fields={key: value for key, value in mechanism.given.items() if key in mechanism.more},
         ),
         student=StudentSettings(
             model=student.model("model", TEACHER_MODELS),
@@ -164,19 +167,25 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     )
 
 
-V = TypeVar("V")
+def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose."""
+    name = document.get("mechanism", {}).get("name", "auto")
+    kind = KINDS.get("NoisyCounts" if name == "auto" else str(name))
+    return () if kind is None else kind.fields
 
 
 class _Section:
     """One section while it is read: every refusal names the section and the key."""
 
-    def __init__(self, name: str, document: Mapping[str, Any], shape: type) -> None:
+    def __init__(self, name: str, document: Mapping[str, Any], shape: type, more: Collection[str] = ()) -> None:
         self.name = name
+        self.more = more
         self.given: Mapping[str, Any] = document.get(name, {})
-        self.defaults = {part.name: part.default for part in fields(shape)}
+        self.defaults = {part.name: part.default for part in fields(shape) if part.name != "fields"}
+        allowed = [*self.defaults, *more]
         for key in self.given:
-            if key not in self.defaults:
-                raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, self.defaults)}")
+            if key not in allowed:
+                raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, allowed)}")
 
     def required(self, key: str) -> Any:
         if key not in self.given:

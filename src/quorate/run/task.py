@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from importlib.metadata import version
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.data import fingerprint, public_digest
-from quorate.ensemble import Partition, Preprocessing, check_unfitted, neighbours
-from quorate.errors import InvalidParameter
+from quorate.data import check_classes, fingerprint, public_digest
+from quorate.ensemble import ClassifierTeacher, Partition, Preprocessing, check_unfitted, neighbours
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
 from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
-from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.run.described import described
 from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.run.models import built_in
 from quorate.students.teach import Declined
-from quorate.theory import PublicFacts, Recipe, recipe
+from quorate.theory import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.types import IntArray, Secret, derive
 
-MECHANISMS = ("auto", "GaussianNoisyMax", "NoisyCounts")
+LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class Wishes:
     n_teachers: int | Literal["auto"] = "auto"
     queries: int | Literal["auto", "all"] = "auto"
     mechanism: Any = "auto"
-    sigma: float | None = None
+    mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
     online_answers: int = 0
     n_records: int | None = None
     unit: str | None = None
@@ -80,6 +80,8 @@ class Task:
         How units meet teachers.
     declined : {"drop", "random"}
         What becomes of a query without an answer.
+    preprocessing : {"inside", "public"}
+        Whether steps that are fitted already are kept as they are.
     key, fingerprint_key : Secret[bytes]
         The run's key, and the one that binds data to a ledger; 32 bytes each.
     noise : NoiseSource
@@ -98,6 +100,7 @@ class Task:
     n_was_read: bool
     partition: Partition
     declined: Declined
+    preprocessing: Preprocessing
     key: Secret[bytes] = field(repr=False)
     fingerprint_key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
@@ -147,6 +150,7 @@ class Task:
             "n_teachers": self.recipe.n_teachers,
             "n_queries": self.recipe.n_queries,
             "partition": self.partition,
+            "preprocessing": self.preprocessing,
             "versions": [version(name) for name in ("quorate", "scikit-learn", "numpy")],
         }
 
@@ -177,9 +181,14 @@ def prepare(
     one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
     teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
     student = built_in("logistic", "student") if wishes.student is None else wishes.student
-    for model in (teacher, student):
-        check_unfitted(model, preprocessing=wishes.preprocessing)
-    name, sigma = _mechanism(wishes.mechanism, wishes.sigma, n_classes=len(list(wishes.classes)))
+    ClassifierTeacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
+    check_unfitted(student, preprocessing=wishes.preprocessing)
+    if wishes.classes is None:
+        raise InvalidParameter(
+            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
+            'Example: classes=["no", "yes"]'
+        )
+    mechanism = _mechanism(wishes.mechanism, wishes.mechanism_fields, n_classes=len(check_classes(wishes.classes)))
     online_answers = count("online_answers", wishes.online_answers)
     n_teachers = None if wishes.n_teachers == "auto" else count("n_teachers", wishes.n_teachers, at_least=1)
     unit = _unit(wishes.unit, grouped=groups is not None)
@@ -199,9 +208,14 @@ def prepare(
         facts,
         n_teachers=n_teachers,
         n_queries=_n_queries(wishes.queries, facts.n_public),
-        mechanism=name,
-        sigma=sigma,
+        mechanism=mechanism,
+        fields=wishes.mechanism_fields,
     )
+    if made.n_teachers > len(set(inputs.private.reveal().slots)):
+        raise DataRefused(
+            f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
+            "some could only abstain. Give fewer teachers, or the true n_records"
+        )
     return Task(
         inputs=inputs,
         views=views,
@@ -213,6 +227,7 @@ def prepare(
         n_was_read=n_teachers is None and wishes.n_records is None,
         partition=wishes.partition,
         declined=wishes.declined,
+        preprocessing=wishes.preprocessing,
         key=key,
         fingerprint_key=fingerprint_key,
         noise=noise,
@@ -230,10 +245,13 @@ def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """
     epsilon = real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0")
     delta = real("delta", delta, above=0, below=1, hint="Choose it below 1 / number of units, for example delta=1e-6")
-    return (
-        float_down(units_down(epsilon, EPSILON_DIGITS), EPSILON_DIGITS),
-        float_down(units_down(delta, DELTA_DIGITS), DELTA_DIGITS),
-    )
+    units = units_down(epsilon, EPSILON_DIGITS), units_down(delta, DELTA_DIGITS)
+    for name, given, whole, digits in zip(
+        ("epsilon", "delta"), (epsilon, delta), units, (EPSILON_DIGITS, DELTA_DIGITS), strict=True
+    ):
+        if not whole:
+            raise InvalidParameter(f"{name} must be at least 1e-{digits}, the unit that ledgers count in, got {given}")
+    return float_down(units[0], EPSILON_DIGITS), float_down(units[1], DELTA_DIGITS)
 
 
 def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = None) -> tuple[NoiseSource, Secret[bytes]]:
@@ -247,25 +265,16 @@ def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = Non
     return SeededNoise(seed), Secret(blake2b(f"quorate unsafe seed {seed}".encode(), digest_size=32).digest())
 
 
-def described(estimator: Any) -> str:
-    """Class and parameters of an estimator, as plain text for a stage's key."""
-    name = f"{type(estimator).__module__}.{type(estimator).__qualname__}"
-    parameters = sorted(estimator.get_params(deep=True).items())
-    return f"{name}({', '.join(f'{key}={value!r}' for key, value in parameters)})"
-
-
-def _mechanism(wish: Any, sigma: Any, *, n_classes: int) -> tuple[Any, float | None]:
-    if isinstance(wish, GaussianNoisyMax | NoisyCounts):
-        form = "binary" if n_classes == 2 else "histogram"
-        if wish.form != form:
-            raise InvalidParameter(
-                f'mechanism has form={wish.form!r}; {n_classes} classes are counted with form="{form}"'
-            )
-        if sigma is not None:
-            raise InvalidParameter("sigma was given beside a mechanism that has its own; give one of the two")
-        return type(wish).__name__, wish.sigma
-    name = one_of("mechanism", wish, MECHANISMS)
-    return None if name == "auto" else name, None if sigma is None else real("sigma", sigma, above=0)
+def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMechanism | str | None:
+    """A mechanism as it is; the name of one; or None where the recipe is to choose."""
+    if type(wish).__name__ in KINDS and isinstance(wish, KINDS[type(wish).__name__].made):
+        mechanism = cast("AnyMechanism", wish)
+        check_mechanism(mechanism, n_classes=n_classes)
+        return mechanism
+    name = one_of("mechanism", wish, ("auto", *KINDS), hint="A mechanism of quorate.mechanisms is taken too")
+    if name != "auto":
+        return name
+    return "NoisyCounts" if given else None
 
 
 def _unit(wish: str | None, *, grouped: bool) -> str:
@@ -279,7 +288,9 @@ def _unit(wish: str | None, *, grouped: bool) -> str:
             'hold per record only. Pass groups=, or say unit="record"'
         )
     if wish == "record" and grouped:
-        raise InvalidParameter('groups were given, but unit is "record"; leave out one of the two')
+        raise InvalidParameter(
+            'groups were given, but unit is "record"; leave out groups=, or give the word for whose rows they are'
+        )
     return wish
 
 

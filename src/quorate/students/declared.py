@@ -15,14 +15,34 @@ from quorate.types import FloatArray, IntArray
 
 
 def takes_weights(student: Any) -> bool:
-    """Whether ``fit`` of this estimator, or of the last step of this Pipeline, takes ``sample_weight``."""
+    """Whether ``fit`` of this estimator, or of the last step of this Pipeline, takes ``sample_weight``.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> takes_weights(LogisticRegression()), takes_weights(KNeighborsClassifier())
+    (True, False)
+    """
     return bool(has_fit_parameter(last_step(student)[1], "sample_weight"))
 
 
 def last_step(student: Any) -> tuple[str, Any]:
-    """The step that learns, and how its fit parameters are addressed: ``("", student)`` outside a Pipeline."""
-    steps = getattr(student, "steps", None)
-    return (f"{steps[-1][0]}__", steps[-1][1]) if steps else ("", student)
+    """The step that learns, and how its fit parameters are addressed: ``("", student)`` outside a Pipeline.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> last_step(make_pipeline(StandardScaler(), LogisticRegression()))
+    ('logisticregression__', LogisticRegression())
+    """
+    prefix, step = "", student
+    while steps := getattr(step, "steps", None):
+        name, step = steps[-1]
+        prefix += f"{name}__"
+    return prefix, step
 
 
 def fit_student(
@@ -47,18 +67,30 @@ def fit_student(
     classes : sequence
         The declared classes.
     weights : FloatArray, optional
-        ``(n_points,)``, one weight a row.
+        ``(n_points,)``, one weight a row, for a student that takes them.
     seed : int
         Becomes every ``random_state`` that is still None.
 
     Returns
     -------
     estimator
-        Its ``classes_`` are those that got a label. Where only one did, a constant classifier.
+        Its ``classes_`` are those that got a label. Where only one did, a constant classifier; where none did, the
+        constant classifier of the first class, to which ties go everywhere.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> student = fit_student(LogisticRegression(), X, np.array([2, 2, 0, 0]), ["low", "middle", "high"])
+    >>> student.predict(X).tolist(), student.classes_.tolist()
+    (['high', 'high', 'low', 'low'], ['high', 'low'])
     """
-    labels = np.asarray(list(classes))[codes]
+    names = np.asarray(list(classes))
+    labels = names[codes]
     if len(np.unique(codes)) < 2:
-        return DummyClassifier(strategy="constant", constant=labels[0]).fit(X, labels)
+        # An empty table cannot be fitted on, so the constant is all that this classifier is told.
+        constant = labels[:1] if len(labels) else names[:1]
+        return DummyClassifier(strategy="constant", constant=constant[0]).fit(None, constant)
     learner = clone(student)
     unset = {
         name: seed for name, value in learner.get_params().items() if name.endswith("random_state") and value is None
@@ -69,9 +101,29 @@ def fit_student(
 
 
 def class_probabilities(student: Any, X: Any, classes: Sequence[Any]) -> FloatArray:
-    """Return ``(n_points, n_classes)`` probabilities in the order of the declared classes; 0 for one never seen."""
-    seen = student.predict_proba(X)
-    return spread(seen, student.classes_, classes)
+    """Return ``(n_points, n_classes)`` probabilities in the order of the declared classes; 0 for one never seen.
+
+    Parameters
+    ----------
+    student : estimator
+        Fitted, with ``predict_proba`` and ``classes_``.
+    X : (n_points, n_features)
+        Points.
+    classes : sequence
+        The declared classes.
+
+    Raises
+    ------
+    AttributeError
+        If the student has no ``predict_proba``.
+
+    Examples
+    --------
+    >>> student = DummyClassifier(strategy="prior").fit(np.zeros((4, 1)), ["b", "b", "b", "a"])
+    >>> class_probabilities(student, np.zeros((1, 1)), ["b", "c", "a"]).tolist()
+    [[0.75, 0.0, 0.25]]
+    """
+    return spread(student.predict_proba(X), student.classes_, classes)
 
 
 def spread(seen: FloatArray, seen_classes: NDArray[Any], classes: Sequence[Any]) -> FloatArray:

@@ -5,12 +5,16 @@ the right use of it is plain regression. The model is a softmax of a linear func
 
 .. math:: s_c(x) = \mathrm{softmax}_c(b + Wz), \qquad z = (x - \bar x)/r,
 
-seen through :math:`N(0, \tau^2)` noise of known standard deviation :math:`\tau = \sigma/K` on every share, with a
-normal prior of variance :math:`v = \pi^2/6` on every entry of :math:`W` and :math:`b`. What is fitted is the most
-probable :math:`(W, b)`. Here :math:`\bar x` is the mean of the public pool and :math:`r` its root mean squared distance
-from the mean, so that a typical public point has length one and the prior says the same on every data set: what
-separates two classes there has variance :math:`2v = \pi^2/3`, that of the standard logistic law, whose sigmoid is
-uniform. Everything here is post-processing of released values and public points.
+seen through :math:`N(0, \tau^2)` noise of known standard deviation :math:`\tau` on every share, with a normal prior
+of variance :math:`v` on every entry of :math:`W` and :math:`b`. What is fitted is the most probable :math:`(W, b)`,
+the least of
+
+.. math:: \frac{1}{2\tau^2} \sum_{i,c} (s_c(x_i) - y_{ic})^2 + \frac{1}{2v} \left(\|W\|^2 + \|b\|^2\right).
+
+:class:`Standard` makes :math:`z` of length one at a typical public point, so that the prior says the same on every
+data set: a class score varies by :math:`\sqrt{2v}` over it. Shares sum to one in the model, so what the shares
+:math:`y_i` of a point lack of one (teachers that abstain) changes nothing: it is as if each class had an equal part
+of it. Everything here is post-processing of released values and public points.
 """
 
 from __future__ import annotations
@@ -20,52 +24,18 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import log_softmax
+from scipy.special import softmax
 
-from quorate.data import kind
+from quorate.arguments import real
+from quorate.errors import InvalidParameter
+from quorate.students.standard import Standard
 from quorate.types import FloatArray
 
-PRIOR_VARIANCE = np.pi**2 / 6
+PRIOR_VARIANCE = 1.5  # of each weight; a class score then has standard deviation 1.7 at a typical point
 MAX_ITERATIONS = 300
 
 
-@dataclass(frozen=True, slots=True)
-class Standard:
-    """Affine change of public points to mean zero and typical length one.
-
-    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; other dense columns are put in
-    units of their public standard deviation first. Sparse columns are neither scaled nor centred before the product
-    with the weights.
-    """
-
-    mean: FloatArray
-    scale: FloatArray
-
-    @classmethod
-    def of(cls, pool: Any) -> Standard:
-        """Read mean and scale off the public pool ``(n_public, n_features)``."""
-        mean = np.asarray(pool.mean(axis=0), dtype=np.float64).ravel()
-        if kind(pool) == "sparse":
-            squares = np.asarray(pool.multiply(pool).mean(axis=0), dtype=np.float64).ravel()
-            variance, scale = np.maximum(squares - mean**2, 0.0), np.ones_like(mean)
-        else:
-            variance = np.asarray(pool, dtype=np.float64).var(axis=0)
-            indicator = ((pool == 0) | (pool == 1)).all(axis=0)
-            scale = np.where(indicator | (variance == 0), 1.0, np.sqrt(variance))
-        length = np.sqrt(np.sum(variance / scale**2))
-        return cls(mean, scale * (length if length > 0 else 1.0))
-
-    def scores(self, X: Any, weights: FloatArray, intercepts: FloatArray) -> FloatArray:
-        """Return :math:`b + Wz` for every row, ``(n_rows, n_outputs)``, without centring a sparse matrix."""
-        scaled = weights / self.scale
-        return np.asarray(X @ scaled.T) - self.mean @ scaled.T + intercepts
-
-    def pull_back(self, X: Any, slopes: FloatArray) -> FloatArray:
-        """Return the gradient in the weights, given that in the scores, ``(n_outputs, n_features)``."""
-        return (np.asarray((X.T @ slopes).T) - np.outer(slopes.sum(axis=0), self.mean)) / self.scale
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class VoteShares:
     """The fitted model.
 
@@ -75,6 +45,12 @@ class VoteShares:
         How points are measured.
     weights, intercepts : FloatArray
         ``(n_classes, n_features)`` and ``(n_classes,)``.
+
+    Examples
+    --------
+    >>> model = VoteShares(Standard.of(np.array([[-1.0], [1.0]])), np.array([[-1.0], [1.0]]), np.zeros(2))
+    >>> model(np.array([[0.0], [9.0]])).round(2).tolist()
+    [[0.5, 0.5], [0.0, 1.0]]
     """
 
     standard: Standard
@@ -83,7 +59,7 @@ class VoteShares:
 
     def __call__(self, X: Any) -> FloatArray:
         """Return the estimated share of votes for each class, ``(n_points, n_classes)``, in [0, 1]."""
-        return np.exp(log_softmax(self.standard.scores(X, self.weights, self.intercepts), axis=1))
+        return softmax(self.standard.scores(X, self.weights, self.intercepts), axis=1)
 
 
 def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -> VoteShares:
@@ -94,9 +70,9 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -
     X : (n_queries, n_features) array or sparse matrix
         The public points that were answered.
     shares : FloatArray
-        ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then.
+        ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then, NaN never.
     noise_sd : float
-        :math:`\sigma/K`, the standard deviation of one share's noise, > 0.
+        τ > 0, the standard deviation of the noise of one share, which is independent of that of any other.
     pool : (n_public, n_features) array or sparse matrix
         All public points; used for their mean and spread alone.
 
@@ -104,19 +80,32 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -
     -------
     VoteShares
 
+    Raises
+    ------
+    InvalidParameter
+        If `shares` has not one finite row for each of X, or `noise_sd` is not > 0.
+
     Notes
     -----
-    In the binary form one number :math:`v` is released and the two shares :math:`1/2 \mp v/K` carry the same noise
-    with opposite signs. Their squared residuals are equal, so each counts half.
+    Two shares :math:`1/2 \mp v` that carry one noise of standard deviation τ with opposite signs have equal
+    residuals, and are told as independent shares with noise :math:`\sqrt2\,\tau`.
+
+    Examples
+    --------
+    >>> X = np.array([[-1.0], [0.0], [1.0]])
+    >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    >>> fit_vote_shares(X, noisy, noise_sd=0.1, pool=X)(X).round(1).tolist()
+    [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
     """
+    if shares.ndim != 2 or len(shares) != X.shape[0] or not np.isfinite(shares).all():
+        raise InvalidParameter("shares must have one finite row for each point; leave out queries without an answer")
+    precision = 1.0 / real("noise_sd", noise_sd, above=0) ** 2
     n_features, n_classes = X.shape[1], shares.shape[1]
     standard = Standard.of(pool)
-    # Only differences of scores matter: the weights of two classes are kept opposite by the prior itself.
-    precision = (0.5 if n_classes == 2 else 1.0) / noise_sd**2
 
     def loss(flat: FloatArray) -> tuple[float, FloatArray]:
         theta = flat.reshape(n_classes, n_features + 1)
-        estimated = np.exp(log_softmax(standard.scores(X, theta[:, 1:], theta[:, 0]), axis=1))
+        estimated = softmax(standard.scores(X, theta[:, 1:], theta[:, 0]), axis=1)
         residual = estimated - shares
         slope = precision * residual
         slopes = estimated * (slope - (slope * estimated).sum(axis=1, keepdims=True))

@@ -5,11 +5,14 @@ Both are post-processing: a function of public points and released answers, free
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from quorate.arguments import one_of
+from quorate.data import take
 from quorate.labelling import Released
 from quorate.students.declared import fit_student, takes_weights
 from quorate.students.shares import fit_vote_shares
@@ -45,12 +48,29 @@ def teach_plain(
         A query without an answer is left out, or gets a uniformly random class as in BTT18 Alg. 3.
     rng : numpy.random.Generator
         For the random classes and the student's own random state; no privacy rests on it.
+
+    Returns
+    -------
+    estimator
+        As :func:`fit_student` returns it.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> no, mechanism = np.zeros(3, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
+    >>> released = Released(np.array([0, 1, 0]), np.array([False, False, True]), no, mechanism)
+    >>> X = np.array([[-1.0], [1.0], [0.5]])
+    >>> student = teach_plain(LogisticRegression(), X, released, ["no", "yes"], rng=np.random.default_rng(0))
+    >>> student.predict(X).tolist()
+    ['no', 'yes', 'yes']
     """
+    one_of("declined", declined, ("drop", "random"))
     codes = released.codes
     if declined == "random":
         codes = np.where(codes >= 0, codes, rng.integers(len(classes), size=len(codes)))
     labelled = np.flatnonzero(codes >= 0)
-    return fit_student(student, rows(X, labelled), codes[labelled], classes, seed=int(rng.integers(2**31)))
+    return fit_student(student, take(X, labelled), codes[labelled], classes, seed=int(rng.integers(2**31)))
 
 
 def teach_values(
@@ -62,10 +82,9 @@ def teach_values(
     classes: Sequence[Any],
     *,
     n_teachers: int,
-    sigma: float,
     rng: np.random.Generator,
 ) -> Any:
-    """Fit the student on the whole public pool, weighted by the vote shares that the released values suggest.
+    r"""Fit the student on the whole public pool, weighted by the vote shares that the released values suggest.
 
     First the shares are learned as a function of the point (:func:`fit_vote_shares`), which averages the noise of all
     answers at once. Then every public point, asked or not, stands in the student's training set once for each class,
@@ -82,25 +101,55 @@ def teach_values(
     queries : IntArray
         ``(n_queries,)``, the rows that were asked.
     released : Released
-        Their noisy votes.
+        Their noisy votes. A query without an answer is left out; where there is no answer at all, the shares are
+        equal.
     classes : sequence
         The declared classes.
     n_teachers : int
         K.
-    sigma : float
-        Noise of one released value, in votes.
     rng : numpy.random.Generator
         For the student's own random state; no privacy rests on it.
+
+    Returns
+    -------
+    estimator
+        As :func:`fit_student` returns it.
+
+    Raises
+    ------
+    InvalidParameter
+        If `released` holds classes and not values, or a number is out of range.
+
+    Notes
+    -----
+    The noise of a share is that of :meth:`Released.share_noise`. In the binary form one draw moves both shares, in opposite directions,
+    which is told to the fit by a factor :math:`\sqrt2`.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> mechanism, no = NoisyCounts(sigma=5.0, form="binary"), np.zeros(3, dtype=bool)
+    >>> released = Released(np.array([-40, 3, 44]), no, no, mechanism)
+    >>> X = np.array([[-2.0], [0.0], [2.0], [1.0]])
+    >>> student = teach_values(
+    ...     LogisticRegression(), X, X, np.array([0, 1, 2]), released, ["no", "yes"],
+    ...     n_teachers=100, rng=np.random.default_rng(0),
+    ... )
+    >>> student.predict(X).tolist()
+    ['no', 'yes', 'yes', 'yes']
     """
     answered = np.flatnonzero(released.answered)
     shares = released.vote_shares(n_teachers)[answered]
-    model = fit_vote_shares(rows(points, queries[answered]), shares, noise_sd=sigma / n_teachers, pool=points)
+    per_share = math.sqrt(2) if released.answers.ndim == 1 else 1.0
+    noise_sd = per_share * released.share_noise(n_teachers)
+    model = fit_vote_shares(take(points, queries[answered]), shares, noise_sd=noise_sd, pool=points)
     seed = int(rng.integers(2**31))
     estimated = model(points)
     if not takes_weights(student):
         return fit_student(student, X_pool, estimated.argmax(axis=1), classes, seed=seed)
     which, codes, weights = once_per_class(estimated)
-    return fit_student(student, rows(X_pool, which), codes, classes, weights=weights, seed=seed)
+    return fit_student(student, take(X_pool, which), codes, classes, weights=weights, seed=seed)
 
 
 def once_per_class(shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
@@ -114,10 +163,3 @@ def once_per_class(shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
     """
     which, codes = np.nonzero(shares > NO_WEIGHT)
     return which, codes, shares[which, codes]
-
-
-def rows(X: Any, indices: IntArray) -> Any:
-    """Take rows of whatever the student sees: an array, a sparse matrix or a frame."""
-    from quorate.data import take
-
-    return take(X, indices)

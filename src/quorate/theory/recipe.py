@@ -22,20 +22,23 @@ factor 1.4 of it on either side.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any
 
-from quorate.accounting import Repeated, calibrate_sigma
+from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.theory.schedule import KINDS, AnyMechanism, mechanism_for, schedule_event
 
 ROWS_FACTOR = 0.25
 WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
 QUERY_CAP = 10_000  # more answers change the run time and nothing else
+ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 ROWS_PER_CLASS = 2  # a teacher should be able to meet every class
-
-MechanismName = Literal["GaussianNoisyMax", "NoisyCounts"]
+VALUES = ("NoisyCounts", "SoftLabel")  # what is released is a number that a student can learn from
+FREE_ANSWERS = ("StableSparseVector",)  # its noise does not grow with the number of queries
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +60,17 @@ class PublicFacts:
         What the whole release may cost.
     online_answers : int
         Answers kept back for later questions.
+
+    Raises
+    ------
+    InvalidParameter
+        If a fact is out of range.
+
+    Examples
+    --------
+    >>> PublicFacts(n_records=None, n_public=500, n_classes=1, width=8, epsilon=1.0, delta=1e-5)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: n_classes must be a whole number >= 2, got 1
     """
 
     n_records: int | None
@@ -66,6 +80,14 @@ class PublicFacts:
     epsilon: float
     delta: float
     online_answers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_records is not None:
+            count("n_records", self.n_records, at_least=1)
+        for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
+            count(name, getattr(self, name), at_least=least)
+        real("epsilon", self.epsilon, above=0)
+        real("delta", self.delta, above=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,22 +102,28 @@ class Recipe:
         ℓ, the public points to label.
     online_answers : int
         Answers kept back, at the same noise and inside the same cap.
-    mechanism : GaussianNoisyMax or NoisyCounts
-        What crosses the boundary, with its σ.
+    mechanism : mechanism
+        What crosses the boundary, with its noise.
     why : tuple of str
         One sentence for each choice that the recipe made.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=5_000, n_public=500, n_classes=2, width=8, epsilon=1.0, delta=1e-5)
+    >>> recipe(facts, n_teachers=50, n_queries=100).event
+    Repeated(event=DiscreteGaussian(sigma=37.3063186, l2_sensitivity=1.0), times=100)
     """
 
     n_teachers: int
     n_queries: int
     online_answers: int
-    mechanism: GaussianNoisyMax | NoisyCounts
+    mechanism: AnyMechanism
     why: tuple[str, ...]
 
     @property
-    def event(self) -> Repeated:
+    def event(self) -> Event:
         """The whole schedule, labels and online answers, as one event."""
-        return Repeated(self.mechanism.event, self.n_queries + self.online_answers)
+        return schedule_event(self.mechanism, self.n_queries + self.online_answers)
 
 
 def recipe(
@@ -103,8 +131,8 @@ def recipe(
     *,
     n_teachers: int | None = None,
     n_queries: int | None = None,
-    mechanism: MechanismName | None = None,
-    sigma: float | None = None,
+    mechanism: AnyMechanism | str | None = None,
+    fields: Mapping[str, Any] | None = None,
 ) -> Recipe:
     """Fill in whatever the user left open.
 
@@ -112,13 +140,18 @@ def recipe(
     ----------
     facts : PublicFacts
         Public facts of the task.
-    n_teachers, n_queries, mechanism, sigma : optional
-        The user's own choices; None leaves a choice to the recipe. `sigma` in votes.
+    n_teachers, n_queries : int, optional
+        The user's own choices; None leaves a choice to the recipe.
+    mechanism : mechanism or str, optional
+        A mechanism, or the name of one.
+    fields : mapping, optional
+        Fields of the mechanism that is named.
 
     Raises
     ------
     InvalidParameter
-        If more teachers are asked for than there are private units, or neither number is known.
+        If more teachers are asked for than there are private units, or more queries than public points; if neither
+        number of units nor of teachers is known; or a field of the mechanism is wrong.
 
     Notes
     -----
@@ -128,42 +161,64 @@ def recipe(
     --------
     >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
     >>> made = recipe(facts)
-    >>> made.n_teachers, made.n_queries, type(made.mechanism).__name__, made.mechanism.form
-    (448, 8140, 'NoisyCounts', 'binary')
+    >>> made.n_teachers, made.n_queries, made.mechanism
+    (441, 8140, NoisyCounts(sigma=336.584856, form='binary'))
     """
     why = []
     if n_teachers is None:
         rows, n_records = rows_per_teacher(facts), _known(facts)
         n_teachers = max(1, min(n_records, round(n_records / rows)))
         why.append(
-            f"{n_teachers} teachers of about {rows:.0f} each: there the noise and the teachers' own bias balance"
+            f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, n_records):.0f} each: there the "
+            "noise and the teachers' bias balance"
         )
-    elif facts.n_records is not None and n_teachers > facts.n_records:
-        suggested = max(1, round(facts.n_records / rows_per_teacher(facts)))
+    elif count("n_teachers", n_teachers, at_least=1) > (n_records := facts.n_records or n_teachers):
+        suggested = max(1, round(n_records / rows_per_teacher(facts)))
         raise InvalidParameter(
-            f"too many teachers: {facts.n_records:,} records / {n_teachers:,} teachers is less than one each. "
+            f"too many teachers: {n_records:,} records / {n_teachers:,} teachers is less than one each. "
             f"Try n_teachers={suggested}"
         )
-    if n_queries is None:
-        n_queries = min(facts.n_public, QUERY_CAP)
-        why.append(f"{n_queries} queries: a student of noisy votes loses nothing by asking them all")
     if mechanism is None:
         mechanism = "NoisyCounts"
         why.append("noisy votes are released: they cost what their largest costs, and say more")
-    form: Literal["binary", "histogram"] = "binary" if facts.n_classes == 2 else "histogram"
-    if sigma is None:
-        l2_sensitivity = 1.0 if form == "binary" else math.sqrt(2)
-        answers = n_queries + facts.online_answers
-        sigma = calibrate_sigma(facts.epsilon, facts.delta, answers, l2_sensitivity)
-        why.append(f"σ = {sigma:.4g} votes: the least noise that {answers} answers at this budget allow")
-    kind = NoisyCounts if mechanism == "NoisyCounts" else GaussianNoisyMax
+    name = one_of("mechanism", mechanism, KINDS) if isinstance(mechanism, str) else type(mechanism).__name__
+    if n_queries is None:
+        n_queries, reason = _queries(name, facts)
+        why.append(reason)
+    elif count("n_queries", n_queries, at_least=1) > facts.n_public:
+        raise InvalidParameter(
+            f"n_queries={n_queries:,} but there are {facts.n_public:,} distinct public points; ask at most that many"
+        )
+    answers = n_queries + facts.online_answers
+    if isinstance(mechanism, str):
+        mechanism = mechanism_for(
+            mechanism,
+            fields or {},
+            n_classes=facts.n_classes,
+            n_teachers=n_teachers,
+            answers=answers,
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+        )
+        if not fields:
+            why.append(f"its noise is the least that {answers:,} answers at this budget allow")
     return Recipe(
         n_teachers=n_teachers,
         n_queries=n_queries,
         online_answers=facts.online_answers,
-        mechanism=kind(sigma=sigma, form=form),
+        mechanism=mechanism,
         why=tuple(why),
     )
+
+
+def _queries(mechanism: str, facts: PublicFacts) -> tuple[int, str]:
+    if mechanism in VALUES:
+        asked = min(facts.n_public, QUERY_CAP)
+        return asked, f"{asked:,} queries: a student of noisy votes loses nothing by asking them all"
+    if mechanism in FREE_ANSWERS:
+        return facts.n_public, f"{facts.n_public:,} queries: answers are free until too many were declined"
+    asked = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
+    return asked, f"{asked:,} queries: about ten for each column, since more would mean more noise in each class"
 
 
 def rows_per_teacher(facts: PublicFacts) -> float:
@@ -173,7 +228,7 @@ def rows_per_teacher(facts: PublicFacts) -> float:
     --------
     >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
     >>> round(rows_per_teacher(facts))
-    73
+    74
     """
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP)

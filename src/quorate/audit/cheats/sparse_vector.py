@@ -7,6 +7,7 @@ are published variants that are not what they claim. All scales are for integers
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ class SparseVector:
     resets: bool = False
     tells_value: bool = False
     threshold: int = 0
+    takes_streams: ClassVar[bool] = True
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer one stream ``(n_queries, 2)``."""
@@ -63,9 +65,6 @@ class SparseVector:
             if self.resets:
                 line = np.where(above, self.threshold + _laplace(self.threshold_scale, line.shape, noise), line)
         return told
-
-    def step(self) -> None:
-        """Nothing to step: the name says that `release` takes a whole stream."""
 
 
 def _laplace(scale: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log
+from typing import ClassVar
 
 import numpy as np
 
@@ -59,6 +60,7 @@ class OneSidedStage:
     threshold_scale: float
     query_scale: float
     threshold: int
+    takes_streams: ClassVar[bool] = True
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer one stream ``(n_queries, n_classes)``."""
@@ -71,9 +73,6 @@ class OneSidedStage:
         answers = np.where(passed, counts.argmax(axis=2), _DECLINED)
         answers[:, 1:][np.logical_or.accumulate(~passed, axis=1)[:, :-1]] = _DECLINED - 1
         return answers
-
-    def step(self) -> None:
-        """Nothing to step: the name says that `release` takes a whole stream."""
 
 
 CHEATS = (

@@ -1,0 +1,33 @@
+"""``quorate ask``: the ensemble answers, from the answers kept back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from quorate.cli.options import as_json, print_json
+from quorate.cli.progress import progress
+
+
+@click.command(name="ask")
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("rows", type=click.Path(path_type=Path))
+@as_json
+def command(run: Path, rows: Path, as_json: bool) -> None:
+    """Ask the teachers of RUN about the rows of a file ROWS, and print a class a row, or "declined".
+
+    Each new row is charged to the answers kept back; a row that was answered before gets the same answer and costs
+    nothing. When fewer answers are left than there are new rows, nothing is asked (exit code 3).
+    """
+    from quorate.run.batch import read_batch
+    from quorate.run.online import ask
+
+    with progress(quiet=as_json) as watch:
+        asked = ask(read_batch(run), rows, watch=watch)
+    if as_json:
+        print_json({"answers": asked.answers, "answers_left": asked.left})
+        return
+    for answer in asked.answers:
+        click.echo("declined" if answer is None else answer)
+    click.echo(f"{asked.left:,} answers left", err=True)

@@ -1,0 +1,219 @@
+"""Any function computed on each shard by itself: the private half of subsample-and-aggregate (BTT18a Algorithm 4).
+
+The values are votes. A shard's vote is a function of its own rows, the public function, and a seed derived from the
+run's key and the shard's number; so one changed unit changes one vote, whatever the function is.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.data.identity import as_list
+from quorate.ensemble.discrete_values import decode_value, encode_value
+from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.training import _rows_alone
+from quorate.ensemble.workers import isolated_map
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.types import Secret, derive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from quorate.types import IntArray
+
+#: The canonical text of each shard's value, ``(n_shards,)``; None where the shard abstains.
+Values: TypeAlias = "list[str | None]"
+
+_BATCH = 16  # shards a task
+
+
+class Shard(NamedTuple):
+    """What a function is computed on, and all that its process is sent."""
+
+    X: Any
+    y: Any
+    seed: int
+
+
+def split_rows(
+    X: Any, y: Any | None, shards: Secret[IntArray], n_shards: int, key: Secret[bytes]
+) -> Secret[tuple[Shard, ...]]:
+    """Cut the private rows into shards, each without a trace of the others.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        Private rows; a shard has the same kind of container.
+    y : (n_rows,) array, series or sequence, or None
+        Private labels or targets. An array of numbers stays one, of its type; from everything else each shard gets
+        an array whose type is that of its own values.
+    shards : Secret[IntArray], (n_rows,)
+        From :func:`~quorate.ensemble.partition_rows`.
+    n_shards : int
+        K.
+    key : Secret[bytes]
+        The run's key, from which the shards' seeds are derived.
+
+    Returns
+    -------
+    Secret[tuple[Shard, ...]], (n_shards,)
+
+    Examples
+    --------
+    >>> X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "c"]
+    >>> split_rows(X, y, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32))).reveal()[1].y
+    array(['a', 'c'], dtype='<U1')
+    """
+    labels = y if y is None or (isinstance(y, np.ndarray) and y.dtype.kind in "biuf") else as_list(y)
+    rows = rows_of_shards(shards.reveal(), n_shards, range(n_shards))
+    return Secret(
+        tuple(
+            Shard(_rows_alone(X, rows[number]), _labels_alone(labels, rows[number]), _seed(key, number))
+            for number in range(n_shards)
+        )
+    )
+
+
+def portable(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> bytes:
+    """Return a function and its further arguments as the bytes that worker processes are sent.
+
+    Raises
+    ------
+    InvalidParameter
+        If it cannot be called, or cannot be sent.
+
+    Examples
+    --------
+    >>> portable(len) == portable(len)
+    True
+    """
+    from cloudpickle import dumps  # type: ignore[import-untyped]
+
+    if not callable(function):
+        raise InvalidParameter(f"function must be callable as function(X, y), got {type(function).__name__}")
+    try:
+        packed: bytes = dumps((function, args))
+    except Exception as error:  # noqa: BLE001 - pickling runs the function's own code
+        raise InvalidParameter(
+            f"the function cannot be sent to a worker process: {type(error).__name__}. Keep open files, locks and "
+            "connections out of it."
+        ) from None
+    return packed
+
+
+def function_values(
+    calls: Sequence[bytes],
+    shards: Secret[tuple[Shard, ...]],
+    *,
+    jobs: int = 1,
+    cpu_seconds: float | None = None,
+) -> Secret[list[Values]]:
+    """Compute every function on every shard, each in a process of its own.
+
+    Parameters
+    ----------
+    calls : sequence of bytes, (n_functions,)
+        From :func:`portable`. A function is called as ``function(X, y, *args)``.
+    shards : Secret[tuple[Shard, ...]], (n_shards,)
+        From :func:`split_rows`.
+    jobs : int, default 1
+        Worker processes.
+    cpu_seconds : float, optional
+        CPU time after which a shard abstains.
+
+    Returns
+    -------
+    Secret[list[Values]], (n_functions, n_shards)
+
+    Raises
+    ------
+    PreconditionFailed
+        If a worker process cannot import what a function is made of.
+
+    Notes
+    -----
+    Privacy: one changed shard changes one value of each function. A shard on which a function raises, crashes, runs
+    out of memory or CPU time, or gives back no discrete value abstains, and nothing it printed, warned of or logged is
+    seen.
+
+    Examples
+    --------
+    >>> shards = split_rows(np.zeros((3, 1)), None, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32)))
+    >>> function_values([portable(lambda X, y: len(X))], shards).reveal()
+    [['["int","0x1"]', '["int","0x2"]']]
+    """
+    jobs = count("jobs", jobs, at_least=1)
+    if cpu_seconds is not None:
+        cpu_seconds = real("function_cpu_seconds", cpu_seconds, above=0)
+    rows = shards.reveal()
+    values: list[Values] = [[None] * len(rows) for _ in calls]
+
+    def item(number: int) -> tuple[int, Shard]:
+        return number // len(rows), rows[number % len(rows)]
+
+    work = partial(_compute_batch, tuple(calls), cpu_seconds)
+    for number, result in isolated_map(work, item, range(len(calls) * len(rows)), jobs=jobs, batch=_BATCH):
+        which, shard = divmod(number, len(rows))
+        values[which][shard] = _checked(result)
+    return Secret(values)
+
+
+def _compute_batch(
+    calls: tuple[bytes, ...], cpu_seconds: float | None, items: list[tuple[int, Shard]]
+) -> list[bytes | Lost]:
+    """In a worker: compute one function on one shard for each item, each in a child process of its own."""
+    from cloudpickle import loads
+    from threadpoolctl import threadpool_limits
+
+    try:
+        loaded = {which: loads(calls[which]) for which in sorted({which for which, _ in items})}
+    except Exception as error:  # noqa: BLE001 - as in portable
+        # Before any row is looked at, and the same for every shard: a public fact.
+        raise PreconditionFailed(
+            f"a worker process cannot load the function: {type(error).__name__}. "
+            "Its code must be importable, or defined in the main script."
+        ) from None
+    with threadpool_limits(limits=1):
+        # Never two in one child: what a function leaves behind in its process must not reach another shard.
+        return in_children(partial(_compute, loaded), items, together=False, cpu_seconds=cpu_seconds)
+
+
+def _compute(loaded: dict[int, tuple[Callable[..., Any], tuple[Any, ...]]], item: tuple[int, Shard]) -> bytes:
+    which, shard = item
+    function, args = loaded[which]
+    seed_global_generators(shard.seed)
+    return encode_value(function(shard.X, shard.y, *args)).encode("ascii")
+
+
+def _checked(result: bytes | None) -> str | None:
+    try:
+        text = None if result is None else result.decode("ascii")
+        if text is not None:
+            decode_value(text)
+    except ValueError:
+        return None
+    return text
+
+
+def _labels_alone(labels: Any | None, rows: IntArray) -> Any | None:
+    """Take a shard's labels; their type, like the width of a string array, must not tell of other shards' labels."""
+    if labels is None:
+        return None
+    if isinstance(labels, np.ndarray):
+        return labels[rows]
+    own = [labels[row] for row in rows]
+    try:
+        return np.asarray(own)
+    except ValueError:  # sequences of different lengths
+        alone = np.empty(len(own), dtype=object)
+        alone[:] = own
+        return alone
+
+
+def _seed(key: Secret[bytes], number: int) -> int:
+    return int.from_bytes(derive(key, "shard", number)[:8], "big") >> 1

@@ -1,0 +1,401 @@
+r"""Held-out private rows: how teachers and released models do on rows that they were not trained on, as Secrets.
+
+Two statistics, each an integer on a public grid of steps 1/G, to which one teacher or one unit contributes at most G:
+
+- :func:`teacher_errors`: each teacher holds out part of its own shard and counts its mistakes there. One changed
+  unit changes one shard, so one of the K numbers.
+- :func:`unit_outcomes`: how a model *that is already released* does on private rows, one contribution a unit.
+
+The mistakes of the ensemble itself are no such statistic. Where votes are close, one changed teacher may flip the
+plurality on every private row, and the count of mistakes moves by all of them.
+
+Each unit counts once, by the share of its rows: a person with a thousand rows weighs what a person with one does.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.data.rows import n_rows, take, width
+from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Teacher, Voter
+from quorate.ensemble.training import Progress, _rows_alone, train_chunk
+from quorate.ensemble.workers import isolated_map
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.types import Secret, derive
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from quorate.types import IntArray
+
+_EXAMS = 16  # teachers examined by one task
+_UNITS = 256  # units that one task looks at
+
+
+def held_out_rows(slots: Sequence[bytes], share: float, key: Secret[bytes]) -> Secret[NDArray[np.bool_]]:
+    """Split rows off for an evaluation, unit by unit, by a keyed hash of the slot alone.
+
+    Parameters
+    ----------
+    slots : sequence of bytes, (n_rows,)
+        Canonical bytes of each row's unit.
+    share : float
+        In (0, 1): each unit is held out with this probability, independently of its rows and of all other units.
+    key : Secret[bytes]
+        The run's key; the split's own key is derived from it, and is not that of the partition.
+
+    Returns
+    -------
+    Secret[NDArray[np.bool_]], (n_rows,)
+        True where the row is held out. Train on the others.
+
+    Notes
+    -----
+    Privacy: adding, removing or replacing the rows of one slot moves no other slot to the other side. How many units
+    are held out is private, as their number is.
+
+    Examples
+    --------
+    >>> held = held_out_rows([b"ann", b"bob", b"ann"], 0.5, Secret(bytes(32))).reveal()
+    >>> held[0] == held[2]
+    np.True_
+    """
+    share = real("share", share, above=0, below=1)
+    border = round(share * 2**64) << 192
+    ranks = _ranks(slots, key)
+    return Secret(np.fromiter((ranks[slot] < border for slot in slots), dtype=np.bool_, count=len(slots)))
+
+
+def held_out_in_shards(
+    slots: Sequence[bytes], shards: Secret[IntArray], share: float, key: Secret[bytes]
+) -> Secret[NDArray[np.bool_]]:
+    """Let every shard hold out `share` of its own units, at least one where it has two.
+
+    Parameters
+    ----------
+    slots, share, key
+        As in :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of
+        its own shard, since they are one teacher's business.
+    shards : Secret[IntArray], (n_rows,)
+        Shard of each row.
+
+    Returns
+    -------
+    Secret[NDArray[np.bool_]], (n_rows,)
+        True where the row is held out. A shard of one unit holds out none.
+
+    Examples
+    --------
+    >>> slots = [bytes([unit]) for unit in range(10)]
+    >>> held = held_out_in_shards(slots, Secret(np.arange(10) % 2), 0.2, Secret(bytes(32)))
+    >>> int(held.reveal().sum())
+    2
+    """
+    share = real("share", share, above=0, below=1)
+    ranks = _ranks(slots, key)
+    of_shard: dict[int, dict[bytes, None]] = {}
+    for slot, shard in zip(slots, shards.reveal().tolist(), strict=True):
+        of_shard.setdefault(shard, {})[slot] = None
+    held: set[tuple[int, bytes]] = set()
+    for shard, units in of_shard.items():
+        n_held = min(max(round(share * len(units)), 1), len(units) - 1)
+        held.update((shard, unit) for unit in sorted(units, key=lambda unit: (ranks[unit], unit))[:n_held])
+    pairs = zip(shards.reveal().tolist(), slots, strict=True)
+    return Secret(np.fromiter((pair in held for pair in pairs), dtype=np.bool_, count=len(slots)))
+
+
+def teacher_errors(
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    slots: Sequence[bytes],
+    shards: Secret[IntArray],
+    *,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    grid: int = 1000,
+    share: float = 0.3,
+    jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Secret[IntArray]:
+    """Train each teacher on part of its shard and take its error on the rest, in steps of 1/G.
+
+    Parameters
+    ----------
+    teacher, X, y_codes, shards, n_teachers, n_classes, key, jobs, teacher_cpu_seconds, progress
+        As in :func:`~quorate.ensemble.train_chunk`.
+    slots : sequence of bytes, (n_rows,)
+        Canonical bytes of each row's unit.
+    grid : int, default 1000
+        G ≥ 1.
+    share : float, default 0.3
+        Part of each shard's units that is held out.
+
+    Returns
+    -------
+    Secret[IntArray], (K,)
+        Whole numbers 0..G: G times the mean, over the held-out units of the shard, of the share of a unit's rows that
+        the teacher gets wrong. An abstention is a mistake. A teacher that has no held-out unit, or fails, has G.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused, PreconditionFailed
+        As :func:`~quorate.ensemble.train_chunk`; nothing about a single row is told.
+
+    Notes
+    -----
+    Privacy: an entry is a function of one shard, the teacher's number and the run's key. One changed unit changes one
+    entry, within 0..G: their sum has sensitivity G. It is a Secret until a mechanism releases it.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
+    >>> key, slots = Secret(bytes(32)), [bytes([row]) for row in range(60)]
+    >>> X = np.arange(120.0).reshape(60, 2)
+    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, slots,
+    ...                         hash_shards(slots, 3, key), n_teachers=3, n_classes=2, key=key)
+    >>> errors.reveal().shape
+    (3,)
+    """
+    grid, n_teachers = count("grid", grid, at_least=1), count("n_teachers", n_teachers, at_least=1)
+    shard_of = shards.reveal()
+    if not len(slots) == len(shard_of) == len(y_codes) == n_rows(X):
+        raise DataRefused("the private rows, labels, units and shards differ in number; pass one of each per row")
+    held = held_out_in_shards(slots, shards, share, key).reveal()
+    learned, kept = np.flatnonzero(~held), np.flatnonzero(held)
+    voters = train_chunk(
+        teacher,
+        take(X, learned),
+        y_codes[learned],
+        Secret(shard_of[learned]),
+        numbers=range(n_teachers),
+        n_teachers=n_teachers,
+        n_classes=n_classes,
+        key=key,
+        jobs=jobs,
+        teacher_cpu_seconds=teacher_cpu_seconds,
+        progress=progress,
+    ).reveal()
+    errors = np.full(n_teachers, grid, dtype=np.int64)
+    if learned.size == 0 or kept.size == 0:
+        return Secret(errors)
+    _check_codes(y_codes, n_classes)
+    rows = rows_of_shards(shard_of[kept], n_teachers, range(n_teachers))
+    able = [
+        number for number in range(n_teachers) if rows[number].size and not isinstance(voters[number], AbstainingVoter)
+    ]
+
+    def exam(number: int) -> _Exam:
+        mine = kept[rows[number]]
+        units = {slot: unit for unit, slot in enumerate(dict.fromkeys(slots[row] for row in mine))}
+        unit_of = np.array([units[slots[row]] for row in mine], dtype=np.int64)
+        return _Exam(voters[number], _rows_alone(X, mine), y_codes[mine], unit_of)
+
+    together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
+    work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
+    for number, result in isolated_map(work, exam, able, jobs=jobs, batch=_EXAMS):
+        if result is not None:
+            errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
+    return Secret(errors)
+
+
+def unit_outcomes(
+    model: Any,
+    X: Any,
+    y_codes: IntArray,
+    slots: Sequence[bytes],
+    *,
+    classes: Sequence[Any],
+    grid: int = 1,
+    by_class: bool = True,
+    jobs: int = 1,
+    cpu_seconds: float | None = None,
+) -> Secret[IntArray]:
+    """Count how a released model does on private rows, each unit once.
+
+    Parameters
+    ----------
+    model : object
+        ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was released.
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        Private rows that the model was not trained on.
+    y_codes : IntArray, (n_rows,)
+        Class codes, 0..C-1.
+    slots : sequence of bytes, (n_rows,)
+        Canonical bytes of each row's unit.
+    classes : sequence of str, int or bool
+        The declared classes.
+    grid : int, default 1
+        G. With 1 every unit must have one row.
+    by_class : bool, default True
+        Whether right and wrong are counted for every true class.
+    jobs, cpu_seconds
+        Worker processes, and the CPU time after which a unit's prediction counts as mistaken.
+
+    Returns
+    -------
+    Secret[IntArray]
+        ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right, wrong.
+        Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded up.
+
+    Raises
+    ------
+    InvalidParameter
+        If the model has no ``predict`` or predicts other classes.
+    DataRefused
+        If the tables do not match, or G is 1 and a unit has several rows.
+    PreconditionFailed
+        If the model cannot be sent to a worker process.
+
+    Notes
+    -----
+    Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
+    is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of
+    a call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> unit_outcomes(model, np.zeros((3, 1)), np.array([0, 0, 1]), [b"ann", b"bob", b"cleo"],
+    ...               classes=["no", "yes"]).reveal().tolist()
+    [2, 0, 0, 1]
+    """
+    grid, n_classes = count("grid", grid, at_least=1), len(classes)
+    if not n_rows(X) == len(y_codes) == len(slots):
+        raise DataRefused("the private rows, their labels and their units differ in number; pass one of each per row")
+    _check_codes(y_codes, n_classes)
+    if getattr(model, "n_features_in_", width(X)) != width(X):
+        raise DataRefused("the private rows have not as many columns as the model was fitted on; give the same columns")
+    known = _codes_of_labels(model, classes)
+    rows_of_unit: dict[bytes, list[int]] = {}
+    for row, slot in enumerate(slots):
+        rows_of_unit.setdefault(slot, []).append(row)
+    units = [np.array(rows, dtype=np.int64) for rows in rows_of_unit.values()]
+    if grid == 1 and len(units) != len(slots):
+        raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
+    # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
+    together = ClassifierVoter(model, np.arange(n_classes)).keeps_no_global_state
+    work = partial(_predict_batch, model, known, together, cpu_seconds)
+
+    def rows_alone(unit: int) -> Any:
+        return None if unit < 0 else _rows_alone(X, units[unit])
+
+    if [result for _, result in isolated_map(work, rows_alone, [-1], jobs=1, batch=1)] != [b""]:
+        raise PreconditionFailed(
+            f"the model ({type(model).__name__}) cannot be sent to a worker process. Its code must be importable, or "
+            "defined in the main script; keep open files, locks and connections out of it"
+        )
+    table = np.zeros(2 * n_classes, dtype=np.int64)
+    for unit, result in isolated_map(work, rows_alone, range(len(units)), jobs=jobs, batch=_UNITS):
+        truth = y_codes[units[unit]]
+        codes = np.frombuffer(result or b"", dtype=np.int64)
+        right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
+        cells = np.bincount(2 * truth + ~right, minlength=2 * n_classes)
+        table += on_grid(cells if by_class else _over_classes(cells, n_classes), grid, table.size)
+    return Secret(table if by_class else table[:2])
+
+
+def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
+    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to exactly G.
+
+    Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
+    no step is further than 1/G from its share.
+
+    Examples
+    --------
+    >>> on_grid(np.array([1, 1, 1]), 10, 4).tolist()
+    [4, 3, 3, 0]
+    """
+    total = int(parts.sum())
+    floors, remainders = np.divmod(parts * grid, total)
+    steps = np.zeros(size, dtype=np.int64)
+    steps[: parts.size] = floors
+    steps[np.argsort(-remainders, kind="stable")[: grid - int(floors.sum())]] += 1
+    return steps
+
+
+class _Exam(NamedTuple):
+    """What a worker needs to examine one teacher."""
+
+    voter: Voter
+    X: Any
+    y: IntArray
+    unit_of: IntArray
+
+
+def _examine_batch(grid: int, together: bool, cpu_seconds: float | None, exams: list[_Exam]) -> list[bytes | Lost]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        return in_children(partial(_examine, grid), exams, together=together, cpu_seconds=cpu_seconds)
+
+
+def _examine(grid: int, exam: _Exam) -> bytes:
+    seed_global_generators(0)
+    votes = np.asarray(exam.voter.vote(exam.X))
+    wrong = votes != exam.y if votes.shape == exam.y.shape else np.ones(exam.y.shape, dtype=np.bool_)
+    shares = np.bincount(exam.unit_of, weights=wrong) / np.bincount(exam.unit_of)
+    return int(np.rint(grid * shares.mean())).to_bytes(8, "big")
+
+
+def _predict_batch(
+    model: Any, known: Mapping[Any, int], together: bool, cpu_seconds: float | None, units: list[Any]
+) -> list[bytes | Lost]:
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1):
+        return in_children(partial(_predict, model, known), units, together=together, cpu_seconds=cpu_seconds)
+
+
+def _predict(model: Any, known: Mapping[Any, int], X: Any) -> bytes:
+    if X is None:  # the question whether the model travels at all
+        return b""
+    seed_global_generators(0)
+    labels = np.asarray(model.predict(X)).reshape(-1).tolist()
+    return np.array([known.get(label, ABSTAINED) for label in labels], dtype=np.int64).tobytes()
+
+
+def _codes_of_labels(model: Any, classes: Sequence[Any]) -> dict[Any, int]:
+    if not hasattr(model, "predict"):
+        raise InvalidParameter(f"model must have predict(X), got {type(model).__name__}")
+    known = {label: code for code, label in enumerate(classes)}
+    theirs = getattr(model, "classes_", None)
+    if theirs is not None and not all(label in known for label in np.asarray(theirs).tolist()):
+        raise InvalidParameter(
+            "the model predicts labels outside the declared classes; give the classes it was fitted for"
+        )
+    return known
+
+
+def _over_classes(cells: IntArray, n_classes: int) -> IntArray:
+    over: IntArray = cells.reshape(n_classes, 2).sum(axis=0)
+    return over
+
+
+def _check_codes(y_codes: IntArray, n_classes: int) -> None:
+    codes = np.asarray(y_codes)
+    if codes.dtype.kind not in "iu" or (codes.size and not (codes.min() >= 0 and codes.max() < n_classes)):
+        raise DataRefused("the private labels must be class codes (integers 0..C-1); encode them by classes first")
+
+
+def _ranks(slots: Sequence[bytes], key: Secret[bytes]) -> dict[bytes, int]:
+    """Return a 256-bit keyed hash of every distinct slot."""
+    split_key = derive(key, "held out")
+    return {
+        slot: int.from_bytes(blake2b(slot, key=split_key, digest_size=32).digest(), "big")
+        for slot in dict.fromkeys(slots)
+    }

@@ -1,0 +1,418 @@
+"""Questions about private rows, answered exactly where nearly all parts of the rows agree on the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import Guarantee, explain
+from quorate.arguments import count, real
+from quorate.data import check_features, fingerprint, n_rows, slot_bytes
+from quorate.data.identity import as_list
+from quorate.ensemble import Partition, neighbours, partition_rows
+from quorate.ensemble.discrete_values import DiscreteValue, decode_value
+from quorate.ensemble.functions import Shard, function_values, portable, split_rows
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
+from quorate.estimators.opening import opened, place_of
+from quorate.estimators.question import question_of
+from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stored_answers
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.mechanisms import StableSparseVector
+from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.run.accounts import BY_POSITION, EARLIER, NOT_DURABLE, SEEDED, SEEDED_EARLIER, spent_of
+from quorate.run.folder import fingerprint_key
+from quorate.run.task import SEEDED_CLIENT, _jobs, _unit, floor_budget, noise_and_key
+from quorate.types import Secret
+
+_COLUMNS = 80  # of a summary
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersLeft:
+    """What may still be asked.
+
+    Attributes
+    ----------
+    declines : int
+        How many more questions may be declined before the ensemble is silent for ever.
+    queries : int
+        How many more questions may be asked.
+    """
+
+    declines: int
+    queries: int
+
+
+class SubsampleAggregate(BaseEstimator):
+    """Answer any function of private rows that has a discrete range, online, where the answer is stable.
+
+    ``fit`` cuts the rows into shards. ``ask`` computes a function on each shard, and releases the value that most
+    shards have, exactly, if it is so far ahead that a few units could not change it; else it declines. Stable
+    questions are free; T declined ones end the run. The number of possible values does not enter the price. Ask for a
+    label, the best of some feature sets or hyper-parameters, a rounded median, the most common diagnosis.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the whole run may cost, ε > 0 and 0 < δ < 1. There is no default.
+    n_shards : int
+        K. The leading value must be ahead by :attr:`votes_ahead_` votes, so K must be above that.
+    cutoff : int
+        T ≥ 1: how many questions may be declined.
+    n_queries : int
+        m ≥ T: how many questions may be asked. The tight calibration does not pay for them.
+    calibration : {"tight", "lzcw21", "btt18"}, default "tight"
+        Which noise; see :class:`~quorate.mechanisms.StableSparseVector`.
+    ledger : path or Ledger, optional
+        A path: a new ledger gets ``Budget(epsilon, delta)``. One in which the same run on the same data was charged
+        goes on: nothing is charged again, its answers are remembered, and the stage that the restart broke off is
+        spent. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unit : str, optional
+        The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
+    partition : {"hash", "balanced"}
+        A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
+    jobs : int, optional
+        Processes; as many as there are cores by default.
+    function_cpu_seconds : float, optional
+        CPU time after which a shard abstains.
+    unsafe_noise_seed : int, optional
+        For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+        What was promised, and its caveats. It is charged by ``fit`` as a whole.
+    mechanism_ : StableSparseVector
+        The noise, and what it costs.
+    votes_ahead_ : int
+        By how many votes the leading value must be ahead to be released with probability 0.95 in a fresh stage.
+    answers_left_ : AnswersLeft
+        How many questions may still be declined, and asked.
+
+    Notes
+    -----
+    Privacy: all that ``ask`` ever answers is together (ε, δ)-differentially private for one unit of the rows, whatever
+    is asked and however it was chosen after earlier answers (BTT18a, Algorithms 3 and 4). The functions, their names
+    and what they carry with them are public. A function sees one shard at a time, in a silent process of its own; on a
+    shard where it raises, crashes, or returns anything but a string, an integer, a truth value, or a tuple or frozenset
+    of them, the shard abstains. Floats are not discrete; round them to integers. Timing and the operator's own access
+    are outside the guarantee.
+
+    References
+    ----------
+    BTT18a (Bassily, Thakkar, Thakurta, arXiv:1803.05101), Algorithms 3 and 4, Corollary 3.10; Smith, Thakurta (2013)
+    for subsample-and-aggregate with a distance to instability.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate import SubsampleAggregate
+    >>> ages = np.random.default_rng(0).normal(38, 5, (2_000, 1))
+    >>> private = SubsampleAggregate(epsilon=2.0, delta=1e-5, n_shards=100, cutoff=1, n_queries=10).fit(ages)
+    >>> def median_decade(X, y):
+    ...     return round(float(np.median(X)) / 10) * 10
+    >>> private.ask(median_decade, name="median age, to ten years")
+    40
+    >>> private.answers_left_
+    AnswersLeft(declines=1, queries=9)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        delta: float,
+        n_shards: int,
+        cutoff: int,
+        n_queries: int,
+        calibration: Calibration = "tight",
+        ledger: str | Path | Ledger | None = None,
+        unit: str | None = None,
+        partition: Partition = "hash",
+        jobs: int | None = None,
+        function_cpu_seconds: float | None = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_shards = n_shards
+        self.cutoff = cutoff
+        self.n_queries = n_queries
+        self.calibration = calibration
+        self.ledger = ledger
+        self.unit = unit
+        self.partition = partition
+        self.jobs = jobs
+        self.function_cpu_seconds = function_cpu_seconds
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:
+        """Cut the rows into shards, and charge the whole run.
+
+        Parameters
+        ----------
+        X : (n_records, n_features) array, sparse matrix, pandas or polars frame
+            Private rows.
+        y : (n_records,), optional
+            Private labels or targets; functions get None without them.
+        groups : (n_records,), optional
+            Whose row it is. The guarantee is then for everything of one person.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument or a table is wrong; nothing was charged.
+        LedgerMismatch
+            If the ledger belongs to other data.
+        BudgetExhausted
+            If the ledger has too little left; nothing was charged.
+        """
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        mechanism = StableSparseVector(epsilon, delta, self.cutoff, self.n_queries, self.calibration)
+        promised = neighbours(self.partition)
+        n_shards = self._checked_shards(mechanism)
+        if self.function_cpu_seconds is not None:
+            real("function_cpu_seconds", self.function_cpu_seconds, above=0)
+        unit = _unit(self.unit, grouped=groups is not None)
+        jobs = _jobs(self.jobs)
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+
+        rows = check_features(X, "X", allow_missing=True)
+        if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
+            raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
+        slots = slot_bytes(groups, n_rows(rows))
+        if n_shards > len(set(slots)):
+            raise DataRefused(
+                f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
+                "could only abstain. Give fewer shards"
+            )
+        place = place_of(self.ledger)
+        print_ = fingerprint(rows, y, slots, fingerprint_key(place))
+        shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
+
+        budget = Budget(epsilon, delta)
+        with opened(self.ledger, budget=budget) as ledger:
+            ledger.bind(print_)
+            reservation = ledger.reserve(
+                mechanism.event,
+                delta=delta,
+                purposes=stable_purposes(mechanism),
+                key=_charge_key(mechanism, n_shards, self.partition, unit, print_),
+                client=SEEDED_CLIENT if noise.seeded else "local",
+            )
+            kept = _Kept(
+                shards=shards,
+                answers=StableAnswers(mechanism, noise),
+                charge=(reservation.key, reservation.client),
+                ledger=ledger,
+                budget=budget,
+                unit=unit,
+                jobs=jobs,
+            )
+            caveats = [SEEDED] if noise.seeded else []
+            if not noise.seeded and any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
+                caveats.append(SEEDED_EARLIER)
+            if unit == "record":
+                caveats.append(BY_POSITION)
+            if not ledger.durable:
+                caveats.append(NOT_DURABLE)
+            if len(ledger.reservations()) > 1:
+                caveats.append(EARLIER)
+            spent_epsilon, spent_delta = spent_of(ledger)
+            guarantee = Guarantee(
+                epsilon=spent_epsilon,
+                delta=spent_delta,
+                unit=unit,
+                neighbours=f"{promised.removesuffix(' only')} one {unit}",
+                mechanism=f"exact plurality values of at most {mechanism.n_queries:,} functions on {n_shards:,} "
+                f"shards, at most {mechanism.cutoff:,} of them declined: StableSparseVector, {mechanism.calibration} "
+                "calibration",
+                accounting=f"{explain(mechanism.event, delta)[1]}, priced before the first answer and composed by "
+                f"{ledger.budget.composition}; quorate {version('quorate')}",
+                caveats=tuple(caveats),
+            )
+        self._kept = kept
+        self.mechanism_ = mechanism
+        self.votes_ahead_ = _votes_ahead(mechanism.passing_dist())
+        self.guarantee_ = guarantee
+        return self
+
+    def ask(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> DiscreteValue | None:
+        """Ask for the value of a function.
+
+        Parameters
+        ----------
+        function : callable
+            Called as ``function(X, y, *args)`` with the rows and labels of one shard, of the kind that ``fit`` was
+            given. It must be possible to send it to another process. Numpy's and Python's global generators are seeded
+            for each shard.
+        *args
+            Further arguments, public ones.
+        name : str, optional
+            What the question is called: the name alone then says whether it was asked before. Without one it is known
+            by its code, by what it closes over and by `args`.
+
+        Returns
+        -------
+        str, int, bool, tuple, frozenset or None
+            The value that most shards have, exactly; or None for declined. A question that was asked before gets the
+            same answer and costs nothing.
+
+        Raises
+        ------
+        BudgetExhausted
+            If no more questions may be declined or asked. Nothing is computed or drawn then.
+        InvalidParameter, PreconditionFailed
+            If the function cannot be sent to a worker process; nothing was drawn.
+        """
+        return self._ask([(function, args, name)])[0]
+
+    def ask_many(
+        self, functions: Sequence[Callable[..., Any]], *, names: Sequence[str] | None = None
+    ) -> list[DiscreteValue | None]:
+        """Ask several functions in turn; their values are computed together.
+
+        Parameters
+        ----------
+        functions : sequence of callables
+            As for :meth:`ask`.
+        names : sequence of str, optional
+            A name for each.
+
+        Returns
+        -------
+        list
+            As many answers, in their order.
+
+        Raises
+        ------
+        BudgetExhausted
+            If there are more new functions than questions left; nothing is drawn then. Also if the last question that
+            may be declined is declined before the end: what was answered until then is stored, and free to ask.
+        """
+        wanted = list(functions)
+        called = [None] * len(wanted) if names is None else list(names)
+        if isinstance(names, str) or len(called) != len(wanted):
+            raise InvalidParameter(f"names must be one for each of the {len(wanted)} functions, got {len(called)}")
+        return self._ask([(function, (), name) for function, name in zip(wanted, called, strict=True)])
+
+    @property
+    def answers_left_(self) -> AnswersLeft:
+        """How many questions may still be declined, and asked."""
+        kept = self._fitted()
+        with self._opened(kept) as ledger:
+            reservation = kept.reservation(ledger)
+            return AnswersLeft(kept.answers.declines_left(reservation), reservation.remaining(QUERY))
+
+    def summary(self) -> str:
+        """Return what was asked, what is left and what was promised, as a table for the terminal, 80 columns wide.
+
+        All of it is public.
+        """
+        kept = self._fitted()
+        with self._opened(kept) as ledger:
+            reservation = kept.reservation(ledger)
+            told = list(stored_answers(reservation).values())
+            asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
+            declines = kept.answers.declines_left(reservation)
+            place = str(ledger.path) if ledger.durable else "in memory: nothing durable was recorded"
+        declined = sum(value is None for value in told)
+        lines = {
+            "shards": f"{self.n_shards:,} · one {kept.unit} → exactly one shard",
+            "asked": f"{asked:,} of {self.n_queries:,} · {len(told) - declined:,} answered · {declined:,} declined",
+            "left": f"{declines:,} of {self.cutoff:,} declines · {self.n_queries - asked:,} questions",
+            "answered": f"where the leading value is ahead by {self.votes_ahead_:,} votes or more (95 %)",
+            "guarantee": str(self.guarantee_),
+            "ledger": place,
+        }
+        rows = [*lines.items(), *(("caveat", caveat) for caveat in self.guarantee_.caveats)]
+        return "\n".join(
+            fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_kept"):
+            raise SecretRefused(
+                "a fitted SubsampleAggregate holds the private rows and is neither pickled nor copied; the answers are "
+                "in its ledger, and a fit with the same ledger goes on"
+            )
+        return dict(super().__getstate__())
+
+    def _ask(self, asked: list[tuple[Callable[..., Any], tuple[Any, ...], str | None]]) -> list[DiscreteValue | None]:
+        kept = self._fitted()
+        questions = [question_of(function, args, name=name) for function, args, name in asked]
+        with self._opened(kept) as ledger:
+            reservation = kept.reservation(ledger)
+            known = dict(stored_answers(reservation))
+            new = {question: each for question, each in zip(questions, asked, strict=True) if question not in known}
+            if new:
+                kept.answers.check_left(reservation, len(new))
+                values = function_values(
+                    [portable(function, args) for function, args, _ in new.values()],
+                    kept.shards,
+                    jobs=kept.jobs,
+                    cpu_seconds=self.function_cpu_seconds,
+                )
+                for question, votes in zip(new, values.reveal(), strict=True):
+                    known[question] = kept.answers.answer(reservation, question, Secret(votes))
+        told = [known[question] for question in questions]
+        return [None if value is None else decode_value(value) for value in told]
+
+    def _checked_shards(self, mechanism: StableSparseVector) -> int:
+        """Refuse a number of shards that could answer nothing: a public fact, known before anything is charged."""
+        n_shards = count("n_shards", self.n_shards, at_least=1)
+        needed = _votes_ahead(mechanism.passing_dist(0.5))
+        if n_shards < needed:
+            raise InvalidParameter(
+                f"n_shards must be at least {needed} here, got {n_shards}: fewer shards would be declined more often "
+                "than not even where all agree. Give more shards, a larger epsilon or a lower cutoff"
+            )
+        return n_shards
+
+    def _opened(self, kept: _Kept) -> Any:
+        return opened(self.ledger, budget=kept.budget, in_memory=kept.ledger)
+
+    def _fitted(self) -> _Kept:
+        if not hasattr(self, "_kept"):
+            raise NotFittedError("this SubsampleAggregate is not fitted; call fit(X, y) first")
+        return self._kept
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What ``ask`` needs after ``fit``: the private rows, and the stage that is open."""
+
+    shards: Secret[tuple[Shard, ...]] = field(repr=False)
+    answers: StableAnswers
+    charge: tuple[str, str]
+    ledger: Ledger
+    budget: Budget
+    unit: str
+    jobs: int
+
+    def reservation(self, ledger: Ledger) -> Reservation:
+        """Return the run's charge, as the ledger that was opened for this act holds it."""
+        key, client = self.charge
+        found = ledger.reservation(key, client=client)
+        if found is None:
+            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
+        return found
+
+
+def _votes_ahead(distance: int) -> int:
+    """Return the least gap between the two largest counts that has this distance to instability."""
+    return 2 * distance + 1
+
+
+def _charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, unit: str, print_: str) -> str:
+    """Return the idempotency key: the same run on the same data is charged once, and goes on after a restart."""
+    said = repr((mechanism, n_shards, partition, unit, print_))
+    return f"subsample aggregate {blake2b(said.encode(), digest_size=16).hexdigest()}"

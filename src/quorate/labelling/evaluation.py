@@ -1,0 +1,246 @@
+r"""A paid score: how a released model does on private held-out units, through one noisy table of sums.
+
+Every held-out unit counts once, by the shares of its rows that are right and wrong. What is released is the table of
+sums; accuracy, balanced accuracy and how far the noise may have moved them are computed from it, and cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Event
+from quorate.arguments import count, real
+from quorate.ensemble import unit_outcomes
+from quorate.errors import InvalidParameter
+from quorate.labelling.priced import EVALUATION, check_pays, release_once
+from quorate.ledger import Reservation
+from quorate.mechanisms import NoisySum
+from quorate.noise import NoiseSource
+from quorate.types import FloatArray, IntArray, Secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NoisyScore:
+    """What was released about a model's mistakes on private units. All of it may be published.
+
+    Attributes
+    ----------
+    accuracy : float
+        Estimate, in [0, 1], of the accuracy on the held-out units, each unit counted once.
+    half_width : float
+        With probability at least ``1 - failure`` over the noise, the accuracy on these units is that near.
+    balanced_accuracy, balanced_half_width : float or None
+        The same for the mean of the classes' recalls; None where classes were not counted apart.
+    failure : float
+        How often each of the two statements may fail.
+    event : Event
+        The price.
+    seeded : bool
+        Whether the noise was seeded: reproducible, therefore not private.
+    sums : tuple of int
+        The noisy sums themselves, in grid steps.
+
+    Notes
+    -----
+    The half widths are about noise and rounding alone. The held-out units are a sample; how far their accuracy is
+    from that of the population is a matter of their number, about ``1/sqrt(n_units)`` at 95 %.
+    """
+
+    accuracy: float
+    half_width: float
+    failure: float
+    event: Event
+    balanced_accuracy: float | None = None
+    balanced_half_width: float | None = None
+    seeded: bool = False
+    sums: tuple[int, ...] = field(default=(), repr=False)
+
+
+def noisy_evaluation(
+    model: Any,
+    X: Any,
+    y_codes: IntArray,
+    slots: Sequence[bytes],
+    *,
+    classes: Sequence[Any],
+    mechanism: NoisySum,
+    reservation: Reservation,
+    noise: NoiseSource,
+    n_units: int | None = None,
+    balanced: bool = True,
+    failure: float = 0.05,
+    jobs: int = 1,
+) -> NoisyScore:
+    r"""Score a released model on private units, for a price.
+
+    Parameters
+    ----------
+    model : object
+        A student, or any model that is public already; ``predict(X)`` gives labels of `classes`.
+    X, y_codes, slots : rows, class codes and unit ids of the held-out part
+        Rows that the model was not trained on, split off by slot (:func:`~quorate.ensemble.held_out_rows`).
+    classes : sequence
+        The declared classes.
+    mechanism : NoisySum
+        ``form="shares"``: right and wrong are counted apart and the number of units stays private.
+        ``form="single"``: one sum of mistakes, divided by `n_units`, which is declared to be public; half the noise.
+        Its grid may be 1 where every unit is one row.
+    reservation : Reservation
+        Pays for the mechanism under the purpose "evaluation".
+    noise : NoiseSource
+        Where noise comes from.
+    n_units : int, optional
+        Declared number of held-out units; needed by ``form="single"``, refused by ``form="shares"``.
+    balanced : bool, default True
+        With ``form="shares"``, whether to count class by class. The price is the same, the accuracy a little noisier.
+    failure : float, default 0.05
+        How often a printed half width may be passed.
+    jobs : int, default 1
+        Worker processes.
+
+    Returns
+    -------
+    NoisyScore
+
+    Raises
+    ------
+    InvalidParameter
+        If arguments do not fit together; nothing was drawn.
+    DataRefused, PreconditionFailed
+        See :func:`~quorate.ensemble.unit_outcomes`; nothing was drawn.
+    BudgetExhausted
+        If the reservation has no evaluation left.
+
+    Notes
+    -----
+    Privacy: the sums are those of :func:`~quorate.ensemble.unit_outcomes`, and the price is the mechanism's: add,
+    remove or replace the rows of one slot, and non-negative steps that add up to G are put in, taken out or moved.
+    The model must not have been chosen by looking at these rows, or its choice be paid for too.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> mechanism = NoisySum.costing(0.5, grid=1, form="shares")
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"evaluation": 1}, key="how good is it?")
+    >>> score = noisy_evaluation(model, np.zeros((200, 1)), np.arange(200) % 2, [bytes([row]) for row in range(200)],
+    ...     classes=["no", "yes"], mechanism=mechanism, reservation=paid, noise=SeededNoise(0))
+    >>> abs(score.accuracy - 0.5) < score.half_width
+    True
+    """
+    failure = real("failure", failure, above=0, below=1)
+    if (n_units is None) == (mechanism.form == "single"):
+        raise InvalidParameter(
+            'n_units must be given where mechanism has form="single", and only there: it divides the sum of mistakes'
+        )
+    check_pays(reservation, mechanism, purpose=EVALUATION)
+    by_class = balanced and mechanism.form == "shares"
+    sums = unit_outcomes(model, X, y_codes, slots, classes=classes, grid=mechanism.grid, by_class=by_class, jobs=jobs)
+    if mechanism.form == "single":
+        sums = Secret(sums.reveal()[1:])
+    answer = release_once(sums, mechanism, reservation, noise, purpose=EVALUATION)
+    return read_score(answer, mechanism, n_units=n_units, failure=failure, seeded=noise.seeded)
+
+
+def read_score(
+    answer: int | Sequence[int],
+    mechanism: NoisySum,
+    *,
+    n_units: int | None = None,
+    failure: float = 0.05,
+    seeded: bool = False,
+) -> NoisyScore:
+    """Compute the score from released sums, for example those that a ledger stored.
+
+    Parameters
+    ----------
+    answer : int or sequence of int
+        What the mechanism released: a sum of mistakes, or pairs (right, wrong), one for each class or one for all.
+    mechanism, n_units, failure, seeded
+        As in :func:`noisy_evaluation`.
+
+    Notes
+    -----
+    Accuracy rises with every right sum and falls with every wrong one, so where each sum may be off by t it lies
+    between its values with all sums moved by t one way and the other; a sum below 0 is put to 0. The bound on the
+    noise is :meth:`~quorate.mechanisms.NoisySum.reach`. On a grid of several steps each unit was rounded, by less
+    than one step a cell, and by at most C/2 steps in the right cells together; there are at most as many units as
+    the total, moved up by its own noise, allows.
+
+    Examples
+    --------
+    >>> score = read_score([800, 200], NoisySum(scale=2.0, grid=1, form="shares"))
+    >>> score.accuracy, round(score.half_width, 4)
+    (0.8, 0.007)
+    """
+    failure = real("failure", failure, above=0, below=1)
+    grid = mechanism.grid
+    sums = np.asarray(answer, dtype=np.int64)
+    if mechanism.form == "single":
+        if sums.ndim:
+            raise InvalidParameter('answer must be one sum of mistakes where mechanism has form="single"')
+        wrong = int(sums)
+        units = count("n_units", n_units, at_least=1)
+        rounding = 0.0 if grid == 1 else 0.5 / grid
+        accuracy = min(max(1 - wrong / (units * grid), 0.0), 1.0)
+        half_width = min(mechanism.reach(failure) / (units * grid) + rounding, 1.0)
+        return NoisyScore(
+            accuracy=accuracy,
+            half_width=half_width,
+            failure=failure,
+            event=mechanism.event,
+            seeded=seeded,
+            sums=(wrong,),
+        )
+    if sums.ndim != 1 or sums.size < 2 or sums.size % 2:
+        raise InvalidParameter('answer must be pairs (right, wrong) of sums where mechanism has form="shares"')
+    pairs = sums.reshape(-1, 2).astype(np.float64)
+    n_classes = len(pairs)
+    rounded = 0.0
+    if grid > 1:  # the number of units, from above; a third of the failure probability goes into it
+        failing = failure / 3
+        total = max(float(pairs.sum()), 0.0) + mechanism.reach(failing, n_terms=2 * n_classes)
+        rounded = total / grid
+    else:
+        failing = failure / 2
+    overall = pairs.sum(axis=0)
+    accuracy, half_width = _mean_recall(
+        overall[np.newaxis], mechanism.reach(failing, n_terms=n_classes) + rounded * n_classes / 2
+    )
+    balanced, balanced_half_width = None, None
+    if n_classes > 1:
+        per_cell = mechanism.reach(2 * failing / (2 * n_classes)) + rounded
+        balanced, balanced_half_width = _mean_recall(pairs, per_cell)
+    return NoisyScore(
+        accuracy=accuracy,
+        half_width=half_width,
+        failure=failure,
+        event=mechanism.event,
+        balanced_accuracy=balanced,
+        balanced_half_width=balanced_half_width,
+        seeded=seeded,
+        sums=tuple(sums.tolist()),
+    )
+
+
+def _mean_recall(pairs: FloatArray, slack: float) -> tuple[float, float]:
+    """Return the mean of right/(right + wrong), and how far it may be off where each sum is by at most `slack`."""
+    right, wrong = pairs[:, 0], pairs[:, 1]
+    middle = _shares(np.maximum(right, 0), np.maximum(wrong, 0))
+    # Nothing is known of a class that may be empty.
+    low = _shares(np.maximum(right - slack, 0), np.maximum(wrong + slack, 0), empty=0.0)
+    high = _shares(np.maximum(right + slack, 0), np.maximum(wrong - slack, 0), empty=1.0)
+    value = float(middle.mean())
+    return value, min(max(float(high.mean()) - value, value - float(low.mean())) * (1 + 2.0**-40), 1.0)
+
+
+def _shares(right: FloatArray, wrong: FloatArray, *, empty: float = 0.5) -> FloatArray:
+    total = right + wrong
+    return np.where(total > 0, right / np.where(total > 0, total, 1.0), empty)

@@ -1,0 +1,298 @@
+r"""A paid choice among candidates: how many teachers, which kind of teacher, which of several released models.
+
+One choice, one price, however many candidates: permute-and-flip (or the exponential mechanism) over integer scores.
+
+**Teachers.** Candidate i has :math:`K_i` teachers, and :math:`S_i` is the sum of their held-out errors in steps of
+1/G. One changed unit changes one teacher of every candidate, so :math:`S_i` moves by at most G, and the mean error by
+at most :math:`1/K_i \le 1/K_{\min}`. The score is
+
+.. math:: q_i = -\left\lfloor S_i K_{\min} / K_i \right\rfloor
+
+in integers. Its sensitivity is exactly G: the quotients a, a' of two neighbours differ by at most
+:math:`G K_{\min}/K_i \le G`; from :math:`a \le a' + G` follows
+:math:`\lfloor a \rfloor \le \lfloor a' + G \rfloor = \lfloor a' \rfloor + G`, since G is an integer, and the same the
+other way round. So rounding down costs no sensitivity, and :math:`q_i` is :math:`-GK_{\min}` times the mean error, to
+less than one step.
+
+**Released models.** The score is minus the number of held-out mistakes, each unit counted once, in steps of 1/G. One
+unit moves every score by at most G.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from quorate.accounting import Event
+from quorate.arguments import count, real
+from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors, unit_outcomes
+from quorate.errors import InvalidParameter
+from quorate.labelling.priced import TUNING, check_pays, release_once
+from quorate.ledger import Reservation
+from quorate.mechanisms import Exponential, PermuteAndFlip
+from quorate.noise import NoiseSource
+from quorate.types import IntArray, Secret
+
+Choice: TypeAlias = PermuteAndFlip | Exponential
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidate:
+    """One way to make an ensemble.
+
+    Parameters
+    ----------
+    teacher : Teacher
+        How a teacher is trained.
+    n_teachers : int
+        K, at least 1.
+    """
+
+    teacher: Teacher
+    n_teachers: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_teachers", count("n_teachers", self.n_teachers, at_least=1))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chosen:
+    """Which candidate was released as the choice. It may be published.
+
+    Attributes
+    ----------
+    index : int
+        Its place among the candidates.
+    slack : float or None
+        With probability at least ``1 - failure`` over the noise, its mean held-out error exceeds the least one by at
+        most this. None where it would need the number of held-out units, which was not declared.
+    failure : float
+        How often the statement may fail.
+    event : Event
+        The price.
+    seeded : bool
+        Whether the noise was seeded: reproducible, therefore not private.
+    """
+
+    index: int
+    slack: float | None
+    failure: float
+    event: Event
+    seeded: bool = False
+
+
+def choose_teachers(
+    candidates: Sequence[Candidate],
+    X: Any,
+    y_codes: IntArray,
+    slots: Sequence[bytes],
+    *,
+    n_classes: int,
+    key: Secret[bytes],
+    mechanism: Choice,
+    reservation: Reservation,
+    noise: NoiseSource,
+    partition: Partition = "hash",
+    share: float = 0.3,
+    failure: float = 0.05,
+    jobs: int = 1,
+) -> Chosen:
+    """Choose the candidate whose teachers err least on held-out parts of their own shards.
+
+    Parameters
+    ----------
+    candidates : sequence of Candidate
+        At least two.
+    X, y_codes, slots, n_classes, key, share, jobs
+        As in :func:`~quorate.ensemble.teacher_errors`.
+    mechanism : PermuteAndFlip or Exponential
+        Its sensitivity is the grid: a whole number G ≥ 1 of steps to each error.
+    reservation : Reservation
+        Pays for the mechanism under the purpose "tuning".
+    noise : NoiseSource
+        Where noise comes from.
+    partition : {"hash", "balanced"}
+        How units meet teachers.
+    failure : float, default 0.05
+        How often the printed slack may be passed.
+
+    Returns
+    -------
+    Chosen
+
+    Raises
+    ------
+    InvalidParameter
+        If arguments do not fit together; nothing was drawn.
+    DataRefused, PreconditionFailed
+        See :func:`~quorate.ensemble.teacher_errors`; nothing was drawn.
+    BudgetExhausted
+        If the reservation has no tuning step left.
+
+    Notes
+    -----
+    Privacy: the scores and their sensitivity are those proved at the head of :mod:`quorate.labelling.tuning`. Voting
+    averages a teacher's variance away and not its bias, so the least mean error of single teachers is not always the
+    best ensemble's: few, large teachers look better than they vote.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from quorate.ensemble import ClassifierTeacher
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise
+    >>> X = np.random.default_rng(0).normal(size=(600, 2))
+    >>> mechanism = PermuteAndFlip(epsilon=2.0, sensitivity=1000)
+    >>> ledger = Ledger(budget=Budget(2.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="which teacher")
+    >>> choose_teachers(
+    ...     [Candidate(teacher=ClassifierTeacher(DummyClassifier()), n_teachers=30),
+    ...      Candidate(teacher=ClassifierTeacher(GaussianNB()), n_teachers=20)],
+    ...     X, (X[:, 0] > 0).astype(int), [row.to_bytes(2, "big") for row in range(600)], n_classes=2,
+    ...     key=Secret(bytes(32)), mechanism=mechanism, reservation=paid, noise=SeededNoise(0)).index
+    1
+    """
+    grid, failure = _checked(candidates, mechanism, reservation, failure)
+    if not all(isinstance(candidate, Candidate) for candidate in candidates):
+        raise InvalidParameter("candidates must be Candidate values; give each a teacher and its n_teachers")
+    sums = []
+    for candidate in candidates:
+        n_teachers = candidate.n_teachers
+        errors = teacher_errors(
+            candidate.teacher,
+            X,
+            y_codes,
+            slots,
+            partition_rows(slots, n_teachers, key, partition=partition),
+            n_teachers=n_teachers,
+            n_classes=n_classes,
+            key=key,
+            grid=grid,
+            share=share,
+            jobs=jobs,
+        )
+        sums.append(int(errors.reveal().sum()))
+    sizes = [candidate.n_teachers for candidate in candidates]
+    scores = teacher_scores(Secret(np.array(sums, dtype=np.int64)), sizes)
+    index = release_once(scores, mechanism, reservation, noise, purpose=TUNING)
+    steps = _steps_behind(mechanism, len(sizes), failure) + 1  # one for rounding down
+    slack = steps / (min(sizes) * grid) + 1 / grid  # and half a step for each teacher of either candidate
+    return Chosen(index=int(index), slack=min(slack, 1.0), failure=failure, event=mechanism.event, seeded=noise.seeded)
+
+
+def choose_model(
+    models: Sequence[Any],
+    X: Any,
+    y_codes: IntArray,
+    slots: Sequence[bytes],
+    *,
+    classes: Sequence[Any],
+    mechanism: Choice,
+    reservation: Reservation,
+    noise: NoiseSource,
+    n_units: int | None = None,
+    failure: float = 0.05,
+    jobs: int = 1,
+) -> Chosen:
+    """Choose the released model that errs least on private held-out units.
+
+    Parameters
+    ----------
+    models : sequence of object
+        At least two models that are public already, such as students of the same released labels.
+    X, y_codes, slots, classes
+        As in :func:`~quorate.labelling.noisy_evaluation`.
+    mechanism : PermuteAndFlip or Exponential
+        Its sensitivity is the grid: a whole number G ≥ 1 of steps to each unit; 1 where each unit is one row.
+    reservation, noise, failure, jobs
+        As in :func:`choose_teachers`.
+    n_units : int, optional
+        Declared number of held-out units, to print a slack; it does not enter the choice.
+
+    Returns
+    -------
+    Chosen
+
+    Raises
+    ------
+    InvalidParameter, DataRefused, PreconditionFailed, BudgetExhausted
+        As in :func:`choose_teachers`; nothing was drawn.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise
+    >>> models = [DummyClassifier(strategy="constant", constant=c).fit([[0.0], [1.0]], [0, 1]) for c in (0, 1)]
+    >>> mechanism = PermuteAndFlip(epsilon=0.5)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-6))
+    >>> paid = ledger.reserve(mechanism.event, delta=0, purposes={"tuning": 1}, key="which student")
+    >>> choose_model(models, np.zeros((90, 1)), np.ones(90, dtype=int), [bytes([row]) for row in range(90)],
+    ...              classes=[0, 1], mechanism=mechanism, reservation=paid, noise=SeededNoise(0)).index
+    1
+    """
+    grid, failure = _checked(models, mechanism, reservation, failure)
+    mistakes = [
+        unit_outcomes(model, X, y_codes, slots, classes=classes, grid=grid, by_class=False, jobs=jobs).reveal()[1]
+        for model in models
+    ]
+    scores = Secret(-np.array(mistakes, dtype=np.int64))
+    index = release_once(scores, mechanism, reservation, noise, purpose=TUNING)
+    slack = None
+    if n_units is not None:
+        rounding = 0.0 if grid == 1 else 1 / grid  # half a step for each unit and either model
+        slack = min(
+            _steps_behind(mechanism, len(models), failure) / (count("n_units", n_units, at_least=1) * grid) + rounding,
+            1.0,
+        )
+    return Chosen(index=int(index), slack=slack, failure=failure, event=mechanism.event, seeded=noise.seeded)
+
+
+def teacher_scores(sums: Secret[IntArray], n_teachers: Sequence[int]) -> Secret[IntArray]:
+    r"""Turn each candidate's sum of errors into its score :math:`-\lfloor S_i K_{\min}/K_i \rfloor`.
+
+    Parameters
+    ----------
+    sums : Secret[IntArray], (n_candidates,)
+        :math:`S_i`, in steps of 1/G.
+    n_teachers : sequence of int, (n_candidates,)
+        :math:`K_i`.
+
+    Examples
+    --------
+    >>> teacher_scores(Secret(np.array([300, 1_000])), [10, 40]).reveal().tolist()
+    [-300, -250]
+    """
+    least = min(n_teachers)
+    quotients = [total * least // size for total, size in zip(sums.reveal().tolist(), n_teachers, strict=True)]
+    return Secret(-np.array(quotients, dtype=np.int64))
+
+
+def _checked(
+    candidates: Sequence[Any], mechanism: Choice, reservation: Reservation, failure: float
+) -> tuple[int, float]:
+    if len(candidates) < 2:
+        raise InvalidParameter(f"candidates must be at least 2, got {len(candidates)}; one needs no choice")
+    if not isinstance(mechanism, PermuteAndFlip | Exponential):
+        raise InvalidParameter(f"mechanism must be PermuteAndFlip or Exponential, got {type(mechanism).__name__}")
+    if not (mechanism.sensitivity >= 1 and mechanism.sensitivity.is_integer()):
+        raise InvalidParameter(
+            f"mechanism must have a whole sensitivity >= 1, got {mechanism.sensitivity!r}; it is the grid of the errors"
+        )
+    check_pays(reservation, mechanism, purpose=TUNING)
+    return int(mechanism.sensitivity), real("failure", failure, above=0, below=1)
+
+
+def _steps_behind(mechanism: Choice, n_candidates: int, failure: float) -> float:
+    r"""Return how far below the best score the chosen one is, at most, with probability ``1 - failure``.
+
+    The exponential mechanism gives each candidate x steps behind at most :math:`e^{-\varepsilon x/(2G)}` times the
+    weight of the best one, and there are at most n - 1 of them; permute-and-flip is stochastically never worse.
+    """
+    spread = 2 * mechanism.sensitivity / mechanism.epsilon
+    return max(spread * math.log((n_candidates - 1) / failure), 0.0) * (1 + 2.0**-40)

@@ -1,0 +1,84 @@
+"""Asking a finished run: its teachers answer from what was kept back, until the cap is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from quorate.data import check_features, match_columns, read_data, row_digests, take
+from quorate.errors import PreconditionFailed
+from quorate.labelling import OnlineAnswers, stored_labels
+from quorate.run.batch import Batch
+from quorate.run.journey import Watch, asked_of, memo_of, teachers
+from quorate.run.stages import FolderStages
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
+
+PURPOSE = "online answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came back.
+
+    Attributes
+    ----------
+    answers : list
+        A class for each row, or None for declined.
+    left : int
+        Answers left.
+    """
+
+    answers: list[Any]
+    left: int
+
+
+def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
+    """Ask the ensemble of a run about the rows of a file.
+
+    Parameters
+    ----------
+    batch : Batch
+        A run whose labels are released.
+    path : path
+        Rows with the columns of the public pool; a label or unit column is left out.
+    watch : callable, optional
+        ``watch(stage, done, total)``: teachers that were not kept are trained again, and come out the same.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the run kept no answers back, or has not released its labels yet.
+    BudgetExhausted
+        If fewer answers are left than there are new rows; nothing is drawn then.
+    """
+    task, data = batch.task, batch.settings.data
+    if not task.recipe.online_answers:
+        raise PreconditionFailed(
+            "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
+        )
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    found = read_data(path, drop=dropped, n_features=task.inputs.public.shape[1])
+    rows, _ = match_columns(check_features(found.X, "rows", allow_missing=True), task.inputs.public)
+    with batch.open_ledger() as ledger:
+        ledger.bind(task.fingerprint)
+        client = SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT
+        reservation = ledger.reservation(batch.charge_key, client=client)
+        if reservation is None or reservation.remaining("label"):
+            raise PreconditionFailed(
+                f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
+            )
+        ensemble = teachers(task, FolderStages(batch.folder.private), watch or (lambda stage, done, total: None))
+        released = stored_labels(task.recipe.mechanism, reservation, n_classes=task.n_classes)
+        online = OnlineAnswers(
+            count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
+            mechanism=task.recipe.mechanism,
+            reservation=reservation,
+            noise=task.noise,
+            memo=memo_of(task, released),
+            n_classes=task.n_classes,
+        )
+        online.recall_stored()
+        codes = online.ask(row_digests(rows))
+        left = reservation.remaining(PURPOSE)
+    return Asked([None if code < 0 else task.inputs.classes[code] for code in codes], left)

@@ -1,0 +1,61 @@
+"""How the vote-share model measures public points: mean zero, typical length one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.data import kind
+from quorate.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standard:
+    r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column.
+
+    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; other dense columns are put in
+    units of their public standard deviation first. Sparse columns are all taken as they are. Then every column is
+    divided by the root mean squared length of what came out. A column that is constant in the pool says nothing
+    there, and keeps its unit.
+
+    Attributes
+    ----------
+    mean, scale : FloatArray
+        ``(n_features,)`` each, in the unit of the column; `scale` > 0.
+
+    Examples
+    --------
+    >>> standard = Standard.of(np.array([[0.0, 10.0], [1.0, 30.0]]))
+    >>> standard.mean.tolist(), np.round(standard.scale, 3).tolist()
+    ([0.5, 20.0], [1.118, 11.18])
+    """
+
+    mean: FloatArray
+    scale: FloatArray
+
+    @classmethod
+    def of(cls, pool: Any) -> Standard:
+        """Read mean and scale off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
+        points = pool.astype(np.float64)  # before anything is squared: small integers overflow
+        mean = np.asarray(points.mean(axis=0)).ravel()
+        if kind(pool) == "sparse":
+            squares = np.asarray(points.multiply(points).mean(axis=0)).ravel()
+            variance, unit = np.maximum(squares - mean**2, 0.0), np.ones_like(mean)
+        else:
+            constant = (points == points[0]).all(axis=0)  # not "variance 0": the mean of 0.1 rounds
+            variance = np.where(constant, 0.0, points.var(axis=0))
+            indicator = ((points == 0) | (points == 1)).all(axis=0)
+            unit = np.where(indicator | constant, 1.0, np.sqrt(variance))
+        length = np.sqrt(np.sum(variance / unit**2))
+        return cls(mean, unit * (length if length > 0 else 1.0))
+
+    def scores(self, X: Any, weights: FloatArray, intercepts: FloatArray) -> FloatArray:
+        """Return :math:`b + Wz` for every row, ``(n_rows, n_outputs)``, without centring a sparse matrix."""
+        scaled = weights / self.scale
+        return np.asarray(X @ scaled.T) - self.mean @ scaled.T + intercepts
+
+    def pull_back(self, X: Any, slopes: FloatArray) -> FloatArray:
+        """Return the gradient in the weights, given that in the scores, ``(n_outputs, n_features)``."""
+        return (np.asarray((X.T @ slopes).T) - np.outer(slopes.sum(axis=0), self.mean)) / self.scale

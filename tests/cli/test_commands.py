@@ -1,0 +1,205 @@
+"""Each verb on a small run: what it prints, its JSON, its exit code."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.cli import group as group_module
+from quorate.ledger import Ledger
+from quorate.report import Facts
+from quorate.run.settings import read_settings
+
+
+@pytest.fixture
+def finished(make_run: Any, cli: Any) -> Path:
+    root: Path = make_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
+    assert cli("run", root)[0] == 0
+    return root
+
+
+# --- init, check, run -------------------------------------------------------------------------------------------------
+
+
+def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_path: Path) -> None:
+    code, out, _ = cli("init", tmp_path / "new")
+    assert code == 0
+    assert "next: edit it, then quorate check" in out
+    settings = read_settings(tmp_path / "new" / "quorate.toml")
+    assert settings.data.classes == ("no", "yes")
+    assert settings.run.unsafe_noise_seed is None
+
+
+def test_every_line_of_the_written_settings_says_what_it_is_and_may_be_switched_on(cli: Any, tmp_path: Path) -> None:
+    cli("init", tmp_path)
+    path = tmp_path / "quorate.toml"
+    lines = path.read_text().splitlines()
+    keys = [line for line in lines if " = " in line]
+    assert all(line.count("# ") >= (2 if line.startswith("#") else 1) for line in keys)
+    path.write_text("\n".join(line.removeprefix("# ") if " = " in line else line for line in lines))
+    settings = read_settings(path)
+    assert (settings.data.unit, settings.mechanism.fields["sigma"], settings.run.unsafe_noise_seed) == (
+        "person_id",
+        40.0,
+        1,
+    )
+
+
+def test_init_never_overwrites(cli: Any, tmp_path: Path) -> None:
+    (tmp_path / "quorate.toml").write_text("mine")
+    code, _, said = cli("init", tmp_path)
+    assert code == 4
+    assert "exists already; edit it, or choose another folder" in said
+    assert (tmp_path / "quorate.toml").read_text() == "mine"
+
+
+def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    monkeypatch.chdir(root.parent)
+    code, out, said = cli("run", root.name)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    for part in ("12 · one record → exactly one teacher; checked", "150 asked · 150 answered · 0 declined",
+                 "guarantee", "left", "run/public/report.html", "quorate export run --to outbox"):  # fmt: skip
+        assert part in out, part
+    assert "training teachers (12)" in said
+
+
+def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    code, out, _ = cli("check", root)
+    assert code == 0
+    assert "12 teachers" in out
+    assert "Nothing was charged" in out
+    assert f"quorate run {root}" in out
+
+
+def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
+    _, out, _ = cli("check", root)
+    assert "WARNING    seeded noise: reproducible, therefore not private" in out
+    assert "the number of private units was read and is treated as public" in out
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished: Path, cli: Any, tmp_path: Path) -> None:
+    for command in (
+        ("check", finished), ("run", finished), ("status", finished), ("report", finished),
+        ("ledger", "show", finished), ("ledger", "verify", finished),
+        ("export", finished, "--to", tmp_path / "out"),
+    ):  # fmt: skip
+        code, out, said = cli(*command, "--json")
+        assert code == 0, said
+        assert said == "", command
+        assert isinstance(json.loads(out), dict), command
+
+
+def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished: Path, cli: Any) -> None:
+    facts = Facts.from_json((finished / "public" / "facts.json").read_text())
+    assert Facts.from_json(cli("report", finished, "--json")[1]) == facts
+    again = Facts.from_json(cli("run", finished, "--json")[1])
+    assert (again.guarantee, again.answers, again.setup) == (facts.guarantee, facts.answers, facts.setup)
+
+
+def test_an_error_under_json_is_one_object_on_stderr(make_run: Any, cli: Any) -> None:
+    code, out, said = cli("run", make_run(**{"budget.epsilon": 0}), "--json")
+    assert out == ""
+    assert json.loads(said)["exit_code"] == code == 2
+
+
+# --- status, report, ledger, export --------------------------------------------------------------------------------
+
+
+def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    before = json.loads(cli("status", root, "--json")[1])
+    assert (before["state"], before["left"], set(before["stages"].values())) == ("not started", None, {False})
+    cli("run", root)
+    after = json.loads(cli("status", root, "--json")[1])
+    assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
+    assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
+    (root / "public" / "facts.json").unlink()
+    assert json.loads(cli("status", root, "--json")[1])["state"] == "interrupted; it resumes"
+    with Ledger(root / "ledger.db"):
+        busy = json.loads(cli("status", root, "--json")[1])
+    assert busy["state"] == "running"
+    text = cli("status", root)[1]
+    assert "5 online answers" in text
+    assert f"quorate run {root}" in text
+
+
+def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None:
+    before = json.loads(cli("ledger", "show", finished, "--json")[1])["entries"]
+    for command in (("status", finished), ("ledger", "show", finished), ("ledger", "verify", finished)):
+        assert cli(*command)[0] == 0
+    assert json.loads(cli("ledger", "show", finished / "ledger.db", "--json")[1])["entries"] == before
+
+
+def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli: Any) -> None:
+    code, out, _ = cli("ledger", "show", finished)
+    lines = out.splitlines()
+    assert code == 0
+    assert lines[0].split()[2] == "opened"
+    assert "150 label+5 online answer" in out
+    assert lines[-1].startswith("spent ε ")
+    assert cli("ledger", "verify", finished)[1].startswith(f"verified: {len(lines) - 1} entries, head ")
+
+
+def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> None:
+    code, _, said = cli("ledger", "show", tmp_path)
+    assert code == 4
+    assert "no ledger at" in said
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) -> None:
+    code, out, _ = cli("report", finished, "--edition", "internal")
+    page = finished / "private" / "report-internal.html"
+    assert code == 0
+    assert str(page) in out
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "not for release" in page.read_text().lower()
+    assert cli("report", finished)[1].strip().endswith("public/report.html")
+
+
+def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    code, _, said = cli("report", root)
+    assert code == 4
+    assert f"start or resume it with: quorate run {root}" in said
+
+
+def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, cli: Any, tmp_path: Path) -> None:
+    assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
+    code, _, said = cli("export", finished, "--to", tmp_path / "outbox")
+    assert code == 4
+    assert "is not empty; choose a new folder" in said
+
+
+def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 1})
+    assert cli("run", root)[0] == 0
+    code, _, said = cli("export", root, "--to", tmp_path / "outbox")
+    assert code == 4
+    assert "seeded noise: this run is reproducible, therefore not private" in said
+    assert "QUO-E008" in said
+
+
+def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("quorate.run.batch.conduct", interrupted)
+    code, _, said = cli("run", make_run())
+    assert code == 6
+    assert "QUO-E010" in said
+    assert "nothing was charged" not in said, "nobody has looked"
+    assert group_module.Interrupted.exit_code == 6

@@ -1,0 +1,37 @@
+"""The examples run, answer, and say what they cost: in a reduced form, with a seed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+SMALL = ("--records", "1600", "--shards", "8", "--epsilon", "40", "--seed", "1")
+
+ANSWERS = {  # what nearly all shards agree on, however few there are
+    "choose_features.py": ["best feature set    home and school", "best single column  "],
+    "choose_hyperparameter.py": ["C among 0.0001, 0.01, 1     1", "C among 0.5, 0.7, 1, 1.4    "],
+    "most_common_value.py": [
+        "most common education         HS-grad",
+        "most common occupation        ",
+        "median hours a week, to ten   40",
+        "median age, to ten years      40",
+        "do managers earn more?        True",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / name, *SMALL], capture_output=True, text=True, timeout=240, cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert [line[: len(said)] for line, said in zip(lines, ANSWERS[name], strict=False)] == ANSWERS[name]
+    told = " ".join(done.stdout.split())
+    assert "(ε = 40, δ = 1e-06)-differential privacy per record" in told
+    assert "reproducible, therefore not private" in told  # a seed was given

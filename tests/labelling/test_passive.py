@@ -1,0 +1,348 @@
+"""Labels: the order that the guarantee rests on, and what becomes of a run that is killed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import chain
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chi2
+
+from quorate.accounting import Repeated
+from quorate.errors import InvalidParameter
+from quorate.labelling import label
+from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts
+from quorate.mechanisms.votes import half_lead
+from quorate.noise import OSNoise, SeededNoise
+from quorate.types import Secret
+
+FALSE_ALARM = 1e-6
+SIGMA = 6.0
+MECHANISM = NoisyCounts(sigma=SIGMA, form="binary")
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Mortal:
+    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store."""
+
+    def __init__(self, reservation, dies_at):
+        self.reservation, self.left, self.drawn = reservation, dies_at, []
+
+    def __getattr__(self, name):
+        return getattr(self.reservation, name)
+
+    def _live(self):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def draw(self, purpose, count=1):
+        self._live()
+        block = self.reservation.draw(purpose, count)
+        self.drawn.append((block.first, block.count))
+        self._live()
+        return block
+
+    def store(self, block, answers):
+        self._live()
+        receipt = self.reservation.store(block, answers)
+        self._live()
+        return receipt
+
+
+# --- the order -----------------------------------------------------------------------------------------------
+
+
+def test_a_block_is_charged_then_drawn_then_stored_and_only_then_returned(diary, votes):
+    reservation, noise = diary("label", 10)
+    released = label(Secret(votes(10)), MECHANISM, reservation, noise, block=4)
+    reservation.diary.append("returned")
+    assert diary.faults(reservation.diary) == []
+    acts = [entry for entry in reservation.diary if not entry.startswith("noise")]
+    assert acts == [f"{act} label {first}" for first in (0, 4, 8) for act in ("draw", "store")] + ["returned"]
+    assert list(chain.from_iterable(reservation.stored)) == released.answers.tolist()
+
+
+def _noise_first(counts, mechanism, reservation, noise):
+    answers = mechanism.release_many(counts.reveal(), noise.at("label", 0)).tolist()
+    reservation.store(reservation.draw("label", len(answers)), answers)
+
+
+def _never_stored(counts, mechanism, reservation, noise):
+    reservation.draw("label", len(counts.reveal()))
+    mechanism.release_many(counts.reveal(), noise.at("label", 0))
+
+
+def _charged_for_other_queries(counts, mechanism, reservation, noise):
+    for first in (0, 5):
+        block = reservation.draw("label", 5)
+        answers = mechanism.release_many(counts.reveal()[first : first + 5], noise.at("label", 5 - first)).tolist()
+        reservation.store(block, answers)
+
+
+def _drawn_again_after_storage(counts, mechanism, reservation, noise):
+    block = reservation.draw("label", len(counts.reveal()))
+    for _ in range(2):
+        reservation.store(block, mechanism.release_many(counts.reveal(), noise.at("label", 0)).tolist())
+
+
+@pytest.mark.parametrize("cheat", [_noise_first, _never_stored, _charged_for_other_queries, _drawn_again_after_storage])
+def test_that_test_catches_whoever_does_not_keep_the_order(cheat, diary, votes):
+    reservation, noise = diary("label", 10)
+    cheat(Secret(votes(10)), MECHANISM, reservation, noise)
+    reservation.diary.append("returned")
+    assert diary.faults(reservation.diary)
+
+
+def test_nothing_comes_back_when_the_answers_cannot_be_stored(diary, votes):
+    reservation, noise = diary("label", 10)
+
+    def broken(block, answers):
+        raise OSError("the disk is full")
+
+    reservation.store = broken
+    with pytest.raises(OSError, match="disk"):
+        label(Secret(votes(10)), MECHANISM, reservation, noise, block=4)
+    assert reservation.given == 4  # and no further block was drawn
+
+
+def test_a_charge_that_is_refused_draws_no_noise(diary, votes):
+    reservation, noise = diary("label", 10)
+
+    def refused(purpose, count=1):
+        raise OSError("not recorded")
+
+    reservation.draw = refused
+    with pytest.raises(OSError, match="recorded"):
+        label(Secret(votes(10)), MECHANISM, reservation, noise)
+    assert reservation.diary == []
+
+
+def test_progress_is_told_before_each_block_and_at_the_end(diary, votes):
+    reservation, noise = diary("label", 10)
+    told = []
+    label(Secret(votes(10)), MECHANISM, reservation, noise, block=4, progress=lambda *done: told.append(done))
+    assert told == [(0, 10), (4, 10), (8, 10), (10, 10)]
+
+
+# --- what is refused before anything is drawn ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [0, -1, 2.0, True, None, "4"])
+def test_a_block_holds_at_least_one_query(block, diary, votes):
+    reservation, noise = diary("label", 10)
+    with pytest.raises(InvalidParameter, match="block"):
+        label(Secret(votes(10)), MECHANISM, reservation, noise, block=block)
+    assert reservation.diary == []
+
+
+@pytest.mark.parametrize("n_queries", [9, 11])
+def test_the_reservation_is_for_just_these_queries(n_queries, diary, votes):
+    reservation, noise = diary("label", 10)
+    with pytest.raises(InvalidParameter, match="10 labels reserved"):
+        label(Secret(votes(n_queries)), MECHANISM, reservation, noise)
+    assert reservation.diary == []
+
+
+def test_votes_are_a_table(diary, votes):
+    reservation, noise = diary("label", 10)
+    with pytest.raises(InvalidParameter, match="n_queries, n_classes"):
+        label(Secret(votes(10)[:, 0]), MECHANISM, reservation, noise)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [NoisyCounts(sigma=5.9, form="binary"), NoisyCounts(sigma=SIGMA), ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary")],
+)
+def test_another_mechanism_than_the_one_that_was_paid_for_answers_nothing(other, sessions, votes):
+    reservation = sessions.reserve({"label": 10})
+    with pytest.raises(InvalidParameter, match="does not pay"):
+        label(Secret(votes(10)), other, reservation, SeededNoise(0))
+    assert reservation.remaining("label") == 10
+
+
+def test_a_mechanism_of_the_same_price_may_answer(sessions, votes):
+    """The argmax of the noisy counts is a function of them, and has their event."""
+    reservation = sessions.reserve({"label": 10})
+    classes = label(Secret(votes(10)), GaussianNoisyMax(sigma=SIGMA, form="binary"), reservation, SeededNoise(0))
+    assert set(classes.codes.tolist()) <= {0, 1}
+
+
+def test_what_was_reserved_for_another_purpose_pays_for_no_label(sessions, votes):
+    reservation = sessions.reserve({"online answer": 10})
+    with pytest.raises(InvalidParameter, match='no answers for "label"'):
+        label(Secret(votes(10)), MECHANISM, reservation, SeededNoise(0))
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MECHANISM,
+        NoisyCounts(sigma=SIGMA),
+        GaussianNoisyMax(sigma=SIGMA),
+        ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary"),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__,
+)
+def test_every_mechanism_with_a_price_a_query_labels(mechanism, sessions, votes):
+    reservation = sessions.reserve({"label": 30, "online answer": 5}, mechanism)
+    released = label(Secret(votes(30)), mechanism, reservation, OSNoise(), block=7)
+    assert len(released.codes) == 30
+    assert released.holds_values == isinstance(mechanism, NoisyCounts)
+    assert not released.interrupted.any()
+    assert (released.codes >= 0).tolist() == released.answered.tolist()
+    assert reservation.remaining("label") == 0
+    assert reservation.remaining("online answer") == 5
+
+
+# --- a run that is killed ------------------------------------------------------------------------------------
+
+
+def test_a_block_in_flight_is_declined_as_interrupted_and_never_drawn_again(sessions, votes):
+    counts = Secret(votes(10))
+    first = Mortal(sessions.reserve({"label": 10}), dies_at=6)  # the second block is drawn, and its answers are known
+    with pytest.raises(Killed):
+        label(counts, MECHANISM, first, SeededNoise(3), block=4)
+
+    second = Mortal(sessions.reserve({"label": 10}), dies_at=99)
+    assert [block.status for block in second.blocks("label")] == ["stored", "interrupted"]
+    released = label(counts, MECHANISM, second, SeededNoise(3), block=4)
+    assert second.drawn == [(8, 2)]
+    assert released.interrupted.tolist() == [False] * 4 + [True] * 4 + [False] * 2
+    assert not released.declined.any()
+    assert released.codes[4:8].tolist() == [-1] * 4
+    assert (released.answers[4:8] == 0).all()
+    assert np.isnan(released.vote_shares(100)[4:8]).all()
+
+    third = Mortal(sessions.reserve({"label": 10}), dies_at=99)
+    again = label(counts, MECHANISM, third, SeededNoise(4), block=4)
+    assert third.drawn == []
+    assert again.answers.tobytes() == released.answers.tobytes()
+    assert again.interrupted.tolist() == released.interrupted.tolist()
+
+
+def test_a_block_in_flight_is_not_drawn_again_by_the_same_process_either(sessions, votes):
+    """An impatient user interrupts a notebook and runs the cell again."""
+    reservation = sessions.reserve({"label": 10})
+    with pytest.raises(Killed):
+        label(Secret(votes(10)), MECHANISM, Mortal(reservation, dies_at=2), OSNoise(), block=4)
+    again = Mortal(reservation, dies_at=99)
+    released = label(Secret(votes(10)), MECHANISM, again, OSNoise(), block=4)
+    assert again.drawn == [(4, 4), (8, 2)]
+    assert released.interrupted.tolist() == [True] * 4 + [False] * 6
+
+
+def test_earlier_labels_come_back_byte_for_byte_whatever_the_noise_is_now(sessions, votes):
+    counts, mechanism = Secret(votes(9, n_classes=3)), NoisyCounts(sigma=SIGMA)
+    with pytest.raises(Killed):
+        label(counts, mechanism, Mortal(sessions.reserve({"label": 9}, mechanism), dies_at=8), OSNoise(), block=3)
+    reservation = sessions.reserve({"label": 9}, mechanism)
+    stored = np.array([row for block in reservation.blocks("label")[:2] for row in block.answers])
+    released = label(counts, mechanism, reservation, OSNoise(), block=3)
+    assert stored.shape == (6, 3)
+    assert released.answers[:6].tobytes() == stored.tobytes()
+
+
+@given(
+    deaths=st.lists(st.integers(0, 9), max_size=5),
+    n_queries=st.integers(1, 13),
+    block=st.integers(1, 5),
+    seed=st.integers(0, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_however_often_a_seeded_run_is_killed_it_repeats_an_unbroken_one_but_for_blocks_in_flight(
+    deaths, n_queries, block, seed, sessions_in_memory, votes
+):
+    counts = Secret(votes(n_queries))
+    unbroken = label(
+        counts, MECHANISM, sessions_in_memory().reserve({"label": n_queries}), SeededNoise(seed), block=block
+    )
+
+    sessions, drawn = sessions_in_memory(), []
+    for dies_at in [*deaths, 10_000]:
+        mortal = Mortal(sessions.reserve({"label": n_queries}), dies_at)
+        with suppress(Killed):
+            released = label(counts, MECHANISM, mortal, SeededNoise(seed), block=block)
+        drawn += mortal.drawn
+        spent = sessions.ledger.spent
+
+    queries = [query for first, count in drawn for query in range(first, first + count)]
+    assert sorted(queries) == list(range(n_queries))  # each exactly once
+    assert released.answers[~released.interrupted].tolist() == unbroken.answers[~released.interrupted].tolist()
+    assert released.interrupted.sum() <= block * len(deaths)
+    fresh = sessions_in_memory()
+    fresh.reserve({"label": n_queries})
+    assert spent == fresh.ledger.spent  # charged once
+
+
+# --- the noise -----------------------------------------------------------------------------------------------
+
+
+def _noise_of(labelling, n_queries, sigma, *, block):
+    """What was added to the votes, ``(n_queries,)``, by anything that is called as :func:`label` is."""
+    counts = np.tile(np.array([[40, 60]]), (n_queries, 1))
+    mechanism = NoisyCounts(sigma=sigma, form="binary")
+    given = []
+    reservation = SimpleNamespace(
+        purposes={"label": n_queries},
+        event=Repeated(mechanism.event, n_queries),
+        blocks=lambda purpose: (),
+        draw=lambda purpose, count: (
+            given.append(count) or SimpleNamespace(first=sum(given) - count, count=count, answers=None)
+        ),
+        store=lambda block, answers: None,
+    )
+    released = labelling(Secret(counts), mechanism, reservation, SeededNoise(20260821), block=block)
+    return released.answers - half_lead(counts)
+
+
+def _p_value_of_variance(noise, claimed_sigma):
+    """Two-sided, for normal noise; discrete Gaussian noise at this σ differs by far less than the test can see."""
+    statistic = float(np.sum(noise.astype(float) ** 2) / claimed_sigma**2)
+    return 2 * min(chi2.cdf(statistic, len(noise)), chi2.sf(statistic, len(noise)))
+
+
+@pytest.mark.parametrize("block", [1, 7, 64, 4_000])
+def test_labels_carry_the_noise_that_was_paid_for_whatever_the_block(block):
+    n_queries = 600 if block == 1 else 4_000
+    assert _p_value_of_variance(_noise_of(label, n_queries, 20.0, block=block), 20.0) > FALSE_ALARM
+
+
+def test_that_test_catches_labels_with_a_tenth_less_noise():
+    assert _p_value_of_variance(_noise_of(label, 4_000, 18.0, block=64), 20.0) < FALSE_ALARM
+
+
+def _repeats(noise, block):
+    """Pairs of blocks with the very same noise; for 64 draws at σ = 20 chance makes one in 10^100."""
+    blocks = [tuple(noise[start : start + block].tolist()) for start in range(0, len(noise), block)]
+    return len(blocks) - len(set(blocks))
+
+
+def test_no_two_blocks_share_their_noise():
+    assert _repeats(_noise_of(label, 4_096, 20.0, block=64), 64) == 0
+
+
+def test_that_test_catches_one_address_for_all_blocks():
+    class OneAddress(SeededNoise):
+        def at(self, purpose, index):
+            return SeededNoise(7).at(purpose, 0)
+
+    def one_address(counts, mechanism, reservation, noise, *, block):
+        return label(counts, mechanism, reservation, OneAddress(7), block=block)
+
+    assert _repeats(_noise_of(one_address, 4_096, 20.0, block=64), 64) == 63
+
+
+def test_in_a_seeded_run_the_block_size_is_part_of_the_address():
+    """What holds: equal sizes repeat each other; other sizes have other noise, and the first block starts alike."""
+    by_four, again, by_eight = (_noise_of(label, 64, 20.0, block=block) for block in (4, 4, 8))
+    assert by_four.tolist() == again.tolist()
+    assert by_four[:4].tolist() == by_eight[:4].tolist()
+    assert by_four[4:8].tolist() != by_eight[4:8].tolist()

@@ -1,0 +1,360 @@
+"""A run on a user's own CSV files: what is written, who may read it, and what leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import skops.io
+
+from quorate.accounting import Guarantee
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.ledger import Ledger
+from quorate.report import Facts
+from quorate.run import batch as batch_module
+from quorate.run.batch import check, export, outputs, perform, publish, read_batch, unit_word
+from quorate.run.folder import RunFolder
+from quorate.types import Secret
+
+PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
+
+
+def run(root: Path) -> Facts:
+    return perform(read_batch(root), command=f"quorate run {root}")
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def finished(make_run: Any) -> Path:
+    root: Path = make_run(**{"data.evaluation": "evaluation.csv"})
+    run(root)
+    return root
+
+
+def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None:
+    assert {path.name for path in (finished / "public").iterdir()} == PUBLIC
+    guarantee = Guarantee.from_json((finished / "public" / "guarantee.json").read_text())
+    assert 3.99 < guarantee.epsilon <= 4.0
+    assert (guarantee.delta, guarantee.unit) == (1e-5, "record")
+    facts = Facts.from_json((finished / "public" / "facts.json").read_text())
+    assert facts.guarantee == guarantee
+    assert facts.utility.student is not None
+    assert facts.utility.student.accuracy > 0.75
+    rows = labels(finished)
+    assert len(rows) == facts.answers.asked == 150
+    assert {row["label"] for row in rows} <= {"no", "yes"}
+    assert {row["status"] for row in rows} == {"answered"}
+    with Ledger(finished / "ledger.db") as ledger:
+        assert ledger.spent.epsilon == guarantee.epsilon
+        assert len(ledger.reservations()) == 1
+
+
+def test_the_private_side_is_readable_by_its_owner_alone(finished: Path) -> None:
+    assert mode(finished / "private") == 0o700
+    kept = [path for path in finished.rglob("*") if path.is_file() and path.parent.name == "private"]
+    beside = [finished / name for name in ("ledger.db", "ledger.db.key", "ledger.db.anchor")]
+    assert {"run.key", "votes.stage"} <= {path.name for path in kept}
+    assert {mode(path) for path in [*kept, *beside]} == {0o600}
+
+
+def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_run: Any) -> None:
+    root = make_run()
+    (root / "private").mkdir(mode=0o777)
+    (root / "private").chmod(0o777)
+    read_batch(root)
+    assert mode(root / "private") == 0o700
+
+
+def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
+    written = b"".join(path.read_bytes() for path in sorted((finished / "public").iterdir()))
+    keys = [(finished / "private" / "run.key").read_bytes(), (finished / "ledger.db.key").read_bytes()]
+    secrets = [form for key in keys for form in (key, key.hex().encode())]
+    bmi = pl.read_csv(finished / "private.csv")["bmi"].to_list()
+    ours = set(pl.read_csv(finished / "public.csv")["bmi"].to_list())
+    secrets += [str(each).encode() for each in bmi if len(str(each)) == 6 and each not in ours]
+    assert len(secrets) > 200
+    assert [secret for secret in secrets if secret in written] == []
+
+
+STRANGER = """
+import json, sys
+import polars, skops.io
+path, rows = sys.argv[1:]
+assert skops.io.get_untrusted_types(file=path) == []
+student = skops.io.load(path)
+print(json.dumps(student.predict(polars.read_csv(rows)).tolist()))
+assert not [name for name in sys.modules if name.split(".")[0] == "quorate"]
+"""
+
+
+def test_the_student_opens_for_a_stranger_who_has_no_quorate(finished: Path) -> None:
+    student, rows = finished / "public" / "student.skops", finished / "public.csv"
+    told = subprocess.run([sys.executable, "-I", "-c", STRANGER, student, rows], capture_output=True, check=True)
+    here = skops.io.load(student).predict(pl.read_csv(rows))
+    assert json.loads(told.stdout) == here.tolist()
+    assert set(here) == {"no", "yes"}
+
+
+def test_running_a_finished_run_again_charges_and_draws_nothing(finished: Path) -> None:
+    before, entries = labels(finished), _entries(finished)
+    run(finished)
+    assert labels(finished) == before
+    assert _entries(finished) == entries
+
+
+def test_another_student_learns_from_the_same_labels_at_no_charge(finished: Path) -> None:
+    before, entries = labels(finished), _entries(finished)
+    settings = finished / "quorate.toml"
+    settings.write_text(settings.read_text() + '\n[student]\nmodel = "forest"\n')
+    assert run(finished).setup.student == "RandomForestClassifier"
+    assert labels(finished) == before
+    assert _entries(finished) == entries
+
+
+def _entries(root: Path) -> list[str]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [entry["kind"] for entry in ledger.export()]
+
+
+def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any) -> None:
+    root = make_run(**{"teachers.model": "my_ward:teacher"})
+    (root / "my_ward.py").write_text(
+        "from sklearn.compose import make_column_transformer\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import FunctionTransformer, OneHotEncoder\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "def as_it_is(frame):\n    return frame\n"
+        "def teacher():\n"
+        "    read = make_column_transformer((OneHotEncoder(handle_unknown='ignore'), ['ward']),\n"
+        "                                   (FunctionTransformer(as_it_is), ['age', 'bmi']))\n"
+        "    return make_pipeline(read, DecisionTreeClassifier(max_depth=3))\n"
+    )
+    command = [sys.executable, "-c", "from quorate.cli import main; main()", "run", str(root), "--json"]
+    facts = Facts.from_json(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    assert facts.setup.teacher == "ColumnTransformer → DecisionTreeClassifier"
+    assert facts.answers.answered == 150
+
+
+@pytest.mark.parametrize("code", ["raise RuntimeError('no licence')", "import no_such_module", "teacher = 3", "pass"])
+def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> None:
+    root = make_run(**{"teachers.model": "broken_ward:teacher"})
+    (root / "broken_ward.py").write_text(f"{code}\n")
+    sys.modules.pop("broken_ward", None)
+    with pytest.raises(InvalidParameter, match=r"teacher model 'broken_ward:teacher' could not be made"):
+        read_batch(root)
+
+
+def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    batch = read_batch(root)
+    assert batch.task.neighbours == "add, remove or replace one patient"
+    assert len(set(batch.task.inputs.private.reveal().slots)) == 200
+    assert run(root).guarantee.unit == "patient"
+
+
+def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> None:
+    assert unit_word("record_id") == "record id"
+
+
+# --- checking -----------------------------------------------------------------------------------------------------
+
+
+def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 20})
+    found = check(read_batch(root))
+    assert not (root / "ledger.db").exists()
+    facts = run(root)
+    assert found["n_teachers"] == facts.setup.n_teachers == 12
+    assert found["n_queries"] == facts.answers.asked
+    assert found["online_answers"] == facts.spending.answers_left == 20
+    assert found["epsilon"] >= facts.guarantee.epsilon > found["epsilon"] - 0.01
+    assert found["delta"] == facts.guarantee.delta
+
+
+def test_check_refuses_a_ledger_that_was_deleted_while_its_anchor_stands(make_run: Any) -> None:
+    from quorate.errors import LedgerIntegrityError
+
+    root = make_run()
+    run(root)
+    (root / "ledger.db").unlink()
+    with pytest.raises(LedgerIntegrityError, match="deleted"):
+        check(read_batch(root))
+
+
+def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    table = pl.read_csv(root / "evaluation.csv")
+    table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="outside classes"):
+        read_batch(root)
+    table.drop("bmi").write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="'bmi'"):
+        read_batch(root)
+    assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled"])
+def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) -> None:
+    root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
+    private = pl.read_csv(root / "private.csv")
+    if disguise != "same file":
+        rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
+        rows.write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="evaluation holds the private rows again"):
+        read_batch(root)
+
+
+# --- leaving the building -------------------------------------------------------------------------------------------
+
+
+def test_an_export_holds_the_public_side_with_its_sums(finished: Path, tmp_path: Path) -> None:
+    from hashlib import sha256
+
+    written = export(finished, tmp_path / "outbox")
+    assert {path.name for path in written} == PUBLIC | {"manifest.json"}
+    sums = json.loads((tmp_path / "outbox" / "manifest.json").read_text())["sha256"]
+    assert sums == {name: sha256((tmp_path / "outbox" / name).read_bytes()).hexdigest() for name in sorted(PUBLIC)}
+
+
+def test_an_export_takes_no_file_along_that_a_crash_left_half_written(finished: Path, tmp_path: Path) -> None:
+    (finished / "public" / ".labels.csv.77.part").write_text("half")
+    assert {path.name for path in export(finished, tmp_path / "outbox")} == PUBLIC | {"manifest.json"}
+
+
+def test_an_export_into_a_folder_that_holds_something_is_refused(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "outbox").mkdir()
+    (tmp_path / "outbox" / "notes.txt").write_text("mine")
+    with pytest.raises(PreconditionFailed, match="is not empty; choose a new folder"):
+        export(finished, tmp_path / "outbox")
+
+
+def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match="no finished run yet"):
+        export(make_run(), tmp_path / "outbox")
+
+
+def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
+    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever write the process dies at, there is nothing to export until the same command was run again."""
+    root = make_run()
+    real, written = batch_module.write_atomically, []
+
+    def dies_at_the(number: int) -> Any:
+        def write(path: Path, content: bytes, **mode: Any) -> None:
+            written.append(path.name)
+            if len(written) == number:
+                raise KeyboardInterrupt
+            real(path, content, **mode)
+
+        return write
+
+    for number in range(1, len(PUBLIC) + 1):
+        written.clear()
+        monkeypatch.setattr(batch_module, "write_atomically", dies_at_the(number))
+        with pytest.raises(KeyboardInterrupt):
+            run(root)
+        with pytest.raises(PreconditionFailed, match="no finished run yet"):
+            export(root, tmp_path / "outbox")
+    monkeypatch.undo()
+    run(root)
+    assert len(export(root, tmp_path / "outbox")) == len(PUBLIC) + 1
+
+
+def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tmp_path: Path) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 3})
+    facts = run(root)
+    assert facts.seeded
+    public = root / "public"
+    assert {path.name for path in public.iterdir()} == PUBLIC - {"student.skops"}
+    for name in PUBLIC - {"student.skops"}:
+        assert "reproducible" in (public / name).read_text(encoding="utf-8"), name
+    with Ledger(root / "ledger.db") as ledger:
+        assert "no guarantee" in ledger.reservations()[0].client
+    assert outputs(RunFolder(root), next_command="").student == str(root / "private" / "student.skops")
+    with pytest.raises(SeededNoiseRefused, match="Remove unsafe_noise_seed"):
+        export(root, tmp_path / "outbox")
+    assert not (tmp_path / "outbox").exists()
+
+
+def test_the_same_seed_gives_the_same_labels_and_another_one_does_not(make_run: Any) -> None:
+    roots = [make_run(name, **{"run.unsafe_noise_seed": seed}) for name, seed in (("a", 3), ("b", 3), ("c", 4))]
+    for root in roots:
+        run(root)
+    first, again, other = map(labels, roots)
+    assert first == again
+    assert first != other
+
+
+def test_without_a_seed_two_runs_have_different_keys_and_noise(make_run: Any) -> None:
+    roots = [make_run(name) for name in ("a", "b")]
+    for root in roots:
+        run(root)
+    keys = [(root / "private" / "run.key").read_bytes() for root in roots]
+    assert keys[0] != keys[1]
+    assert labels(roots[0]) != labels(roots[1])
+
+
+def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+
+    def unwritable(student: object) -> bytes:
+        raise TypeError("a lock cannot be written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(skops.io, "dumps", unwritable)
+        with pytest.raises(InvalidParameter, match="cannot be written by skops") as refusal:
+            run(root)
+    assert "were charged" in refusal.value.charged
+    entries = _entries(root)
+    run(root)
+    assert _entries(root) == entries
+
+
+def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
+    batch = read_batch(finished)
+    with batch.open_ledger() as ledger:
+        outcome = batch_module.conduct(batch.task, ledger, key=batch.charge_key)
+        facts = batch_module.facts(
+            batch.task,
+            outcome,
+            ledger,
+            batch_module.Occasion(title="run", command="", started="2026-01-01T00:00:00+00:00", seconds=1.0),
+        )
+    from dataclasses import replace
+
+    from quorate.noise import SeededNoise
+
+    seeded = replace(batch, task=replace(batch.task, noise=SeededNoise(1)))
+    publish(seeded, outcome, facts)
+    assert not (finished / "public" / "student.skops").exists()
+    assert mode(finished / "private" / "student.skops") == 0o600
+
+
+def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
+    from quorate.run.internal import internal_facts
+
+    batch = read_batch(finished)
+    told = internal_facts(batch)
+    assert isinstance(told, Secret)
+    assert sum(count for _, count in told.reveal().margins) == 150
+    assert sum(teacher.n_records for teacher in told.reveal().teachers) == 400
+    assert len(told.reveal().teachers) == 12
+    assert {teacher.status for teacher in told.reveal().teachers} == {"trained"}

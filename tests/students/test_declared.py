@@ -1,0 +1,103 @@
+"""Students have the declared classes, whatever was released."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate.students import class_probabilities, fit_student
+from quorate.students.declared import last_step, spread, takes_weights
+
+X = np.array([[0.0], [1.0], [2.0], [3.0]])
+NAMES = [("b", "a", "c"), (2, 0, 1), ("é", "", "x y")]
+
+
+@pytest.mark.parametrize("classes", NAMES)
+def test_codes_are_places_in_the_declared_classes(classes):
+    student = fit_student(GaussianNB(), X, np.array([0, 0, 2, 2]), classes)
+    assert student.predict(X).tolist() == [classes[0]] * 2 + [classes[2]] * 2
+
+
+@pytest.mark.parametrize("classes", [(False, True), (True, False)])
+def test_truth_values_are_classes(classes):
+    student = fit_student(LogisticRegression(), X, np.array([0, 0, 1, 1]), classes)
+    assert student.predict(X).tolist() == [classes[0]] * 2 + [classes[1]] * 2
+    assert class_probabilities(student, X, classes)[0, 0] > 0.5
+
+
+@pytest.mark.parametrize("classes", NAMES)
+@pytest.mark.parametrize("got", [(0, 2), (2, 1), (0, 1, 2), (1,), ()])
+def test_probabilities_are_in_the_declared_order_and_zero_for_a_class_that_never_got_a_label(classes, got):
+    codes = np.array([got[row % len(got)] for row in range(4)] if got else [], dtype=np.int64)
+    student = fit_student(GaussianNB(), X[: len(codes)], codes, classes)
+    probabilities = class_probabilities(student, X, classes)
+    assert probabilities.shape == (4, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert (probabilities[:, sorted({0, 1, 2} - set(got or (0,)))] == 0).all()
+    best = [classes[code] for code in probabilities.argmax(axis=1)]
+    assert best == student.predict(X).tolist()
+
+
+@given(order=st.permutations(["a", "b", "c", "d"]), seen=st.sets(st.sampled_from("abcd"), min_size=1))
+def test_spread_puts_each_column_where_its_class_is(order, seen):
+    columns = sorted(seen)
+    values = np.arange(1.0, 1 + len(columns))[None]
+    everywhere = spread(values, np.array(columns), order)
+    assert everywhere[0].tolist() == [values[0, columns.index(each)] if each in seen else 0.0 for each in order]
+
+
+TABLES = [X, csr_array(X), pd.DataFrame(X, columns=["a"]), pl.DataFrame(X, schema=["a"])]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=["numpy", "sparse", "pandas", "polars"])
+def test_a_student_of_one_class_or_none_is_a_constant_for_any_table(table):
+    for codes, expected in (([1, 1, 1, 1], "b"), ([], "a")):
+        student = fit_student(LogisticRegression(), table[: len(codes)], np.array(codes, dtype=np.int64), ["a", "b"])
+        assert student.predict(table).tolist() == [expected] * 4
+
+
+def test_the_student_that_was_given_stays_as_it_is():
+    given_ = RandomForestClassifier(n_estimators=2)
+    before = given_.get_params()
+    fit_student(given_, X, np.array([0, 0, 1, 1]), [0, 1], seed=3)
+    assert given_.get_params() == before
+    assert not hasattr(given_, "classes_")
+
+
+def test_a_seed_fills_every_random_state_that_is_open_and_no_other():
+    student = make_pipeline(StandardScaler(), SGDClassifier())
+    assert (
+        fit_student(student, X, np.array([0, 0, 1, 1]), [0, 1], seed=7).get_params()["sgdclassifier__random_state"] == 7
+    )
+    fixed = SGDClassifier(random_state=1)
+    assert fit_student(fixed, X, np.array([0, 0, 1, 1]), [0, 1], seed=7).random_state == 1
+
+
+def test_weights_go_to_the_step_that_learns():
+    rng = np.random.default_rng(0)
+    points, codes, weights = rng.normal(size=(30, 2)), np.arange(30) % 2, rng.random(30)
+    alone = LogisticRegression().fit(StandardScaler().fit_transform(points), codes, sample_weight=weights)
+    for student in (
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        make_pipeline(StandardScaler(), make_pipeline("passthrough", LogisticRegression())),
+    ):
+        assert takes_weights(student)
+        fitted = fit_student(student, points, codes, [0, 1], weights=weights)
+        np.testing.assert_allclose(last_step(fitted)[1].coef_, alone.coef_)
+
+
+def test_who_takes_weights_is_asked_and_not_tried():
+    assert takes_weights(GaussianNB())
+    assert not takes_weights(KNeighborsClassifier())
+    assert not takes_weights(make_pipeline(StandardScaler(), KNeighborsClassifier()))

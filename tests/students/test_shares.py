@@ -1,0 +1,265 @@
+"""Vote shares learned from noisy votes, against a slow second writing of the same model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.sparse import csr_array, csr_matrix
+from scipy.stats import chi2
+
+from quorate.errors import InvalidParameter
+from quorate.students import VoteShares, fit_vote_shares
+from quorate.students.shares import PRIOR_VARIANCE
+from quorate.students.standard import Standard
+
+FALSE_ALARM = 1e-6
+
+
+def made_up(seed=0, *, n=40, width=3, n_classes=3, noise_sd=0.2):
+    """Points, and noisy shares of a softmax of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, width)) * rng.uniform(0.1, 30, size=width) + rng.normal(size=width) * 5
+    z = (X - X.mean(axis=0)) / X.std(axis=0)
+    scores = z @ rng.normal(size=(width, n_classes)) + rng.normal(size=n_classes)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    return X, shares + rng.normal(scale=noise_sd, size=shares.shape)
+
+
+def slow_points(X):
+    """Centre, divide by the standard deviation (but for indicators), shrink to length one: column by column."""
+    columns = []
+    for column in X.T.tolist():
+        mean = sum(column) / len(column)
+        spread = np.sqrt(sum((value - mean) ** 2 for value in column) / len(column))
+        plain = set(column) <= {0.0, 1.0} or len(set(column)) == 1
+        columns.append([(value - mean) / (1.0 if plain else spread) for value in column])
+    rows = list(zip(*columns, strict=True))
+    length = np.sqrt(sum(sum(value**2 for value in row) for row in rows) / len(rows))
+    return np.array(rows) / (length or 1.0)
+
+
+def slow_loss(theta, z, shares, noise_sd):
+    """Minus the log posterior, term by term; `theta` is one row (intercept, weights) a class."""
+    total = float(sum(value**2 for value in theta.ravel())) / (2 * PRIOR_VARIANCE)
+    for point, row in zip(z, shares, strict=True):
+        odds = [np.exp(each[0] + each[1:] @ point) for each in theta]
+        total += sum((odd / sum(odds) - share) ** 2 for odd, share in zip(odds, row, strict=True)) / (2 * noise_sd**2)
+    return total
+
+
+def parameters(model):
+    return np.column_stack([model.intercepts, model.weights])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
+    X, shares = made_up(n=15, width=2, n_classes=n_classes)
+    model = fit_vote_shares(X, shares, noise_sd=0.2, pool=X)
+    z, shape = slow_points(X), (n_classes, 3)
+    found = minimize(
+        lambda flat: slow_loss(flat.reshape(shape), z, shares, 0.2), np.zeros(3 * n_classes), method="BFGS", tol=1e-6
+    )
+    np.testing.assert_allclose(parameters(model).ravel(), found.x, atol=2e-3)
+    assert slow_loss(parameters(model), z, shares, 0.2) <= found.fun + 1e-5
+
+
+@given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), noise_sd=st.sampled_from([0.05, 0.3, 2.0]))
+@settings(max_examples=15, deadline=None)
+def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
+    X, shares = made_up(seed, n=12, width=2, n_classes=n_classes)
+    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=noise_sd, pool=X)), slow_points(X)
+    here = slow_loss(theta, z, shares, noise_sd)
+    for place in np.ndindex(*theta.shape):
+        step = np.zeros_like(theta)
+        step[place] = 1e-3
+        up, down = (slow_loss(theta + sign * step, z, shares, noise_sd) for sign in (1, -1))
+        slope, bend = (up - down) / 2e-3, (up + down - 2 * here) / 1e-6
+        assert abs(slope) <= 0.02 * max(abs(bend), 1.0)  # nowhere further than 0.02 from the bottom
+
+
+def test_that_test_catches_a_prior_of_another_variance(monkeypatch):
+    X, shares = made_up(n=12, width=2)
+    monkeypatch.setattr("quorate.students.shares.PRIOR_VARIANCE", 4 * PRIOR_VARIANCE)
+    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=0.3, pool=X)), slow_points(X)
+    slopes = []
+    for place in np.ndindex(*theta.shape):
+        step = np.zeros_like(theta)
+        step[place] = 1e-3
+        up, down = (slow_loss(theta + sign * step, z, shares, 0.3) for sign in (1, -1))
+        bend = (up + down - 2 * slow_loss(theta, z, shares, 0.3)) / 1e-6
+        slopes.append(abs(up - down) / 2e-3 / max(abs(bend), 1.0))
+    assert max(slopes) > 0.02
+
+
+def test_a_half_lead_is_fitted_as_one_sigmoid_with_one_noise():
+    """One number with noise τ a point, and a logistic curve whose slope has twice the prior variance."""
+    X, shares = made_up(n=15, width=2, n_classes=2)
+    ones, tau = shares[:, 1], 0.15
+    pair = np.column_stack([1 - ones, ones])
+    model = fit_vote_shares(X, pair, noise_sd=np.sqrt(2) * tau, pool=X)
+    z = np.column_stack([np.ones(len(X)), slow_points(X)])
+
+    def loss(slope):
+        curve = 1 / (1 + np.exp(-z @ slope))
+        return np.sum((curve - ones) ** 2) / (2 * tau**2) + np.sum(slope**2) / (2 * 2 * PRIOR_VARIANCE)
+
+    found = minimize(loss, np.zeros(3), method="BFGS", tol=1e-6)
+    np.testing.assert_allclose(model(X)[:, 1], 1 / (1 + np.exp(-z @ found.x)), atol=1e-3)
+
+
+@given(shift=st.floats(-50, 50), factor=st.floats(0.01, 100))
+@settings(max_examples=20, deadline=None)
+def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
+    X, shares = made_up(1)
+    moved = X.copy()
+    moved[:, 1] = factor * X[:, 1] + shift
+    there = fit_vote_shares(moved, shares, noise_sd=0.2, pool=moved)(moved)
+    np.testing.assert_allclose(there, fit_vote_shares(X, shares, noise_sd=0.2, pool=X)(X), atol=2e-3)
+
+
+@pytest.mark.parametrize("container", [csr_array, csr_matrix])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.bool_])
+def test_indicators_are_the_same_sparse_and_dense(container, dtype):
+    rng = np.random.default_rng(2)
+    X = (rng.random((30, 6)) < 0.3).astype(np.float64)
+    X[:, 4], X[:, 5] = 0, 1
+    shares = rng.normal(0.5, 0.3, size=(30, 2))
+    dense = fit_vote_shares(X[:20], shares[:20], noise_sd=0.2, pool=X)(X)
+    sparse = container(X.astype(dtype))
+    np.testing.assert_allclose(
+        fit_vote_shares(sparse[:20], shares[:20], noise_sd=0.2, pool=sparse)(sparse), dense, atol=1e-4
+    )
+
+
+def test_small_integers_do_not_overflow():
+    counts = np.array([[100], [0], [120], [3]])
+    expected = Standard.of(csr_array(counts.astype(np.float64)))
+    for dtype in (np.int8, np.uint8, np.int16):
+        np.testing.assert_allclose(Standard.of(csr_array(counts.astype(dtype))).scale, expected.scale)
+        np.testing.assert_allclose(Standard.of(counts.astype(dtype)).mean, expected.mean)
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0, 0.1, -7.3e9])
+def test_a_constant_column_says_nothing(constant):
+    """The mean of a thousand times 0.1 is not 0.1, and must not become a measurement."""
+    X, shares = made_up(3, n=1_000)
+    wider = np.column_stack([X, np.full(len(X), constant)])
+    model = fit_vote_shares(wider, shares, noise_sd=0.2, pool=wider)
+    np.testing.assert_allclose(model(wider), fit_vote_shares(X, shares, noise_sd=0.2, pool=X)(X), atol=2e-3)
+    assert np.isfinite(model.weights).all()
+    assert np.abs(model.weights[:, -1]).max() < 1e-3
+
+
+def test_typical_points_have_length_one():
+    X, _ = made_up(4, n=200)
+    standard = Standard.of(X)
+    z = standard.scores(X, np.eye(3), np.zeros(3))
+    assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
+    np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-9)
+    np.testing.assert_allclose(z, slow_points(X), atol=1e-9)
+
+
+@given(seed=st.integers(0, 100))
+@settings(max_examples=10, deadline=None)
+def test_the_pull_back_is_the_transpose_of_the_scores(seed):
+    """⟨slopes, scores(W)⟩ = ⟨pull_back(slopes), W⟩, dense and sparse."""
+    rng = np.random.default_rng(seed)
+    X, weights, slopes = rng.random((7, 4)), rng.normal(size=(3, 4)), rng.normal(size=(7, 3))
+    for rows in (X, csr_array(X)):
+        standard = Standard.of(rows)
+        one, other = standard.scores(rows, weights, np.zeros(3)) * slopes, standard.pull_back(rows, slopes) * weights
+        assert one.sum() == pytest.approx(other.sum())
+
+
+def test_one_public_point_gets_its_own_share_back():
+    X = np.array([[3.0, 4.0]])
+    model = fit_vote_shares(X, np.array([[0.2, 0.8]]), noise_sd=0.001, pool=X)
+    np.testing.assert_allclose(model(X), [[0.2, 0.8]], atol=0.01)
+    np.testing.assert_allclose(model(X + 5), model(X))
+
+
+def test_without_an_answer_all_shares_are_equal():
+    X, _ = made_up(5)
+    np.testing.assert_allclose(fit_vote_shares(X[:0], np.zeros((0, 4)), noise_sd=0.1, pool=X)(X), 0.25)
+
+
+def test_what_a_point_lacks_of_one_is_shared_equally():
+    """Teachers that abstain leave the shares short of one; the model has no use for what is missing."""
+    X, shares = made_up(6)
+    short = shares - 0.1
+    np.testing.assert_allclose(
+        fit_vote_shares(X, short, noise_sd=0.2, pool=X)(X),
+        fit_vote_shares(X, shares, noise_sd=0.2, pool=X)(X),
+        atol=1e-3,
+    )
+
+
+@given(order=st.permutations(range(4)))
+@settings(max_examples=10, deadline=None)
+def test_the_order_of_the_classes_does_not_matter(order):
+    X, shares = made_up(7, n_classes=4)
+    plain = fit_vote_shares(X, shares, noise_sd=0.2, pool=X)(X)
+    np.testing.assert_allclose(
+        fit_vote_shares(X, shares[:, order], noise_sd=0.2, pool=X)(X), plain[:, order], atol=2e-3
+    )
+
+
+def test_shares_are_shares():
+    X, shares = made_up(8)
+    estimated = fit_vote_shares(X, shares, noise_sd=0.2, pool=X)(np.vstack([X, 1e6 * X]))
+    assert (estimated >= 0).all()
+    np.testing.assert_allclose(estimated.sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("noise_sd", [0, -1.0, float("nan"), float("inf"), True, "1", None])
+def test_the_noise_is_a_number_above_zero(noise_sd):
+    X, shares = made_up()
+    with pytest.raises(InvalidParameter, match="noise_sd"):
+        fit_vote_shares(X, shares, noise_sd=noise_sd, pool=X)
+
+
+@pytest.mark.parametrize("spoil", [lambda s: s[:-1], lambda s: s[:, 0], lambda s: s + np.nan])
+def test_every_point_has_one_finite_row(spoil):
+    X, shares = made_up()
+    with pytest.raises(InvalidParameter, match="one finite row"):
+        fit_vote_shares(X, spoil(shares), noise_sd=0.2, pool=X)
+
+
+# --- coverage ------------------------------------------------------------------------------------------------
+
+
+def _p_value_of_errors(*, told, true, repeats=120, n=300):
+    r"""Whether the errors of the shares at one new point are of the size that the model itself predicts.
+
+    The truth is drawn from the prior, so the squared error in standard deviations is :math:`\chi^2_1` (to first
+    order: :math:`J^\top J/\tau^2 + I/v` is the precision of the parameters, J the derivative of the shares).
+    """
+    rng = np.random.default_rng(20260821)
+    total = 0.0
+    for _ in range(repeats):
+        X = rng.normal(size=(n, 2))
+        standard = Standard.of(X)
+        theta = rng.normal(scale=np.sqrt(PRIOR_VARIANCE), size=(2, 3))
+        truth = VoteShares(standard, theta[:, 1:], theta[:, 0])
+        noisy = truth(X) + rng.normal(scale=true, size=(n, 2))
+        model = fit_vote_shares(X, noisy, noise_sd=told, pool=X)
+        z = np.column_stack([np.ones(n), standard.scores(X, np.eye(2), np.zeros(2))])
+        # The share of class 1 depends on the difference of scores alone, and the two residuals are its ±.
+        ones = model(X)[:, 1]
+        derivative = (ones * (1 - ones))[:, None] * np.hstack([-z, z])
+        precision = 2 * derivative.T @ derivative / told**2 + np.eye(6) / PRIOR_VARIANCE
+        variance = derivative[0] @ np.linalg.solve(precision, derivative[0])
+        total += (ones[0] - truth(X)[0, 1]) ** 2 / variance
+    return 2 * min(chi2.cdf(total, repeats), chi2.sf(total, repeats))
+
+
+def test_with_known_noise_the_recovered_shares_have_the_error_that_is_predicted():
+    assert _p_value_of_errors(told=0.15, true=0.15) > FALSE_ALARM
+
+
+@pytest.mark.parametrize("factor", [0.6, 1.8])
+def test_that_test_catches_noise_of_another_size(factor):
+    assert _p_value_of_errors(told=0.15, true=0.15 * factor) < FALSE_ALARM

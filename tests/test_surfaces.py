@@ -1,0 +1,362 @@
+"""Nothing secret on anything that somebody outside can see; and the walk that says so finds every planted secret."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import pickle
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.accounting import Guarantee
+from quorate.audit import Forbidden, Surfaces, find_leaks
+from quorate.cli import main
+from quorate.data import encode_labels
+from quorate.estimators import private_classifier
+from quorate.report import render_html, render_json
+from quorate.run import batch as batch_module
+from quorate.run import journey
+
+N, M, K = 1397, 60, 8  # an n that nothing else is likely to be
+
+
+@dataclass
+class Secrets:
+    """What a run knew and nobody else may, overheard at the private side while it ran."""
+
+    counts: Any = None
+    coefficients: list[Any] = field(default_factory=list)
+
+    @property
+    def margins(self) -> Any:
+        ordered = np.sort(self.counts, axis=1)
+        return ordered[:, -1] - ordered[:, -2]
+
+    def forbidden(self) -> list[Forbidden]:
+        return [
+            Forbidden("votes", arrays=[self.counts, self.counts[:, 0], self.counts[:, 1]]),
+            Forbidden("margins", arrays=[self.margins]),
+            Forbidden("teachers", arrays=self.coefficients, numbers=[float(self.coefficients[0][0])]),
+            Forbidden("n", numbers=[N]),
+            Forbidden("a person", texts=["Quorinda Überall"]),
+        ]
+
+
+@pytest.fixture
+def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
+    found = Secrets()
+    votes, train = journey.votes, journey.train_chunk
+
+    def overheard_votes(*args: Any) -> Any:
+        ensemble, counts = votes(*args)
+        found.counts = counts.reveal().copy()
+        return ensemble, counts
+
+    def overheard_teachers(*args: Any, **how: Any) -> Any:
+        voters = train(*args, **how)
+        found.coefficients += [voter.estimator.coef_.ravel() for voter in voters.reveal()]
+        return voters
+
+    monkeypatch.setattr(journey, "votes", overheard_votes)
+    monkeypatch.setattr(journey, "train_chunk", overheard_teachers)
+    return found
+
+
+def rows(n: int, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    X = np.round(rng.normal(size=(n, 5)), 4)
+    return X, (X[:, 0] + rng.normal(0, 0.8, n) > 0).astype(np.int64)
+
+
+def walk_an_estimator(folder: Path, secrets: Secrets) -> list[str]:
+    """Fit, use and write everything; return ``"fact on surface"`` for every leak."""
+    X, y = rows(N, 1)
+    groups = [f"person {number}" for number in range(N)]
+    groups[3] = "Quorinda Überall"
+    points = rows(5, 3)[0]
+    with Surfaces() as seen:
+        clf = PrivateClassifier(
+            LogisticRegression(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, online_answers=10, jobs=1
+        )
+        clf.fit(X, y, public=PublicPool(rows(M, 2)[0]), groups=groups)
+        seen.add_object("clf", clf)
+        for name in ("student_", "released_", "queries_", "recipe_", "guarantee_"):
+            seen.add_object(f"clf.{name}", getattr(clf, name))
+        seen.add_json("guarantee", clf.guarantee_.to_json())
+        seen.add_object("answers", clf.ask(points))
+        seen.add_object("predictions", [clf.predict(points), clf.predict_proba(points)])
+        seen.add_text("summary", clf.summary(evaluation=rows(100, 4)))
+        facts = clf.facts()
+        seen.add_object("facts", facts)
+        seen.add_text("facts.json", render_json(facts))
+        seen.add_text("report", render_html(facts))
+        seen.add_dump("pickle", clf, pickle.dumps)
+        seen.add_dump("skops", clf, skops.io.dumps)
+        clf.report(folder / "report.html")
+        clf.export(folder / "student.skops")
+        seen.add_files(folder, name="public")
+        seen.attempt("spent", clf.ask, rows(50, 5)[0])
+        seen.attempt("narrow", clf.predict, points[:, :2])
+        seen.attempt("other label", clf.fit, X, y + 1, public=PublicPool(points))
+        seen.attempt("too many", clf.set_params(n_teachers=N + 1).fit, X, y, public=PublicPool(points))
+    return sorted({f"{leak.fact} on {leak.surface}" for leak in find_leaks(seen, secrets.forbidden())})
+
+
+def walk_a_run(root: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    """Go through every command of the command line; return the leaks on what they print and on the public side."""
+    X, y = rows(N, 1)
+    names = [f"person {number}" for number in range(N)]
+    names[3] = "Quorinda Überall"
+    columns = [f"x{number}" for number in range(5)]
+    pl.DataFrame(X, schema=columns).with_columns(y=pl.Series(y), person_id=pl.Series(names)).write_csv(
+        root / "private.csv"
+    )
+    pl.DataFrame(rows(M, 2)[0], schema=columns).write_csv(root / "public.csv")
+    (root / "quorate.toml").write_text(
+        '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "y"\nclasses = [0, 1]\nunit = "person_id"\n'
+        f"[budget]\nepsilon = 4.0\ndelta = 1e-5\n[teachers]\ncount = {K}\n[run]\njobs = 1\n"
+    )
+    run = str(root)
+    with Surfaces() as seen:
+        for command in (
+            ["check", run], ["run", run], ["status", run], ["report", run], ["ledger", "show", run],
+            ["ledger", "verify", run], ["export", run, "--to", str(root / "outbox")],
+            ["check", run, "--json"], ["run", run, "--json"], ["status", run, "--json"], ["report", run, "--json"],
+            ["ledger", "show", run, "--json"], ["export", run, "--to", run],
+        ):  # fmt: skip
+            with contextlib.suppress(SystemExit):
+                main(command)
+    for side in ("public", "outbox"):
+        seen.add_files(root / side)
+    seen.add_text("private: file names", "\n".join(path.name for path in (root / "private").iterdir()))
+    seen.add_files(root / "ledger.db")
+    return sorted({f"{leak.fact} on {leak.surface}" for leak in find_leaks(seen, secrets.forbidden())})
+
+
+def test_a_fitted_estimator_shows_nothing_secret_anywhere(tmp_path: Path, secrets: Secrets) -> None:
+    assert walk_an_estimator(tmp_path, secrets) == []
+    assert secrets.counts.shape == (M, 2)
+    assert len(secrets.coefficients) == K
+
+
+def test_the_command_line_and_its_files_show_nothing_secret(
+    tmp_path: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert walk_a_run(tmp_path, secrets, capsys) == []
+    assert {path.name for path in (tmp_path / "public").iterdir()} >= {"labels.csv", "student.skops", "report.html"}
+
+
+def test_no_message_about_a_label_outside_classes_shows_the_label() -> None:
+    with Surfaces() as seen:
+        seen.attempt("labels", encode_labels, ["no", "Quorinda Überall"], ["no", "yes"])
+    assert find_leaks(seen, [Forbidden("a person", texts=["Quorinda"])]) == []
+
+
+# --- a secret is planted on one surface at a time, and found there ---------------------------------------------------
+
+
+def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], Any], secrets: Secrets) -> None:
+    """Let `plant` do its mischief with what a journey brings home."""
+    for module in (private_classifier, batch_module):
+        real = module.conduct
+
+        def planted(*args: Any, real: Any = real, **how: Any) -> Any:
+            return plant(secrets, real(*args, **how))
+
+        monkeypatch.setattr(module, "conduct", planted)
+
+
+def plant_in_repr(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    monkeypatch.setattr(PrivateClassifier, "__repr__", lambda self: f"PrivateClassifier(fitted on {N} rows)")
+
+
+def plant_in_html(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    monkeypatch.setattr(PrivateClassifier, "_repr_html_", lambda self: f"<b>{N:,} rows</b>", raising=False)
+
+
+def plant_in_a_log(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    def log(found: Secrets, outcome: Any) -> Any:
+        logging.getLogger("quorate.run").debug("margins %s", found.margins.tolist())
+        return outcome
+
+    _conduct(monkeypatch, log, secrets)
+
+
+def plant_in_a_warning(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    def warn(found: Secrets, outcome: Any) -> Any:
+        warnings.warn(f"close votes: {found.margins.tolist()}", stacklevel=2)
+        return outcome
+
+    _conduct(monkeypatch, warn, secrets)
+
+
+def plant_on_stdout(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    def show(found: Secrets, outcome: Any) -> Any:
+        print(found.counts[:, 1].tolist())
+        return outcome
+
+    _conduct(monkeypatch, show, secrets)
+
+
+def plant_in_an_error(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = PrivateClassifier._public_rows
+
+    def fail(self: Any, X: Any) -> Any:
+        if X.shape[1] != 5:
+            raise ValueError(f"a model that saw {N} rows is asked about {X.shape[1]} columns")
+        return real(self, X)
+
+    monkeypatch.setattr(PrivateClassifier, "_public_rows", fail)
+
+
+def plant_in_the_guarantee(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = private_classifier.guarantee
+
+    def told(*args: Any) -> Guarantee:
+        return replace(real(*args), caveats=(f"n = {N}",))
+
+    monkeypatch.setattr(private_classifier, "guarantee", told)
+
+
+def plant_in_the_facts(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = private_classifier.facts
+
+    def told(*args: Any) -> Any:
+        made = real(*args)
+        return replace(made, setup=replace(made.setup, n_records=N))
+
+    monkeypatch.setattr(private_classifier, "facts", told)
+
+
+def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = PrivateClassifier.fit
+
+    def fit(self: PrivateClassifier, *args: Any, **how: Any) -> Any:
+        real(self, *args, **how)
+        self.votes_ = secrets.counts
+        return self
+
+    monkeypatch.setattr(PrivateClassifier, "fit", fit)
+
+
+def plant_in_the_student(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    def initial(found: Secrets, outcome: Any) -> Any:
+        outcome.student.start_ = found.coefficients[4]
+        return outcome
+
+    _conduct(monkeypatch, initial, secrets)
+
+
+ESTIMATOR_PLANTS = {
+    plant_in_repr: "n on clf.repr",
+    plant_in_html: "n on clf._repr_html_",
+    plant_in_a_log: "margins on log",
+    plant_in_a_warning: "margins on warning",
+    plant_on_stdout: "votes on stdout",
+    plant_in_an_error: "n on narrow",
+    plant_in_the_guarantee: "n on guarantee.json",
+    plant_in_the_facts: "n on report",
+    plant_on_an_attribute: "votes on clf",
+    plant_in_the_student: "teachers on public/student.skops",
+}
+
+
+@pytest.mark.parametrize(("plant", "where"), ESTIMATOR_PLANTS.items(), ids=[each.__name__ for each in ESTIMATOR_PLANTS])
+def test_a_secret_planted_on_one_surface_of_an_estimator_is_found(
+    tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch, plant: Callable[..., None], where: str
+) -> None:
+    plant(monkeypatch, secrets)
+    found = walk_an_estimator(tmp_path, secrets)
+    assert [leak for leak in found if leak.startswith(where)], found
+
+
+def plant_in_labels(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = batch_module.labels_csv
+
+    def written(*args: Any) -> str:
+        lines = real(*args).splitlines()
+        votes = ["votes", *map(str, secrets.counts[:, 1])]
+        return "".join(f"{line},{vote}\n" for line, vote in zip(lines, votes, strict=True))
+
+    monkeypatch.setattr(batch_module, "labels_csv", written)
+
+
+def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = journey.teachers
+
+    def told(task: Any, stages: Any, see: Any) -> Any:
+        see(f"training on {len(task.inputs.private.reveal().codes)} rows", 0, 1)
+        return real(task, stages, see)
+
+    monkeypatch.setattr(journey, "teachers", told)
+
+
+def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = batch_module.publish
+
+    def publish(batch: Any, *args: Any) -> None:
+        real(batch, *args)
+        np.save(batch.folder.public / "debug.npy", secrets.counts)
+
+    monkeypatch.setattr(batch_module, "publish", publish)
+
+
+def plant_in_check(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
+    real = batch_module.check
+    monkeypatch.setattr(batch_module, "check", lambda batch: {**real(batch), "why": ["Quorinda Überall is in it"]})
+
+
+RUN_PLANTS = {
+    plant_in_labels: "votes on public/labels.csv",
+    plant_in_progress: "n on stderr",
+    plant_a_stray_file: "votes on public/debug.npy",
+    plant_in_check: "a person on stdout",
+}
+
+
+@pytest.mark.parametrize(("plant", "where"), RUN_PLANTS.items(), ids=[each.__name__ for each in RUN_PLANTS])
+def test_a_secret_planted_on_one_surface_of_a_run_is_found(
+    tmp_path: Path,
+    secrets: Secrets,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    plant: Callable[..., None],
+    where: str,
+) -> None:
+    plant(monkeypatch, secrets)
+    found = walk_a_run(tmp_path, secrets, capsys)
+    assert [leak for leak in found if leak.startswith(where)], found
+
+
+def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, tmp_path: Path) -> None:
+    """A student that fails does so after the votes were counted; what it raises is seen by everybody."""
+
+    class Fails(LogisticRegression):
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            raise RuntimeError("no licence")
+
+    X, y = rows(N, 1)
+    with Surfaces() as seen:
+        clf = PrivateClassifier(
+            LogisticRegression(), Fails(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, jobs=1
+        )
+        seen.attempt("fit", clf.fit, X, y, public=PublicPool(rows(M, 2)[0]))
+        seen.add_object("clf", clf)
+    assert "fit.traceback" in seen.names
+    assert find_leaks(seen, secrets.forbidden()) == []
+
+
+@pytest.fixture(autouse=True)
+def _own_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        yield

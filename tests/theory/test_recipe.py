@@ -1,0 +1,221 @@
+"""The default recipe: a pure function of public facts, within the budget, and never more than there is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from quorate.accounting import Repeated, calibrate_sigma
+from quorate.accounting import epsilon as price
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.theory import PublicFacts, recipe, rows_per_teacher
+
+ADULT = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
+
+facts = st.builds(
+    PublicFacts,
+    n_records=st.integers(1, 10**8),
+    n_public=st.integers(1, 10**6),
+    n_classes=st.integers(2, 1_000),
+    width=st.integers(0, 10**6),
+    epsilon=st.floats(0.05, 50),
+    delta=st.floats(1e-12, 0.01),
+    online_answers=st.integers(0, 5_000),
+)
+
+
+def slow_rows(known):
+    """¼ √(μ n √w), with μ found by bisection on the trade-off of two normal laws."""
+
+    def surplus(mu):
+        upper = norm.cdf(mu / 2 - known.epsilon / mu)
+        return upper - math.exp(known.epsilon) * norm.cdf(-mu / 2 - known.epsilon / mu) - known.delta
+
+    mu = brentq(surplus, 1e-3, 20)
+    width = min(max(known.width, 1), 1_000)
+    return max((mu * known.n_records * width**0.5) ** 0.5 / 4, 2 * known.n_classes)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("width", [0, 1, 100, 5_000])
+def test_rows_per_teacher_are_what_the_formula_says(epsilon, width):
+    known = replace(ADULT, epsilon=epsilon, width=width)
+    assert rows_per_teacher(known) == pytest.approx(slow_rows(known), rel=1e-6)
+
+
+@given(known=facts)
+@settings(max_examples=20, deadline=None)
+def test_whatever_the_facts_the_recipe_fits_them_and_the_budget(known):
+    made = recipe(known)
+    assert 1 <= made.n_teachers <= known.n_records
+    assert 1 <= made.n_queries <= known.n_public
+    assert made.online_answers == known.online_answers
+    assert made.mechanism.form == ("binary" if known.n_classes == 2 else "histogram")
+    answers = made.n_queries + known.online_answers
+    assert made.event == Repeated(made.mechanism.event, answers)
+    sensitivity = 1.0 if known.n_classes == 2 else math.sqrt(2)
+    assert made.mechanism.sigma == calibrate_sigma(known.epsilon, known.delta, answers, sensitivity)
+    assert price(made.event, known.delta) <= known.epsilon
+
+
+@given(known=facts)
+@settings(max_examples=15, deadline=None)
+def test_the_same_facts_make_the_same_recipe(known):
+    assert recipe(known) == recipe(replace(known))
+
+
+@given(known=facts, factor=st.floats(1, 50))
+@settings(max_examples=40, deadline=None)
+def test_more_records_or_a_smaller_budget_or_fewer_columns_never_make_fewer_teachers(known, factor):
+    """Noise is averaged over teachers, bias is not: whatever adds to the noise, or lessens the bias, asks for more."""
+    known = replace(known, n_public=min(known.n_public, 100), online_answers=0)
+    teachers = recipe(known).n_teachers
+    assert recipe(replace(known, n_records=math.ceil(known.n_records * factor))).n_teachers >= teachers
+    assert recipe(replace(known, epsilon=max(0.05, known.epsilon / factor))).n_teachers >= teachers
+    assert recipe(replace(known, width=int(known.width / factor))).n_teachers >= teachers
+
+
+@given(known=facts, more=st.integers(1, 3_000), factor=st.floats(1.01, 5))
+@settings(max_examples=20, deadline=None)
+def test_noise_grows_with_the_answers_and_falls_with_the_budget(known, more, factor):
+    known = replace(known, n_public=min(known.n_public, 5_000))
+    sigma = recipe(known).mechanism.sigma
+    assert recipe(replace(known, online_answers=known.online_answers + more)).mechanism.sigma >= sigma
+    assert recipe(replace(known, epsilon=min(50.0, known.epsilon * factor))).mechanism.sigma <= sigma
+    assert recipe(replace(known, delta=known.delta * factor)).mechanism.sigma <= sigma
+
+
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"n_records": 1},
+        {"n_public": 1},
+        {"n_records": 1, "n_public": 1, "n_classes": 1_000, "width": 0},
+        {"n_classes": 1_000, "width": 10**6},
+        {"epsilon": 1e-3},
+        {"epsilon": 50.0},
+        {"n_records": 10**9, "n_public": 10**9},
+        {"online_answers": 10**6},
+        {"delta": 1e-15},
+    ],
+    ids=str,
+)
+def test_nothing_is_too_small_or_too_large(extreme):
+    known = replace(ADULT, **extreme)
+    made = recipe(known)
+    assert 1 <= made.n_teachers <= known.n_records
+    assert 1 <= made.n_queries <= min(known.n_public, 10_000)
+    assert 0 < made.mechanism.sigma < math.inf
+    assert price(made.event, known.delta) <= known.epsilon
+
+
+def test_a_teacher_can_meet_every_class():
+    assert rows_per_teacher(replace(ADULT, n_classes=300, epsilon=0.01)) == 600
+
+
+def test_columns_beyond_a_thousand_count_as_redundant():
+    assert rows_per_teacher(replace(ADULT, width=1_000)) == rows_per_teacher(replace(ADULT, width=10**6))
+
+
+# --- the user's choices --------------------------------------------------------------------------------------
+
+
+def test_the_users_choices_win_and_need_no_reason():
+    mechanism = GaussianNoisyMax(sigma=33.0, form="binary")
+    made = recipe(ADULT, n_teachers=7, n_queries=11, mechanism=mechanism)
+    assert (made.n_teachers, made.n_queries, made.mechanism, made.why) == (7, 11, mechanism, ())
+
+
+def test_each_choice_that_was_left_open_has_a_reason():
+    assert len(recipe(ADULT).why) == 4
+    assert len(recipe(ADULT, n_teachers=7).why) == 3
+    assert len(recipe(ADULT, n_teachers=7, n_queries=11).why) == 2
+    assert len(recipe(ADULT, n_teachers=7, n_queries=11, mechanism="GaussianNoisyMax").why) == 1
+    for reason in recipe(ADULT).why:
+        assert reason
+        assert "\n" not in reason
+
+
+def test_one_choice_leaves_the_others_as_they_were():
+    free, bound = recipe(ADULT), recipe(ADULT, n_teachers=100)
+    assert bound.n_teachers == 100
+    assert (bound.n_queries, bound.mechanism) == (free.n_queries, free.mechanism)
+    fewer = recipe(ADULT, n_queries=100)
+    assert fewer.n_teachers == free.n_teachers
+    assert fewer.mechanism == NoisyCounts(sigma=calibrate_sigma(1.0, 1e-5, 100, 1.0), form="binary")
+
+
+def test_the_reason_for_the_teachers_tells_how_many_units_each_has():
+    assert recipe(replace(ADULT, n_records=1)).why[0].startswith("1 teacher")
+    assert "about 74 each" in recipe(ADULT).why[0]
+
+
+# --- refusals ------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_units_is_not_needed_where_the_number_of_teachers_is_given():
+    assert recipe(replace(ADULT, n_records=None), n_teachers=250).n_teachers == 250
+    with pytest.raises(InvalidParameter, match="declare it, or give n_teachers"):
+        recipe(replace(ADULT, n_records=None))
+
+
+def test_more_teachers_than_units_are_refused_with_a_number_that_would_do():
+    with pytest.raises(InvalidParameter) as caught:
+        recipe(replace(ADULT, n_records=20_000), n_teachers=25_000)
+    told = str(caught.value)
+    assert told.startswith("too many teachers: 20,000 records / 25,000 teachers")
+    assert "\n" not in told
+    suggested = int(told.rpartition("n_teachers=")[2])
+    assert suggested == recipe(replace(ADULT, n_records=20_000)).n_teachers
+
+
+def test_more_queries_than_public_points_are_refused():
+    with pytest.raises(InvalidParameter, match="n_queries=8,141"):
+        recipe(ADULT, n_queries=8_141)
+    assert recipe(ADULT, n_queries=8_140).n_queries == 8_140
+
+
+@pytest.mark.parametrize("choice", [{"n_teachers": 0}, {"n_teachers": 2.5}, {"n_queries": 0}, {"n_queries": True}])
+def test_a_choice_is_a_whole_number_of_at_least_one(choice):
+    with pytest.raises(InvalidParameter, match=next(iter(choice))):
+        recipe(ADULT, **choice)
+
+
+def test_a_mechanism_that_is_not_known_is_refused_with_the_nearest_name():
+    with pytest.raises(InvalidParameter, match='did you mean "NoisyCounts"'):
+        recipe(ADULT, mechanism="NoisyCount")
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_records", [0, -1, 2.0, True, "9"]),
+        ("n_public", [0, -1, 2.0, True, None]),
+        ("n_classes", [0, 1, 2.0, True, None]),
+        ("width", [-1, 2.0, True, None]),
+        ("online_answers", [-1, 2.0, True, None]),
+        ("epsilon", [0, -1.0, NAN, math.inf, True, "1", None]),
+        ("delta", [0, 1, -1.0, NAN, True, "1", None]),
+    ],
+)
+def test_a_fact_that_cannot_be_is_refused_by_its_name(name, values):
+    for value in values:
+        with pytest.raises(InvalidParameter, match=name):
+            replace(ADULT, **{name: value})
+
+
+def test_facts_and_recipes_do_not_change():
+    with pytest.raises(FrozenInstanceError):
+        ADULT.epsilon = 100.0
+    with pytest.raises(FrozenInstanceError):
+        recipe(ADULT).n_teachers = 1
