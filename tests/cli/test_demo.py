@@ -58,6 +58,10 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     assert told["n_teachers"] >= 100
     assert told["sigma"] > 0
     assert Path(told["report"]).is_file()
+    sizes = [
+        len((folder / name).read_text().splitlines()) - 1 for name in ("private.csv", "public.csv", "evaluation.csv")
+    ]
+    assert sizes == [32_561, 8_140, 8_141]
 
 
 def test_the_demo_shows_everything_that_was_promised_about_it(

@@ -85,7 +85,7 @@ def test_a_student_takes_released_answers_and_nothing_else_that_comes_from_teach
     allowed = {
         teach_plain: {"student", "X", "released", "classes", "declined", "rng"},
         teach_values: {
-            "student", "X_pool", "points", "queries", "released", "classes", "n_teachers", "sigma", "rng"
+            "student", "X_pool", "points", "queries", "released", "classes", "n_teachers", "rng"
         },
     }  # fmt: skip
     for teach, names in allowed.items():

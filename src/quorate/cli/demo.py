@@ -100,7 +100,8 @@ def write_inputs(folder: Path) -> Score:
 
     adult = load_adult()
     shuffled = np.random.default_rng().permutation(adult.test.height)
-    pool, held_out = np.array_split(shuffled, 2)
+    half = adult.test.height // 2
+    pool, held_out = shuffled[:half], shuffled[half:]
     folder.mkdir(parents=True, exist_ok=True)
     labelled = adult.test.with_columns(pl.Series("income", adult.test_labels))
     adult.train.with_columns(pl.Series("income", adult.train_labels)).write_csv(folder / "private.csv")

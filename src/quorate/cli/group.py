@@ -23,6 +23,7 @@ COMMANDS = {
     "status": "Say how far a run is and what is left.",
     "ask": "Ask the teachers about new rows, from the answers kept back.",
     "report": "Write the report again: public or internal edition.",
+    "votes": "Release or analyse votes made elsewhere; no vote is ever printed.",
     "ledger": "Show or verify the record of what was spent.",
     "export": "Copy what may leave the building into a folder.",
 }

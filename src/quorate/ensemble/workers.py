@@ -5,6 +5,7 @@ Also with one job: only a process of its own keeps a crash, and what a teacher p
 
 from __future__ import annotations
 
+import atexit
 import os
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -29,6 +30,7 @@ class _Kept(NamedTuple):
 
 
 _kept: list[_Kept] = []  # none or one
+_at_exit: list[object] = []  # whether the workers are stopped at exit
 
 
 def isolated_map(
@@ -127,9 +129,18 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
             _kept[0].pool.shutdown(wait=False)
         _kept.clear()
     if not _kept:
+        if not _at_exit:
+            _at_exit.append(atexit.register(_close))
         pool = ProcessPoolExecutor(max_workers=jobs, timeout=_IDLE_SECONDS, env=dict(ONE_THREAD))
         _kept.append(_Kept((os.getpid(), jobs), pool))
     return _kept[0].pool
+
+
+def _close() -> None:
+    """Stop the workers before the interpreter takes its modules apart."""
+    if _kept and _kept[0].of[0] == os.getpid():
+        _kept[0].pool.shutdown(wait=True, kill_workers=True)
+        _kept.clear()
 
 
 def _discard(pool: ProcessPoolExecutor) -> None:

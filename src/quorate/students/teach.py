@@ -122,8 +122,8 @@ def teach_values(
 
     Notes
     -----
-    The noise of a share is that of :meth:`Released.share_noise`. In the binary form one draw moves both shares, in opposite directions,
-    which is told to the fit by a factor :math:`\sqrt2`.
+    The noise of a share is that of :meth:`Released.share_noise`. In the binary form one draw moves both shares, in
+    opposite directions, which is told to the fit by a factor :math:`\sqrt2`.
 
     Examples
     --------

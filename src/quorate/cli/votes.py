@@ -1,0 +1,209 @@
+"""``quorate votes``: votes made elsewhere, released or analysed. No vote is ever printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import click
+
+from quorate.cli.options import as_json, print_json
+from quorate.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from quorate.run.votes_file import VotesFile
+    from quorate.theory import AnyMechanism
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@click.group(name="votes")
+def command() -> None:
+    """Release or analyse votes made elsewhere: counts, or one label per teacher and query.
+
+    That each unit went to one teacher is then the owner's statement, and the guarantee says so.
+    """
+
+
+def votes_options(command: Command) -> Command:
+    """What release and analyse have in common."""
+    for option in reversed(
+        [
+            click.argument("file", type=click.Path(path_type=Path)),
+            click.option("--classes", required=True, help="Every class there may be, with commas: no,yes"),
+            click.option(
+                "--kind",
+                type=click.Choice(["auto", "counts", "labels"]),
+                default="auto",
+                show_default=True,
+                help="One column per class, or one per teacher.",
+            ),
+            click.option("--n-teachers", type=int, help="Number of teachers, where some abstain."),
+            click.option("--mechanism", default="GaussianNoisyMax", show_default=True, help="What answers."),
+            click.option("--set", "given", multiple=True, metavar="FIELD=VALUE", help="A field of the mechanism."),
+            click.option("--delta", type=float, required=True, help="δ of the whole release."),
+            click.option(
+                "--out",
+                type=click.Path(file_okay=False, path_type=Path),
+                required=True,
+                help="A run folder: ledger, public and private side.",
+            ),
+        ]
+    ):
+        command = option(command)
+    return command
+
+
+@command.command(name="release")
+@votes_options
+@click.option("--epsilon", type=float, required=True, help="What a new ledger is opened with.")
+@click.option("--unit", default="record", show_default=True, help="Whose data one teacher saw alone.")
+@click.option(
+    "--data-dependent",
+    is_flag=True,
+    help="Release the data-dependent ε too, with noise scaled to its smooth sensitivity, for its own price.",
+)
+@click.option("--unsafe-noise-seed", type=int, help="Reproducible noise, for tests: no privacy at all.")
+@as_json
+def release(
+    file: Path,
+    classes: str,
+    kind: Literal["auto", "counts", "labels"],
+    n_teachers: int | None,
+    mechanism: str,
+    given: tuple[str, ...],
+    delta: float,
+    out: Path,
+    epsilon: float,
+    unit: str,
+    data_dependent: bool,
+    unsafe_noise_seed: int | None,
+    as_json: bool,
+) -> None:
+    """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
+    from quorate.labelling import Sanitiser
+    from quorate.ledger import Budget
+    from quorate.run.foreign import release_votes
+    from quorate.run.task import floor_budget, noise_and_key
+
+    votes = _read(file, classes, kind, n_teachers)
+    epsilon, delta = floor_budget(epsilon, delta)
+    sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=delta / 10) if data_dependent else None
+    whole = epsilon if sanitiser is None else epsilon - sanitiser.event.epsilon
+    if not whole > 0:
+        raise InvalidParameter(
+            f"--epsilon {epsilon:g} leaves nothing for labels beside the data-dependent figure, which alone costs "
+            f"{epsilon - whole:.4g}; raise it or leave out --data-dependent"
+        )
+    left = delta if sanitiser is None else delta - sanitiser.delta
+    done = release_votes(
+        votes,
+        _mechanism(mechanism, given, votes, whole, left),
+        root=out,
+        budget=Budget(epsilon, delta),
+        delta=delta,
+        noise=noise_and_key(unsafe_noise_seed)[0],
+        unit=unit,
+        sanitiser=sanitiser,
+    )
+    shown = {
+        "asked": votes.n_queries,
+        "answered": int(done.released.answered.sum()),
+        "n_teachers": votes.n_teachers,
+        "epsilon": done.guarantee.epsilon,
+        "delta": done.guarantee.delta,
+        "sanitised_data_dependent_epsilon": done.sanitised_epsilon,
+        "labels": str(out / "public" / "labels.csv"),
+    }
+    if as_json:
+        print_json(shown)
+        return
+    click.echo(f"answered   {shown['answered']:,} of {shown['asked']:,} queries by {votes.n_teachers:,} teachers")
+    click.echo(f"guarantee  {done.guarantee}")
+    for caveat in done.guarantee.caveats:
+        click.echo(f"caveat     {caveat}")
+    if done.sanitised_epsilon is not None:
+        click.echo(f"described  data-dependent ε about {done.sanitised_epsilon:.3g}, released with noise; no guarantee")
+    click.echo(f"labels     {shown['labels']}")
+
+
+@command.command(name="analyse")
+@votes_options
+@as_json
+def analyse(
+    file: Path,
+    classes: str,
+    kind: Literal["auto", "counts", "labels"],
+    n_teachers: int | None,
+    mechanism: str,
+    given: tuple[str, ...],
+    delta: float,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Say what answering every query of FILE would cost; nothing is drawn or charged.
+
+    The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
+    readable by its owner alone.
+    """
+    from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
+    from quorate.run.foreign import data_dependent_epsilon, price_of, write_analysis
+
+    votes = _read(file, classes, kind, n_teachers)
+    made = _mechanism(mechanism, given, votes, 1.0, delta)
+    shown: dict[str, Any] = {
+        "queries": votes.n_queries,
+        "n_teachers": votes.n_teachers,
+        "mechanism": mechanism,
+        "delta": delta,
+        "data_independent_epsilon": price_of(votes, made, delta),
+        "analysis": None,
+    }
+    if isinstance(made, GaussianNoisyMax | ConfidentNoisyMax) and made.form == "histogram":
+        shown["analysis"] = str(write_analysis(out, data_dependent_epsilon(votes, made, delta)))
+    if as_json:
+        print_json(shown)
+        return
+    click.echo(f"queries    {votes.n_queries:,}, {votes.n_teachers:,} teachers")
+    click.echo(f"guarantee  ε = {shown['data_independent_epsilon']:.4g} at δ = {delta:g}, if every query were answered")
+    if shown["analysis"]:
+        click.echo(f"secret     the data-dependent figures are in {shown['analysis']}: not for release")
+
+
+def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n_teachers: int | None) -> VotesFile:
+    from quorate.run.votes_file import read_votes
+
+    named = [each.strip() for each in classes.split(",")]
+    return read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
+
+
+def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> AnyMechanism:
+    from quorate.arguments import one_of
+    from quorate.theory import KINDS, mechanism_for
+
+    one_of("--mechanism", name, KINDS)
+    fields: dict[str, Any] = {}
+    for each in given:
+        field, equals, value = each.partition("=")
+        if not equals:
+            raise InvalidParameter(f"--set must be FIELD=VALUE, got {each!r}")
+        fields[field.strip()] = _value(value.strip())
+    return mechanism_for(
+        name,
+        fields,
+        n_classes=len(votes.classes),
+        n_teachers=votes.n_teachers,
+        answers=votes.n_queries,
+        epsilon=epsilon,
+        delta=delta,
+    )
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

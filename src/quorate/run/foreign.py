@@ -1,0 +1,239 @@
+"""A release of votes made elsewhere: the same mechanisms, ledger and report, without teachers of our own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from quorate.accounting import Composed, Guarantee, epsilon, explain
+from quorate.accounting.data_dependent import SanitisedTotal, gnmax_rdp, release_rdp, threshold_rdp
+from quorate.accounting.renyi import epsilon_of_curve
+from quorate.data import fingerprint
+from quorate.errors import InvalidParameter
+from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
+from quorate.noise import NoiseSource
+from quorate.run.accounts import told
+from quorate.run.folder import RunFolder, fingerprint_key, write_atomically
+from quorate.run.stages import stage_key
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
+from quorate.run.votes_file import VotesFile
+from quorate.theory import AnyMechanism, schedule_event
+from quorate.types import Secret
+
+PARTITION_IS_STATED = (
+    "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, is the "
+    "owner's statement and was not checked"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VotesReleased:
+    """What came of a release.
+
+    Attributes
+    ----------
+    released : Released
+        The answers, in the order of the file.
+    guarantee : Guarantee
+        What was promised.
+    sanitised_epsilon : float or None
+        The data-dependent ε, released with noise at its own price; it describes, and guarantees nothing.
+    """
+
+    released: Released
+    guarantee: Guarantee
+    sanitised_epsilon: float | None
+
+
+def release_votes(
+    votes: VotesFile,
+    mechanism: AnyMechanism,
+    *,
+    root: Path,
+    budget: Budget,
+    delta: float,
+    noise: NoiseSource,
+    unit: str = "record",
+    sanitiser: Sanitiser | None = None,
+) -> VotesReleased:
+    """Charge, release and write labels for votes made elsewhere.
+
+    Parameters
+    ----------
+    votes : VotesFile
+        As read.
+    mechanism : mechanism
+        What answers.
+    root : path
+        A run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
+        charged once, however often this is called.
+    budget : Budget
+        What a new ledger is opened with.
+    delta : float
+        δ at which the whole is priced.
+    noise : NoiseSource
+        Where privacy noise comes from.
+    unit : str
+        Whose data one teacher saw alone.
+    sanitiser : Sanitiser, optional
+        Releases the data-dependent ε too, for its own price inside the same reservation.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch
+        Nothing is drawn then.
+    InvalidParameter
+        If the mechanism needs scores, which votes do not hold.
+    """
+    if sanitiser is not None and not (
+        isinstance(mechanism, GaussianNoisyMax | ConfidentNoisyMax) and mechanism.form == "histogram"
+    ):
+        raise InvalidParameter(
+            "a data-dependent figure is known for GaussianNoisyMax and ConfidentNoisyMax of three classes or more alone, "
+            f"got {type(mechanism).__name__}; leave it out"
+        )
+    if isinstance(mechanism, SoftLabel):
+        raise InvalidParameter("SoftLabel needs the teachers' scores, and a file of votes has none; choose another")
+    folder = RunFolder(root)
+    folder.make()
+    counts = votes.counts.reveal()
+    key = fingerprint_key(folder.ledger)
+    print_ = fingerprint(counts.astype(np.float64), None, None, key)
+    event = schedule_event(mechanism, votes.n_queries)
+    purposes = {"label": votes.n_queries, **stages_of(mechanism)}
+    if sanitiser is not None:
+        event, purposes = Composed((event, sanitiser.event)), {**purposes, "evaluation": 1}
+    with Ledger(folder.ledger, budget=budget) as ledger:
+        ledger.bind(print_)
+        reservation = ledger.reserve(
+            event,
+            delta=delta,
+            purposes=purposes,
+            key=stage_key(key, "votes made elsewhere", {"votes": print_, "event": event.to_json(), "delta": delta}),
+            client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
+        )
+        released = label(votes.counts, mechanism, reservation, noise)
+        sanitised = None
+        if sanitiser is not None:
+            sanitised = _sanitised(votes, mechanism, sanitiser, reservation, released, noise).epsilon(delta)
+        spent = ledger.spent
+        caveats = [PARTITION_IS_STATED]
+        if noise.seeded:
+            caveats.insert(0, "the noise was seeded: this run is reproducible, therefore not private")
+        guarantee = Guarantee(
+            epsilon=float("inf") if spent.epsilon is None else spent.epsilon,
+            delta=1.0 if spent.delta is None else spent.delta,
+            unit=unit,
+            neighbours=f"add, remove or replace one {unit}, as the owner states",
+            mechanism=f"at most {votes.n_queries:,} answers of {told(mechanism)}",
+            accounting=f"{explain(event, delta)[1]}; quorate {version('quorate')}",
+            caveats=tuple(caveats),
+        )
+    write_atomically(folder.public / "labels.csv", _labels(votes, released, seeded=noise.seeded).encode())
+    write_atomically(folder.public / "guarantee.json", (guarantee.to_json() + "\n").encode())
+    return VotesReleased(released, guarantee, sanitised)
+
+
+def price_of(votes: VotesFile, mechanism: AnyMechanism, delta: float) -> float:
+    """The data-independent ε of answering every query of a file: a public number."""
+    return epsilon(schedule_event(mechanism, votes.n_queries), delta)
+
+
+def data_dependent_epsilon(
+    votes: VotesFile, mechanism: GaussianNoisyMax | ConfidentNoisyMax, delta: float
+) -> Secret[dict[str, float]]:
+    """What the votes as they fell would cost (PATE18): a secret, for the owner alone.
+
+    For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
+    expectation over random answers; it is never a guarantee.
+
+    Parameters
+    ----------
+    votes : VotesFile
+        As read.
+    mechanism : GaussianNoisyMax or ConfidentNoisyMax
+        In the histogram form.
+    delta : float
+        δ of the conversion.
+
+    Returns
+    -------
+    Secret[dict]
+        ``epsilon`` by the tight conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
+    """
+    counts = votes.counts
+    share = np.ones(votes.n_queries)
+    if isinstance(mechanism, ConfidentNoisyMax):
+        from scipy.special import ndtr
+
+        largest = counts.reveal().max(axis=1)
+        share = ndtr((largest - mechanism.threshold) / mechanism.sigma_threshold)
+    sigma = mechanism.sigma_answer if isinstance(mechanism, ConfidentNoisyMax) else mechanism.sigma
+
+    def curve(orders: Any) -> Any:
+        total = share @ gnmax_rdp(counts, sigma, orders, noise="discrete").reveal()
+        if isinstance(mechanism, ConfidentNoisyMax):
+            tests = threshold_rdp(
+                counts, mechanism.threshold, mechanism.sigma_threshold, orders, noise="discrete"
+            ).reveal()
+            total = total + tests.sum(axis=0)
+        return total
+
+    tight, order = epsilon_of_curve(curve, delta)
+    whole = np.arange(2.0, 40.0)
+    plain = float(np.min(curve(whole) - np.log(delta) / (whole - 1)))
+    return Secret({"epsilon": tight, "order": order, "epsilon_integer_orders": plain})
+
+
+def write_analysis(root: Path, figures: Secret[dict[str, float]]) -> Path:
+    """Write the secret figures to the private side, readable by its owner alone."""
+    folder = RunFolder(root)
+    folder.make()
+    path = folder.private / "analysis.json"
+    content = {"note": "not for release: these figures depend on the votes", **figures.reveal()}
+    write_atomically(path, (json.dumps(content, indent=2) + "\n").encode(), mode=0o600)
+    return path
+
+
+def _sanitised(
+    votes: VotesFile,
+    mechanism: AnyMechanism,
+    sanitiser: Sanitiser,
+    reservation: Reservation,
+    released: Released,
+    noise: NoiseSource,
+) -> SanitisedTotal:
+    """The released total: read from the ledger where it was released before, which costs nothing."""
+    for block in reservation.blocks("evaluation"):
+        if block.answers is not None:
+            cost = release_rdp(sanitiser.order, sanitiser.beta, sanitiser.multiplier)
+            return SanitisedTotal(order=sanitiser.order, value=block.answers[0], release_cost=cost)
+    return release_data_dependent_total(
+        votes.counts,
+        cast("GaussianNoisyMax", mechanism),  # what has no such analysis is refused before anything is drawn
+        sanitiser,
+        reservation=reservation,
+        noise=noise,
+        answered=released.answered if isinstance(mechanism, ConfidentNoisyMax) else None,
+    )
+
+
+def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    more = ["guarantee"] if seeded else []
+    writer.writerow(["row", "label", "status", *more])
+    for row, (code, interrupted) in enumerate(zip(released.codes.tolist(), released.interrupted.tolist(), strict=True)):
+        status = "answered" if code >= 0 else "interrupted" if interrupted else "declined"
+        told_ = ["none: seeded noise, not private"] if seeded else []
+        writer.writerow([row, votes.classes[code] if code >= 0 else "", status, *told_])
+    return text.getvalue()

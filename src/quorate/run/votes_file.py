@@ -1,0 +1,146 @@
+"""Votes made elsewhere: a file of counts, or of one label per teacher and query, read strictly and kept secret.
+
+Who trained the teachers, and on which parts of the data, is the owner's statement: nothing here can check that one
+unit went to one teacher, and the guarantee says so.
+"""
+
+from __future__ import annotations
+
+import lzma
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.data import check_classes, read_table
+from quorate.data.labels import Label
+from quorate.errors import DataRefused
+from quorate.types import IntArray, Secret
+
+Kind = Literal["auto", "counts", "labels"]
+
+
+@dataclass(frozen=True, slots=True)
+class VotesFile:
+    """What a file of votes holds.
+
+    Attributes
+    ----------
+    counts : Secret[IntArray]
+        ``(n_queries, n_classes)``.
+    classes : tuple
+        The declared classes, in the order of the columns of `counts`.
+    n_teachers : int
+        K, a public number.
+    """
+
+    counts: Secret[IntArray]
+    classes: tuple[Label, ...]
+    n_teachers: int
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries, which is public."""
+        return len(self.counts.reveal())
+
+
+def read_votes(path: Path, *, classes: Sequence[Any], kind: Kind = "auto", n_teachers: int | None = None) -> VotesFile:
+    """Read votes made elsewhere.
+
+    Parameters
+    ----------
+    path : path
+        A table (CSV, TSV, Parquet), or an array (``.npy``, ``.npy.xz``).
+    classes : sequence
+        Every class there may be.
+    kind : {"auto", "counts", "labels"}
+        One column per class holding whole numbers; or one column per teacher holding a class each (in an array the
+        index of a class), nothing or -1 where the teacher abstains. "auto" takes a table whose columns are the
+        classes, and every array with as many columns as classes, as counts.
+    n_teachers : int, optional
+        K; needed for counts where teachers may abstain.
+
+    Raises
+    ------
+    DataRefused
+        If the file does not hold votes. The message names columns, never a row or a vote.
+    """
+    declared = check_classes(classes)
+    table = _array(path) if _is_array(path) else read_table(path)
+    names = None if isinstance(table, np.ndarray) else [str(name) for name in table.columns]
+    width = table.shape[1]
+    as_counts = kind == "counts" or (
+        kind == "auto" and (width == len(declared) if names is None else set(names) == {str(each) for each in declared})
+    )
+    if as_counts:
+        return _from_counts(path, table, names, declared, n_teachers)
+    codes = _codes(path, table, names, declared)
+    counts = np.stack([(codes == code).sum(axis=1) for code in range(len(declared))], axis=1).astype(np.int64)
+    if n_teachers is not None and n_teachers != width:
+        raise DataRefused(f"{path} has {width} columns of labels, one per teacher, but n_teachers={n_teachers}")
+    return VotesFile(Secret(counts), declared, width)
+
+
+def _is_array(path: Path) -> bool:
+    return path.name.removesuffix(".xz").endswith(".npy")
+
+
+def _array(path: Path) -> np.ndarray[Any, Any]:
+    try:
+        if path.suffix == ".xz":
+            with lzma.open(path) as file:
+                array = np.load(file, allow_pickle=False)
+        else:
+            array = np.load(path, allow_pickle=False)
+    except FileNotFoundError:
+        raise DataRefused(f"there is no file {path}") from None
+    except (ValueError, OSError, lzma.LZMAError, EOFError):
+        raise DataRefused(f"{path} is not an array file (.npy, .npy.xz)") from None
+    if array.ndim != 2 or not array.size or array.dtype.kind not in "iuf":
+        raise DataRefused(f"{path} must hold a table of numbers, one row a query")
+    return np.asarray(array)
+
+
+def _from_counts(
+    path: Path, table: Any, names: list[str] | None, classes: tuple[Label, ...], n_teachers: int | None
+) -> VotesFile:
+    if names is not None:
+        wanted = [str(each) for each in classes]
+        if set(names) != set(wanted):
+            raise DataRefused(f"{path} must have one column for each class {wanted}, got {names}")
+        table = table.select(wanted).to_numpy()
+    elif table.shape[1] != len(classes):
+        raise DataRefused(f"{path} has {table.shape[1]} columns, but {len(classes)} classes were declared")
+    if table.dtype.kind not in "iuf" or not np.all(np.isfinite(table) & (table >= 0) & (table == np.floor(table))):
+        raise DataRefused(f"{path} must hold whole numbers of votes >= 0 in every column")
+    counts = table.astype(np.int64)
+    totals = counts.sum(axis=1)
+    if n_teachers is None:
+        if np.any(totals != totals[0]):
+            raise DataRefused(
+                f"the votes of {path} do not add up to one number of teachers, so some abstained; say how many there "
+                "are with --n-teachers"
+            )
+        n_teachers = int(totals[0])
+    if n_teachers < 1 or np.any(totals > n_teachers):
+        raise DataRefused(f"{path} has a query with more votes than n_teachers={n_teachers}; one teacher, one vote")
+    return VotesFile(Secret(counts), classes, n_teachers)
+
+
+def _codes(path: Path, table: Any, names: list[str] | None, classes: tuple[Label, ...]) -> IntArray:
+    if names is None:
+        if not np.all((table == np.floor(table)) & (table >= -1) & (table < len(classes))):
+            raise DataRefused(f"{path} must hold class indices from 0 to {len(classes) - 1}, or -1 for an abstention")
+        return np.asarray(table, dtype=np.int64)
+    place = {str(each): code for code, each in enumerate(classes)}
+    place |= {"": -1, "-1": -1} if "-1" not in place else {"": -1}
+    codes = np.full(table.shape, -1, dtype=np.int64)
+    for column, name in enumerate(names):
+        for row, value in enumerate(table[name].to_list()):
+            text = "" if value is None else str(value).strip()
+            if text not in place:
+                raise DataRefused(f"{path}: column {name!r} holds a vote that is none of the declared classes")
+            codes[row, column] = place[text]
+    return codes
