@@ -342,8 +342,13 @@ def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, t
     """A student that fails does so after the votes were counted; what it raises is seen by everybody."""
 
     class Fails(LogisticRegression):
+        rehearsed = False
+
         def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-            raise RuntimeError("no licence")
+            if Fails.rehearsed:
+                raise RuntimeError("no licence")
+            Fails.rehearsed = True
+            return super().fit(X, y, sample_weight)
 
     X, y = rows(N, 1)
     with Surfaces() as seen:

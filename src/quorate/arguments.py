@@ -17,32 +17,48 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def real(name: str, value: object, *, above: float | None = None, below: float | None = None, hint: str = "") -> float:
-    """Return `value` as a finite float strictly between `above` and `below`.
+def real(
+    name: str,
+    value: object,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    hint: str = "",
+) -> float:
+    """Return `value` as a finite float inside the bounds; those of `above` and `below` are outside.
 
     Raises
     ------
     InvalidParameter
-        If it is not a number, not finite, or outside the open interval.
+        If it is not a number, not finite, or out of bounds.
 
     Examples
     --------
     >>> real("epsilon", 1, above=0)
     1.0
-    >>> real("delta", 1.0, above=0, below=1)
+    >>> real("delta", 1.0, at_least=0, below=1)
     Traceback (most recent call last):
-    quorate.errors.InvalidParameter: delta must be a number > 0 and < 1, got 1.0
+    quorate.errors.InvalidParameter: delta must be a number >= 0 and < 1, got 1.0
     """
-    bounds = " and ".join(f"{sign} {bound:g}" for sign, bound in ((">", above), ("<", below)) if bound is not None)
-    expected = f"a number {bounds}".strip() if bounds else "a finite number"
+    signs = ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
+    bounds = " and ".join(f"{sign} {bound:g}" for sign, bound in signs if bound is not None)
+    expected = f"a number {bounds}" if bounds else "a finite number"
     if not isinstance(value, bool) and isinstance(value, Real):
         try:
             number = float(value)
         except OverflowError:  # an integer beyond every float
             number = math.inf
         # Written as "is inside", so that NaN, which is inside nothing, is refused too.
-        if math.isfinite(number) and (above is None or number > above) and (below is None or number < below):
-            return number
+        if (
+            math.isfinite(number)
+            and (above is None or number > above)
+            and (below is None or number < below)
+            and (at_least is None or number >= at_least)
+            and (at_most is None or number <= at_most)
+        ):
+            return number + 0.0  # −0.0 becomes 0.0: equal values are written alike
     raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint)}")
 
 

@@ -42,7 +42,7 @@ def test_delta_must_be_a_probability(bad):
 
 @pytest.mark.parametrize("bad", [-1, 1.0, 2.5, True, "3", None, np.float64(3)])
 def test_times_must_be_an_integer_of_at_least_zero(bad):
-    with pytest.raises(InvalidParameter, match="times must be an integer"):
+    with pytest.raises(InvalidParameter, match="times must be a whole number"):
         Repeated(PureDP(1), bad)
 
 
@@ -85,5 +85,5 @@ def test_fields_are_taken_by_position_and_by_name_in_the_same_order(event, field
 
 
 def test_messages_name_the_parameter_and_what_it_got():
-    with pytest.raises(InvalidParameter, match=r"^sigma must be a number > 0, got -3; .+$"):
+    with pytest.raises(InvalidParameter, match=r"^sigma must be a number > 0, got -3$"):
         Gaussian(-3, 1)

@@ -68,7 +68,7 @@ def test_a_fitted_step_is_refused_by_name(teacher, culprit):
 
 
 def test_a_fitted_teacher_is_refused():
-    with pytest.raises(InvalidParameter, match="this teacher is already fitted: LogisticRegression"):
+    with pytest.raises(InvalidParameter, match="LogisticRegression is already fitted"):
         check_unfitted(FITTED)
 
 
@@ -81,7 +81,9 @@ def test_steps_fitted_on_public_data_are_taken_when_that_is_said(step):
 
 @pytest.mark.parametrize("teacher", [FITTED, make_pipeline(SCALER, FITTED), CalibratedClassifierCV(FITTED)])
 def test_a_fitted_classifier_is_refused_even_then(teacher):
-    with pytest.raises(InvalidParameter, match="already fitted: LogisticRegression"):
+    with pytest.raises(
+        InvalidParameter, match=r"LogisticRegression is already fitted|already fitted: LogisticRegression"
+    ):
         check_unfitted(teacher, preprocessing="public")
 
 
@@ -97,5 +99,5 @@ def test_what_is_no_classifier_is_refused():
 
 
 def test_a_cache_that_teachers_would_share_is_refused(tmp_path):
-    with pytest.raises(InvalidParameter, match=r"keeps a cache: Pipeline\(memory=…\)"):
+    with pytest.raises(InvalidParameter, match=r"Pipeline\(memory=…\) keeps a cache"):
         check_unfitted(make_pipeline(StandardScaler(), LogisticRegression(), memory=str(tmp_path)))

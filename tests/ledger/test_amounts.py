@@ -3,13 +3,12 @@ from __future__ import annotations
 import math
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.ledger.amounts import Amounts, check_fits, float_down, float_up, number, units_down, units_up
+from quorate.ledger.amounts import Amounts, check_fits, float_down, float_up, units_down, units_up
 
 values = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 digits = st.sampled_from([9, 18])
@@ -64,17 +63,6 @@ def test_each_amount_has_its_own_limit_and_the_error_names_it(amounts, unit):
         check_fits(amounts, spent=five, limit=Amounts(epsilon_e9=10, delta_e18=10, rho_e9=10))
     assert caught.value.unit == unit
     assert caught.value.requested > caught.value.limit - caught.value.spent
-
-
-@pytest.mark.parametrize("bad", [True, "1", None, math.nan, math.inf, -math.inf, np.bool_(True), 1j])
-def test_what_is_no_number_is_refused(bad):
-    with pytest.raises(InvalidParameter):
-        number("epsilon", bad)
-
-
-@pytest.mark.parametrize("good", [1, 1.0, np.float64(1), np.float32(1), np.int64(1)])
-def test_every_kind_of_number_is_taken(good):
-    assert number("epsilon", good) == 1.0
 
 
 @pytest.mark.parametrize("bad", [-1, 1.0, True, "1"])

@@ -103,7 +103,6 @@ def made_up_facts(**changes: Any) -> Facts:
         provenance=Provenance(
             run="Readmission within 30 days",
             started="2026-08-21T10:04:09Z",
-            seconds=754.2,
             command="quorate run",
             seeded=False,
             noise="operating system's entropy, exact integer samplers",

@@ -15,7 +15,6 @@ from quorate.report.notation import (
     at_least,
     at_most,
     columns,
-    duration,
     escaped,
     percent,
     power_of_ten,
@@ -87,7 +86,6 @@ def test_the_interval_is_wilsons(right, extra):
     assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
-def test_percentages_counts_and_durations_read_as_people_write_them():
+def test_percentages_and_counts_read_as_people_write_them():
     assert [percent(x) for x in (0.0, 0.12345, 0.9996, 1.0)] == ["0.0 %", "12.3 %", "100.0 %", "100.0 %"]
     assert [several(n, "class") for n in (0, 1, 1000)] == ["0 classes", "1 class", "1,000 classes"]
-    assert [duration(s) for s in (0.0, 59.96, 3599.6, 90000.0)] == ["0.0 s", "1 min 0 s", "1 h 0 min", "25 h 0 min"]

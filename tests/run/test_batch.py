@@ -336,7 +336,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
             batch.task,
             outcome,
             ledger,
-            batch_module.Occasion(title="run", command="", started="2026-01-01T00:00:00+00:00", seconds=1.0),
+            batch_module.Occasion(title="run", command="", started="2026-01-01T00:00:00+00:00"),
         )
     from dataclasses import replace
 

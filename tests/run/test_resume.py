@@ -324,3 +324,30 @@ def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> Non
     assert before.stored
     perform(read_batch(root), command="quorate run")
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
+
+
+def shuffled(root: Path) -> None:
+    lines = (root / "private.csv").read_text().splitlines()
+    rows = lines[1:]
+    random.Random(7).shuffle(rows)
+    (root / "private.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+
+
+def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run: Callable[..., Path]) -> None:
+    """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
+    root = make_run()
+    before = read_batch(root)
+    shuffled(root)
+    after = read_batch(root)
+
+    assert after.task.fingerprint == before.task.fingerprint  # so nothing else would notice
+    assert after.task.made_from != before.task.made_from
+    assert after.charge_key != before.charge_key
+
+
+def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    before = read_batch(root)
+    shuffled(root)
+
+    assert read_batch(root).charge_key == before.charge_key

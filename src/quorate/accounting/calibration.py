@@ -17,7 +17,7 @@ from typing import Literal
 from quorate.accounting import spend
 from quorate.accounting.events import DiscreteGaussian, Event, Gaussian, Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
-from quorate.accounting.validation import positive, probability, whole
+from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 
 EPSILON_STEP = Fraction(1, 10**9)
@@ -86,9 +86,9 @@ def calibrate(
     >>> round(result.sigma, 3), result.rule, 0 <= result.epsilon_left < 1e-8
     (109.872, 'discrete gaussian', True)
     """
-    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta, below_one=True)
-    n_answers = whole("n_answers", n_answers, least=1)
-    l2_sensitivity = positive("l2_sensitivity", l2_sensitivity)
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
+    n_answers = count("n_answers", n_answers, at_least=1)
+    l2_sensitivity = real("l2_sensitivity", l2_sensitivity, above=0)
     if calibration == "paper":
         sigma = _paper_sigma(epsilon, delta, n_answers, l2_sensitivity)
         cost, rule = spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta)
@@ -174,8 +174,8 @@ def answers_allowed(
     >>> answers_allowed(1.0, 1 / 39073, 109.873, 1.0)
     977
     """
-    epsilon, delta = positive("epsilon", epsilon), probability("delta", delta, below_one=True)
-    sigma, l2_sensitivity = positive("sigma", sigma), positive("l2_sensitivity", l2_sensitivity)
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
+    sigma, l2_sensitivity = real("sigma", sigma, above=0), real("l2_sensitivity", l2_sensitivity, above=0)
 
     def fits(n_answers: int) -> bool:
         if n_answers == 0:

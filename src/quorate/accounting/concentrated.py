@@ -21,7 +21,7 @@ from quorate.accounting.events import (
 )
 from quorate.accounting.pure import zcdp_of_rounds
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
-from quorate.accounting.validation import non_negative, probability
+from quorate.arguments import real
 from quorate.errors import UnsupportedEvent
 
 
@@ -85,7 +85,7 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     >>> round(epsilon_of_zcdp(0.5, 1e-5), 4)
     4.7284
     """
-    rho, delta = non_negative("rho", rho), probability("delta", delta, below_one=True)
+    rho, delta = real("rho", rho, at_least=0), real("delta", delta, at_least=0, below=1)
     return epsilon_of_curve(lambda a: a * rho, delta)[0] if rho else 0.0
 
 
@@ -97,5 +97,5 @@ def delta_of_zcdp(rho: float, epsilon: float) -> float:
     >>> f"{delta_of_zcdp(0.5, 4.7284):.2e}"
     '1.00e-05'
     """
-    rho, epsilon = non_negative("rho", rho), non_negative("epsilon", epsilon)
+    rho, epsilon = real("rho", rho, at_least=0), real("epsilon", epsilon, at_least=0)
     return delta_of_curve(lambda a: a * rho, epsilon)[0] if rho else 0.0

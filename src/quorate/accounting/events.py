@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from quorate.accounting.validation import non_negative, positive, probability, whole
+from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 
 
@@ -66,7 +66,8 @@ class Gaussian(Event):
 
     def __post_init__(self) -> None:
         self._settle(
-            sigma=positive("sigma", self.sigma), l2_sensitivity=positive("l2_sensitivity", self.l2_sensitivity)
+            sigma=real("sigma", self.sigma, above=0),
+            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
         )
 
 
@@ -102,7 +103,8 @@ class DiscreteGaussian(Event):
 
     def __post_init__(self) -> None:
         self._settle(
-            sigma=positive("sigma", self.sigma), l2_sensitivity=positive("l2_sensitivity", self.l2_sensitivity)
+            sigma=real("sigma", self.sigma, above=0),
+            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
         )
 
 
@@ -133,7 +135,9 @@ class DiscreteLaplace(Event):
     sensitivity: float
 
     def __post_init__(self) -> None:
-        self._settle(scale=positive("scale", self.scale), sensitivity=positive("sensitivity", self.sensitivity))
+        self._settle(
+            scale=real("scale", self.scale, above=0), sensitivity=real("sensitivity", self.sensitivity, above=0)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +163,7 @@ class PureDP(Event):
     epsilon: float
 
     def __post_init__(self) -> None:
-        self._settle(epsilon=non_negative("epsilon", self.epsilon))
+        self._settle(epsilon=real("epsilon", self.epsilon, at_least=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +192,9 @@ class ApproxDP(Event):
     delta: float
 
     def __post_init__(self) -> None:
-        self._settle(epsilon=non_negative("epsilon", self.epsilon), delta=probability("delta", self.delta))
+        self._settle(
+            epsilon=real("epsilon", self.epsilon, at_least=0), delta=real("delta", self.delta, at_least=0, at_most=1)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,4 +261,4 @@ class Repeated(Event):
     def __post_init__(self) -> None:
         if not isinstance(self.event, Event):
             raise InvalidParameter(f"event must be an event, got {type(self.event).__name__}; pass for example PureDP")
-        self._settle(times=whole("times", self.times))
+        self._settle(times=count("times", self.times))

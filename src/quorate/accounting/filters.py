@@ -15,7 +15,7 @@ from math import fsum, inf, log, nextafter, sqrt
 from quorate.accounting.concentrated import epsilon_of_zcdp, zcdp
 from quorate.accounting.events import Event
 from quorate.accounting.renyi import rdp
-from quorate.accounting.validation import non_negative, positive, probability
+from quorate.arguments import real
 from quorate.errors import BudgetExhausted, InvalidParameter
 
 
@@ -56,10 +56,10 @@ class Filter:
     spent: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "limit", positive("limit", self.limit))
-        object.__setattr__(self, "spent", non_negative("spent", self.spent))
+        object.__setattr__(self, "limit", real("limit", self.limit, above=0))
+        object.__setattr__(self, "spent", real("spent", self.spent, at_least=0))
         if self.order is not None:
-            order = positive("order", self.order)
+            order = real("order", self.order, above=0)
             if not order > 1:
                 raise InvalidParameter(f"order must be > 1, got {self.order!r}; pass a Rényi order such as 16")
             object.__setattr__(self, "order", order)
@@ -67,7 +67,7 @@ class Filter:
     @classmethod
     def for_budget(cls, epsilon: float, delta: float) -> Filter:
         """Return the zCDP filter with the largest limit that is (ε, δ)-DP, rounded down."""
-        epsilon, delta = positive("epsilon", epsilon), probability("delta", delta, below_one=True)
+        epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
         if not delta > 0:
             raise InvalidParameter(f"delta must be > 0, got {delta!r}; zCDP has no ε at δ = 0")
         low, high = 0.0, epsilon + 1.0
@@ -154,16 +154,16 @@ class Odometer:
     spent: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", positive("rate", self.rate))
-        object.__setattr__(self, "delta", probability("delta", self.delta, below_one=True))
+        object.__setattr__(self, "rate", real("rate", self.rate, above=0))
+        object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
         if not self.delta > 0:
             raise InvalidParameter(f"delta must be > 0, got {self.delta!r}; pass for example 1e-6")
-        object.__setattr__(self, "spent", non_negative("spent", self.spent))
+        object.__setattr__(self, "spent", real("spent", self.spent, at_least=0))
 
     @classmethod
     def tuned_to(cls, *, rho: float, delta: float) -> Odometer:
         r"""Return the odometer that reads least when the total is `rho`: :math:`\lambda^2 = \log(1/\delta)/\rho`."""
-        rho = positive("rho", rho)
+        rho = real("rho", rho, above=0)
         probe = cls(rate=1.0, delta=delta)
         return replace(probe, rate=sqrt(log(1 / probe.delta) / rho))
 

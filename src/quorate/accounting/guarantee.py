@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, Decimal
 from math import ceil, exp, tanh
 from typing import Any
 
-from quorate.accounting.validation import non_negative, probability
+from quorate.arguments import real
 from quorate.errors import InvalidParameter
 
 _TEXTS = ("unit", "neighbours", "mechanism", "accounting")
@@ -61,8 +61,8 @@ class Guarantee:
     caveats: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", non_negative("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", probability("delta", self.delta))
+        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, at_least=0))
+        object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, at_most=1))
         for name in _TEXTS:
             text = getattr(self, name)
             if not isinstance(text, str) or not text.strip() or "\n" in text:

@@ -28,7 +28,7 @@ from quorate.accounting.inversion import least_epsilon
 from quorate.accounting.loss import NO_LOSS, LossLaw, mixed, on_grid, outer
 from quorate.accounting.pure import rounds_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
-from quorate.accounting.validation import non_negative, probability
+from quorate.arguments import real
 
 _ATOMS = 200_000  # more are put on a grid
 _ROUNDS = 10**9
@@ -73,7 +73,7 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
     >>> round(value, 2), rule
     (4.77, 'optimal composition')
     """
-    delta = probability("delta", delta, below_one=True)
+    delta = real("delta", delta, at_least=0, below=1)
     composition = collect(event)
     if composition.infinite > delta:
         return inf, "sum"
@@ -109,7 +109,7 @@ def delta(event: Event, epsilon: float) -> float:
     >>> f"{delta(Gaussian(1.0, 1.0), 1.0):.6f}"
     '0.126937'
     """
-    epsilon = non_negative("epsilon", epsilon)
+    epsilon = real("epsilon", epsilon, at_least=0)
     composition = collect(event)
     if composition.empty or composition.pure_epsilon <= epsilon:
         return composition.infinite

@@ -24,10 +24,17 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     from quorate.run.online import ask
 
     with progress(quiet=as_json) as watch:
-        asked = ask(read_batch(run), rows, watch=watch)
+        batch = read_batch(run)
+        asked = ask(batch, rows, watch=watch)
+    seeded = batch.task.noise.seeded
     if as_json:
-        print_json({"answers": asked.answers, "answers_left": asked.left})
+        print_json({"answers": asked.answers, "answers_left": asked.left, "seeded": seeded})
         return
     for answer in asked.answers:
         click.echo("declined" if answer is None else answer)
     click.echo(f"{asked.left:,} answers left", err=True)
+    for caution in batch.task.recipe.cautions:
+        if "online answer" in caution:
+            click.echo(f"caution: {caution}", err=True)
+    if seeded:
+        click.echo("seeded noise: reproducible, therefore not private", err=True)

@@ -15,7 +15,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 def command(run: Path, as_json: bool) -> None:
     """Read the files of RUN (default: here) and say what it would do and cost.
 
-    Nothing is fitted, drawn or charged. What is wrong with a table is told to its owner alone.
+    No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
     """
     from quorate.run.batch import check, read_batch
 
@@ -24,7 +24,7 @@ def command(run: Path, as_json: bool) -> None:
         print_json(found)
         return
     answers = found["n_queries"] + found["online_answers"]
-    click.echo("Everything fits. A run would")
+    click.echo("Everything fits, with caution. A run would" if found["cautions"] else "Everything fits. A run would")
     click.echo(f"  train      {found['n_teachers']} teachers; {found['neighbours']} changes exactly one of them")
     click.echo(
         f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
@@ -39,6 +39,8 @@ def command(run: Path, as_json: bool) -> None:
         click.echo(
             "  note       the number of private units was read and is treated as public; [data] n_records declares it"
         )
+    for caution in found["cautions"]:
+        click.echo(f"  caution    {caution}")
     if found["seeded"]:
         click.echo("  WARNING    seeded noise: reproducible, therefore not private. Remove unsafe_noise_seed")
     click.echo(f"\nNothing was charged. Next: quorate run {run}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from quorate.errors import Interrupted, QuorateError
+from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
 COMMANDS = {
     "demo": "Show the whole journey on real data (Adult), in about half a minute.",
@@ -24,7 +24,7 @@ COMMANDS = {
     "ask": "Ask the teachers about new rows, from the answers kept back.",
     "report": "Write the report again: public or internal edition.",
     "votes": "Release or analyse votes made elsewhere; no vote is ever printed.",
-    "ledger": "Show or verify the record of what was spent.",
+    "ledger": "Show, verify, export, open or close the record of what was spent.",
     "export": "Copy what may leave the building into a folder.",
 }
 
@@ -92,7 +92,19 @@ def main(args: list[str] | None = None) -> None:
         )
     except QuorateError as error:
         fail(error, arguments)
+    except OSError as error:
+        fail(_of_the_machine(error), arguments)
     sys.exit(0)
+
+
+def _of_the_machine(error: OSError) -> PreconditionFailed:
+    """A full disk or a missing permission, in one line; what is stored stays, and so does what was charged."""
+    where = "" if error.filename is None else f" at {error.filename}"
+    return PreconditionFailed(
+        f"the machine refused{where}: {error.strerror or type(error).__name__}. What is stored stays; free the space "
+        "or give the permission, then the same command goes on",
+        charged="a charge that was made before stands: quorate ledger show",
+    )
 
 
 def fail(error: QuorateError, arguments: list[str]) -> None:

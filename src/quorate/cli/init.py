@@ -18,7 +18,8 @@ public = "public.csv"          # unlabelled rows that may be shown; the same fea
 label = "outcome"              # the label's column in the private table
 classes = ["no", "yes"]        # every label there may be, declared: reading them off private rows would publish them
 # unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
-# n_records = 20000            # number of private rows, if you may publish it; else it is read and said to be public
+# n_records = 20000            # number of private rows (with unit: of units), if you may publish it; else it is
+#                              # read, and said to be public
 # evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
 
 [budget]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json
-from quorate.errors import PreconditionFailed
+from quorate.cli.options import as_json, print_json, run_folder
+from quorate.errors import InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:
     from quorate.ledger import Ledger
@@ -18,7 +19,7 @@ place = click.argument("place", type=click.Path(path_type=Path), default=Path(),
 
 @click.group(name="ledger")
 def command() -> None:
-    """Show or verify the record of what was spent. There is no reset."""
+    """Show, verify, export, open or close the record of what was spent. There is no reset."""
 
 
 @command.command(name="show")
@@ -28,7 +29,7 @@ def show(place: Path, as_json: bool) -> None:
     """List the entries of a run's ledger, oldest first."""
     with opened(place) as ledger:
         entries = ledger.export()
-        totals = {"budget": _budget(ledger), "spent": _spent(ledger)}
+        totals = _totals(ledger)
     if as_json:
         print_json({**totals, "entries": entries})
         return
@@ -53,14 +54,80 @@ def verify(place: Path, as_json: bool) -> None:
     click.echo(f"verified: {head.sequence} entries, head {head.hash}")
 
 
+@command.command(name="export")
+@place
+@click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="A new file. [default: standard output]")
+@as_json
+def export(place: Path, to: Path | None, as_json: bool) -> None:
+    """Write budget, spending and every entry as one JSON object."""
+    from quorate.run.folder import write_atomically
+
+    with opened(place) as ledger:
+        whole = {**_totals(ledger), "head": ledger.head.hash, "entries": ledger.export()}
+    if to is None:
+        print_json(whole)
+        return
+    if to.exists():
+        raise PreconditionFailed(f"{to} exists already; choose a new file")
+    write_atomically(to, (json.dumps(whole, ensure_ascii=False, indent=2) + "\n").encode())
+    if as_json:
+        print_json({"file": str(to), "entries": len(whole["entries"]), "head": whole["head"]})
+        return
+    click.echo(f"wrote {len(whole['entries'])} entries to {to}")
+
+
+@command.command(name="open")
+@run_folder
+@click.option("--same-release", metavar="REASON", help="The data were changed, and are the same release: one budget.")
+@click.option("--raise-budget", metavar="REASON", help="Raise the budget to that of quorate.toml, which is larger.")
+@as_json
+def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json: bool) -> None:
+    """Open the ledger of RUN to changed data, or to a larger budget; the reason is recorded for ever.
+
+    What was spent stays spent either way.
+    """
+    if (same_release is None) == (raise_budget is None):
+        raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
+    from quorate.run.batch import budget_of, read_batch
+    from quorate.run.settings import read_settings
+
+    if same_release is not None:
+        _place_of(run)  # before the files are read, which takes its time
+        fingerprint = read_batch(run).task.fingerprint
+        with opened(run) as ledger:
+            ledger.same_release(fingerprint, same_release)
+            done = f"recorded: the data of {run} are the same release, and charged to the same budget"
+            _tell(ledger, done, as_json)
+    elif raise_budget is not None:
+        budget = budget_of(read_settings(run / "quorate.toml"))
+        with opened(run) as ledger:
+            ledger.raise_budget(budget, raise_budget)
+            _tell(ledger, f"recorded: the budget is now ε = {budget.epsilon:g}, δ = {budget.delta:g}", as_json)
+
+
+@command.command(name="close")
+@place
+@click.option("--reason", required=True, help="Why the release ends; it is recorded.")
+@as_json
+def close(place: Path, reason: str, as_json: bool) -> None:
+    """End the release: nothing more is charged to this ledger, for ever. Answers kept back may still be asked."""
+    with opened(place) as ledger:
+        ledger.close_release(reason)
+        _tell(ledger, "recorded: the release is closed, nothing more is charged to it", as_json)
+
+
 def opened(place: Path) -> Ledger:
     """Open the ledger of a run's folder, or the ledger file itself; a missing one is refused, never made."""
     from quorate.ledger import Ledger
 
+    return Ledger(_place_of(place))
+
+
+def _place_of(place: Path) -> Path:
     path = place / "ledger.db" if place.is_dir() else place
     if not path.exists() and not path.with_name(f"{path.name}.anchor").exists():
         raise PreconditionFailed(f"no ledger at {path}; a run opens one: quorate run")
-    return Ledger(path)
+    return path
 
 
 def line_of(entry: dict[str, Any]) -> str:
@@ -78,9 +145,16 @@ def _short(value: Any) -> str:
     return "+".join(f"{count} {name}" for name, count in value.items()) if isinstance(value, dict) else str(value)
 
 
-def _budget(ledger: Ledger) -> dict[str, Any]:
-    return {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta, "composition": ledger.budget.composition}
+def _tell(ledger: Ledger, done: str, as_json: bool) -> None:
+    if as_json:
+        print_json({**_totals(ledger), "entry": ledger.export()[-1]})
+        return
+    click.echo(done)
 
 
-def _spent(ledger: Ledger) -> dict[str, Any]:
-    return {"epsilon": ledger.spent.epsilon, "delta": ledger.spent.delta, "rho": ledger.spent.rho}
+def _totals(ledger: Ledger) -> dict[str, Any]:
+    budget, spent = ledger.budget, ledger.spent
+    return {
+        "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "composition": budget.composition},
+        "spent": {"epsilon": spent.epsilon, "delta": spent.delta, "rho": spent.rho},
+    }

@@ -24,6 +24,9 @@ def command(run: Path, as_json: bool) -> None:
     from quorate.run.batch import outputs, perform, read_batch
 
     batch = read_batch(run)
+    if not as_json:
+        for caution in batch.task.recipe.cautions:
+            click.echo(f"caution: {caution}", err=True)
     with progress(quiet=as_json) as watch:
         facts = perform(batch, command=f"quorate run {run}", watch=watch)
     if as_json:

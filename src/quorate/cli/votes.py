@@ -114,6 +114,7 @@ def release(
         "epsilon": done.guarantee.epsilon,
         "delta": done.guarantee.delta,
         "sanitised_data_dependent_epsilon": done.sanitised_epsilon,
+        "caveats": list(done.guarantee.caveats),
         "labels": str(out / "public" / "labels.csv"),
     }
     if as_json:

@@ -62,7 +62,7 @@ class ClassifierTeacher:
     def __post_init__(self) -> None:
         check_unfitted(self.estimator, preprocessing=self.preprocessing)
         try:
-            self._fresh(0)
+            self.fresh(0)
         except Exception as error:  # noqa: BLE001 - the estimator's own code, before any row is there
             raise InvalidParameter(
                 f"the teacher ({type(self.estimator).__name__}) cannot be copied: {type(error).__name__}. "
@@ -82,7 +82,7 @@ class ClassifierTeacher:
         if codes.size == 1:
             return ConstantVoter(int(codes[0]))
         try:
-            estimator = self._fresh(seed)
+            estimator = self.fresh(seed)
             estimator.fit(X, local)
         except MemoryError:
             raise  # perhaps a neighbour took it: whoever runs the teachers tries again with nothing beside this one
@@ -90,7 +90,8 @@ class ClassifierTeacher:
             return AbstainingVoter()
         return ClassifierVoter(estimator, codes.astype(np.int64))
 
-    def _fresh(self, seed: int) -> Any:
+    def fresh(self, seed: int) -> Any:
+        """Return an unfitted copy that shares nothing with another, its random states set from `seed`."""
         from sklearn.base import clone
 
         template = _keep_fitted(self.estimator) if self.preprocessing == "public" else self.estimator

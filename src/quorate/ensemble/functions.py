@@ -16,7 +16,7 @@ from quorate.data.identity import as_list
 from quorate.ensemble.discrete_values import decode_value, encode_value
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
-from quorate.ensemble.training import _rows_alone
+from quorate.ensemble.training import rows_alone
 from quorate.ensemble.workers import isolated_map
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
@@ -73,7 +73,7 @@ def split_rows(
     rows = rows_of_shards(shards.reveal(), n_shards, range(n_shards))
     return Secret(
         tuple(
-            Shard(_rows_alone(X, rows[number]), _labels_alone(labels, rows[number]), _seed(key, number))
+            Shard(rows_alone(X, rows[number]), _labels_alone(labels, rows[number]), _seed(key, number))
             for number in range(n_shards)
         )
     )

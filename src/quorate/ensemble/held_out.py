@@ -26,7 +26,7 @@ from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Teacher, Voter
-from quorate.ensemble.training import Progress, _rows_alone, train_chunk
+from quorate.ensemble.training import Progress, rows_alone, train_chunk
 from quorate.ensemble.workers import isolated_map
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
@@ -202,7 +202,7 @@ def teacher_errors(
         mine = kept[rows[number]]
         units = {slot: unit for unit, slot in enumerate(dict.fromkeys(slots[row] for row in mine))}
         unit_of = np.array([units[slots[row]] for row in mine], dtype=np.int64)
-        return _Exam(voters[number], _rows_alone(X, mine), y_codes[mine], unit_of)
+        return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
 
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
     work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
@@ -291,16 +291,16 @@ def unit_outcomes(
     together = ClassifierVoter(model, np.arange(n_classes)).keeps_no_global_state
     work = partial(_predict_batch, model, known, together, cpu_seconds)
 
-    def rows_alone(unit: int) -> Any:
-        return None if unit < 0 else _rows_alone(X, units[unit])
+    def rows_of(unit: int) -> Any:
+        return None if unit < 0 else rows_alone(X, units[unit])
 
-    if [result for _, result in isolated_map(work, rows_alone, [-1], jobs=1, batch=1)] != [b""]:
+    if [result for _, result in isolated_map(work, rows_of, [-1], jobs=1, batch=1)] != [b""]:
         raise PreconditionFailed(
             f"the model ({type(model).__name__}) cannot be sent to a worker process. Its code must be importable, or "
             "defined in the main script; keep open files, locks and connections out of it"
         )
     table = np.zeros(2 * n_classes, dtype=np.int64)
-    for unit, result in isolated_map(work, rows_alone, range(len(units)), jobs=jobs, batch=_UNITS):
+    for unit, result in isolated_map(work, rows_of, range(len(units)), jobs=jobs, batch=_UNITS):
         truth = y_codes[units[unit]]
         codes = np.frombuffer(result or b"", dtype=np.int64)
         right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)

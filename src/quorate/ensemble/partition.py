@@ -163,7 +163,7 @@ def _hash_units(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> 
     if n_teachers > len(units):
         raise DataRefused(
             f"too many teachers: n_teachers={n_teachers} is more than the units in the private table, so some teachers "
-            "could only abstain. Use fewer teachers (quorate plan shows the trade)."
+            'could only abstain. Use fewer teachers, or n_teachers="auto"'
         )
     partition_key = derive(key, "partition")
     hashed = (blake2b(unit, key=partition_key, digest_size=_HASH_BYTES).digest() for unit in units)

@@ -80,11 +80,11 @@ def gather_scores(
     together = all(voters[number].keeps_no_global_state for number in asked)  # type: ignore[attr-defined]
     work = partial(_score_batch, X, n_queries, together)
     batch = max(1, -(-len(asked) // (4 * jobs)))
-    for done, (number, result) in enumerate(isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch)):
+    for number, result in isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch):
         if result is not None:
             scores[:, number] = np.frombuffer(result, dtype=np.float64)
-        if progress is not None:
-            progress(len(voters) - len(asked) + done + 1, len(voters))
+    if progress is not None:  # at the end: how many voters had to be asked depends on private rows
+        progress(len(voters), len(voters))
     return Secret(scores)
 
 

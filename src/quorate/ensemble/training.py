@@ -166,7 +166,7 @@ def train_chunk(
     rows = rows_of_shards(shard_of, n_teachers, numbers)
 
     def shard(number: int) -> _Shard:
-        return _Shard(_rows_alone(X, rows[number]), y_codes[rows[number]], teacher_seed(key, number))
+        return _Shard(rows_alone(X, rows[number]), y_codes[rows[number]], teacher_seed(key, number))
 
     voters: dict[int, Voter] = {}
     work = partial(_train_batch, pickled, teacher_cpu_seconds)
@@ -224,11 +224,17 @@ def _voter(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
     return voter if isinstance(voter, Voter) else AbstainingVoter()
 
 
-def _rows_alone(X: Any, rows: IntArray) -> Any:
+def rows_alone(X: Any, rows: IntArray) -> Any:
     """Take a shard's rows without a trace of the rows they stood among.
 
     A pandas frame would keep two: the index, which tells each row's place, and the categories of a categorical
     column, which are those of the whole private table.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> rows_alone(pandas.DataFrame({"age": [39, 50, 38]}), np.array([2, 0])).index.tolist()
+    [0, 1]
     """
     taken = take(X, rows)
     if kind(X) != "pandas":

@@ -1,4 +1,4 @@
-"""Refuse a teacher that has already learned something: it would carry every row it saw into every shard."""
+"""Refuse a model that has already learned something: it would carry every row it saw into every shard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Preprocessing: TypeAlias = Literal["inside", "public"]
 
 
 def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -> None:
-    """Refuse an estimator that is fitted, in whole or in any step, and one that cannot be a teacher.
+    """Refuse an estimator that is fitted, in whole or in any step, and one that can be neither teacher nor student.
 
     Parameters
     ----------
@@ -39,29 +39,29 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
     >>> check_unfitted(LogisticRegression())
     >>> check_unfitted(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
     Traceback (most recent call last):
-    quorate.errors.InvalidParameter: this teacher is already fitted: LogisticRegression. If it saw private rows, ...
+    quorate.errors.InvalidParameter: LogisticRegression is already fitted. If it saw private rows, every teacher ...
     """
     one_of("preprocessing", preprocessing, get_args(Preprocessing))
     if isclass(estimator):
-        raise InvalidParameter(f"teacher must be an instance, got the class {estimator.__name__}. Pass it with ().")
+        raise InvalidParameter(f"a model must be an instance, got the class {estimator.__name__}. Pass it with ().")
     for method in ("fit", "predict"):
         if not callable(getattr(estimator, method, None)):
             raise InvalidParameter(
-                f"teacher must have fit and predict, got {type(estimator).__name__} without {method}. "
+                f"a model must have fit and predict, got {type(estimator).__name__} without {method}. "
                 "Pass a classifier, or a Pipeline that ends in one."
             )
     for part in parts(estimator):
         name = type(part).__name__
         if getattr(part, "memory", None) is not None and hasattr(part, "get_params"):
             raise InvalidParameter(
-                f"this teacher keeps a cache: {name}(memory=…). Teachers would share it, and it writes private rows "
-                "to disk. Pass memory=None."
+                f"{name}(memory=…) keeps a cache. Teachers would share it, and it writes private rows to disk. "
+                "Pass memory=None."
             )
         if not is_fitted(part) or (preprocessing == "public" and _transforms_only(part)):
             continue
         if part is estimator:
             raise InvalidParameter(
-                f"this teacher is already fitted: {name}. If it saw private rows, every teacher has seen every person. "
+                f"{name} is already fitted. If it saw private rows, every teacher has seen every person. "
                 "Pass it unfitted (sklearn.base.clone)."
             )
         raise InvalidParameter(

@@ -113,21 +113,21 @@ def _count_block(
             number not in open_rows or open_rows[number].size
         ):
             asked.append(number)
-    tell(len(voters) - len(asked))
     if not asked:
+        tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
     every_row = np.arange(n_queries)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
     batch = -(-len(asked) // (_BATCHES_PER_JOB * jobs))
     results = isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch)
-    for done, (number, result) in enumerate(results, start=len(voters) - len(asked) + 1):
+    for number, result in results:
         if result is not None:
             codes = np.frombuffer(result, dtype=_code_type(n_classes))
             rows = open_rows.get(number, every_row)
             rows = rows[codes[rows] != ABSTAINED]
             counts[rows, codes[rows]] += 1  # each row occurs once, so this adds one vote each
-        tell(done)
+    tell(len(voters))  # for all at once: how many had to be asked depends on private rows
 
 
 def _vote_batch(

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 
-_IDLE_SECONDS = 60  # after which a kept worker goes
+# After which a kept worker goes. Long, since a worker that goes while its pool has work makes loky warn.
+_IDLE_SECONDS = 600
 
 
 class _Kept(NamedTuple):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +18,7 @@ from quorate.accounting import Guarantee
 from quorate.data import check_features, encode_labels, match_columns, row_digests, take
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
+from quorate.estimators.opening import GivenLedger, opened, place_of
 from quorate.labelling import Memo, OnlineAnswers, Released
 from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, Utility, render_html, render_text
@@ -121,7 +121,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         queries: int | Literal["auto", "all"] = "auto",
         mechanism: Any = "auto",
         online_answers: int = 0,
-        ledger: str | Path | Ledger | None = None,
+        ledger: GivenLedger = None,
         unit: str | None = None,
         n_records: int | None = None,
         partition: Partition = "hash",
@@ -169,7 +169,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         BudgetExhausted
             If the ledger has too little left; nothing was fitted or charged.
         """
-        begun = time.monotonic()
         started = datetime.now(UTC).isoformat(timespec="seconds")
         noise, key = noise_and_key(self.unsafe_noise_seed)
         task = prepare(
@@ -195,10 +194,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             public=public,
             groups=groups,
             key=key,
-            fingerprint_key=fingerprint_key(Path(self.ledger) if isinstance(self.ledger, str) else self.ledger),
+            fingerprint_key=fingerprint_key(place_of(self.ledger)),
             noise=noise,
         )
-        with self._opened(None) as ledger:
+        with self._opened() as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             self._kept = _Kept(
@@ -210,7 +209,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                     title="PrivateClassifier.fit",
                     command="PrivateClassifier(...).fit(X, y, public=...)",
                     started=started,
-                    seconds=time.monotonic() - begun,
                 ),
             )
         self.guarantee_: Guarantee = promised
@@ -361,30 +359,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, _ = match_columns(rows, pool)
         return rows
 
-    @contextmanager
-    def _opened(self, in_memory: Ledger | None) -> Iterator[Ledger]:
-        """The ledger for one act: a path is opened and let go of again, so that others may read it in between.
-
-        Without a path, `in_memory` is the one that a fit made before; None makes a new one.
-        """
-        if isinstance(self.ledger, Ledger):
-            yield self.ledger
-        elif self.ledger is None:
-            yield in_memory or Ledger(budget=self._budget())
-        else:
-            with self._opened_file(Path(self.ledger)) as ledger:
-                yield ledger
-
-    def _opened_file(self, path: Path) -> Ledger:
-        try:
-            return Ledger(path)  # its budget is its own
-        except PreconditionFailed as refusal:
-            if type(refusal) is not PreconditionFailed:
-                raise
-        return Ledger(path, budget=self._budget())  # there is none yet, or one whose opening was interrupted
-
-    def _budget(self) -> Budget:
-        return Budget(*floor_budget(self.epsilon, self.delta))
+    def _opened(self, in_memory: Ledger | None = None) -> AbstractContextManager[Ledger]:
+        budget = Budget(*floor_budget(self.epsilon, self.delta))
+        return opened(self.ledger, budget=budget, in_memory=in_memory)
 
 
 @dataclass(frozen=True, slots=True)

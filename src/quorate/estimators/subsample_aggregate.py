@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from importlib.metadata import version
@@ -29,7 +30,7 @@ from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
 from quorate.run.accounts import BY_POSITION, EARLIER, NOT_DURABLE, SEEDED, SEEDED_EARLIER, spent_of
 from quorate.run.folder import fingerprint_key
-from quorate.run.task import SEEDED_CLIENT, _jobs, _unit, floor_budget, noise_and_key
+from quorate.run.task import SEEDED_CLIENT, floor_budget, noise_and_key, processes, unit_of
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary
@@ -181,8 +182,8 @@ class SubsampleAggregate(BaseEstimator):
         n_shards = self._checked_shards(mechanism)
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
-        unit = _unit(self.unit, grouped=groups is not None)
-        jobs = _jobs(self.jobs)
+        unit = unit_of(self.unit, grouped=groups is not None)
+        jobs = processes(self.jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
 
         rows = check_features(X, "X", allow_missing=True)
@@ -377,7 +378,7 @@ class SubsampleAggregate(BaseEstimator):
             )
         return n_shards
 
-    def _opened(self, kept: _Kept) -> Any:
+    def _opened(self, kept: _Kept) -> AbstractContextManager[Ledger]:
         return opened(self.ledger, budget=kept.budget, in_memory=kept.ledger)
 
     def _fitted(self) -> _Kept:

@@ -7,9 +7,11 @@ with it, and the next one opens another. When no stage is left, every further qu
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from quorate.errors import InvalidParameter
+from quorate.labelling.paid import SHARED
 from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED, InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
@@ -53,7 +55,7 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     """
     if not isinstance(mechanism, Stream):
         return _EachQuery(mechanism)
-    queries = sum(count for purpose, count in reservation.purposes.items() if purpose != STAGE)
+    queries = sum(reservation.purposes.get(purpose, 0) for purpose in SHARED)
     if reservation.purposes.get(STAGE) != _tests(mechanism).cutoff or queries > mechanism.n_queries:
         raise InvalidParameter(
             f"the reservation does not fit a run of {type(mechanism).__name__}; reserve its stages, and at most as "
@@ -86,25 +88,27 @@ class _Stream:
         self._reservation = reservation
         self._stages = _tests(mechanism).cutoff
         self._at_once = 2 if isinstance(mechanism, SoftLabel) else 1  # thresholds that one query may use up
+        self._held = (
+            0  # stages that this stream has counted and not ended: another stream's are never taken for its own
+        )
         self._state: SparseVectorState | None = None
 
     def answer(self, rows: Any, noise: NoiseSource, predictions: FloatArray | None = None) -> list[Any]:
         return [self._one(row, noise) for row in rows]
 
     def _one(self, row: Any, noise: NoiseSource) -> int:
-        if self._state is None:
-            spent = self._stages - self._reservation.remaining(STAGE)  # by other processes, finished or not
-            if spent < self._stages:
-                self._reservation.draw(STAGE)
-            self._state = self._mechanism.init(noise, stages_spent=spent)
-        if not self._state.open:
+        # The open stage, and every one that this query may open, are counted before their thresholds are drawn.
+        missing = min(1 + self._at_once - self._held, self._reservation.remaining(STAGE))
+        if missing > 0:
+            self._reservation.draw(STAGE, missing)
+            self._held += missing
+        if not self._held:
             return DECLINED
-        # Every threshold that this query may draw is counted first.
-        marked = self._stages - self._reservation.remaining(STAGE)
-        wanted = min(self._state.stages_spent + 1 + self._at_once, self._stages)
-        if marked < wanted:
-            self._reservation.draw(STAGE, wanted - marked)
-        self._state, answer = self._mechanism.step(self._state, row, noise)
+        spent = self._stages - self._held  # what others have counted, finished or not, is spent too
+        if self._state is None:
+            self._state = self._mechanism.init(noise, stages_spent=spent)
+        self._state, answer = self._mechanism.step(replace(self._state, stages_spent=spent), row, noise)
+        self._held = self._stages - self._state.stages_spent
         return DECLINED if answer is None else answer
 
 

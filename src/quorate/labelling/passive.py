@@ -74,7 +74,8 @@ def label(
     Privacy: the reservation pays for ``n_queries`` releases of `mechanism`, and each query is drawn at most once.
 
     A seeded run that was killed and resumed repeats an unbroken one with the same `block`, but for the block that
-    was in flight. With another block size it draws other noise: an address belongs to a block, not to a query.
+    was in flight; a stream also loses its open stage, and goes on with other thresholds. With another block size a run
+    draws other noise: an address belongs to a block, not to a query.
 
     Examples
     --------
@@ -105,10 +106,11 @@ def label(
     done = sum(earlier.count for earlier in reservation.blocks(PURPOSE))
     answers_by = answering(mechanism, reservation)
     round_ = block * max(1, n_queries // (ROUNDS * block))
-    predictions = None
+    predictions, learned = None, 0  # from the first so many answers: the same ones after a restart
     while done < n_queries:
-        if predict is not None and done >= round_ and (predictions is None or done % round_ == 0):
-            predictions = predict(gathering.released(before=done - done % round_))
+        if predict is not None and done - done % round_ > learned:
+            learned = done - done % round_
+            predictions = predict(gathering.released(before=learned))
         if progress:
             progress(done, n_queries)
         drawn = reservation.draw(PURPOSE, min(block, n_queries - done))  # durable before any noise exists

@@ -73,7 +73,7 @@ class Released:
             If classes were released, which have no share.
         """
         if isinstance(self.mechanism, SoftLabel):
-            return 1 / (self.mechanism.bins * math.sqrt(12))  # a score is uniform in its bin, at the worst
+            return 1 / (self.mechanism.bins * math.sqrt(12))  # as of a score that is uniform in its bin
         if isinstance(self.mechanism, NoisyCounts):
             return self.mechanism.sigma / n_teachers
         raise self._no_shares()

@@ -107,5 +107,5 @@ def check_budget(state: LedgerState, budget: Budget | None) -> None:
         raise LedgerMismatch(
             f"the ledger has the budget ε={own.epsilon:g}, δ={own.delta:g} ({own.composition}), got "
             f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); leave the budget out, or raise it "
-            "with a reason"
+            "with a reason (Ledger.raise_budget, or quorate ledger open --raise-budget REASON)"
         )

@@ -11,29 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Final
 
 from quorate.errors import BudgetExhausted, InvalidParameter
 
 EPSILON_DIGITS: Final = 9  # one unit is 10⁻⁹ of ε, and of ρ
 DELTA_DIGITS: Final = 18  # one unit is 10⁻¹⁸ of δ
-
-
-def number(name: str, value: object) -> float:
-    """Return ``value`` as a float; refuse booleans, strings, NaN and infinities.
-
-    Examples
-    --------
-    >>> number("epsilon", 1)
-    1.0
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise InvalidParameter(f"{name} must be a number, got {type(value).__name__}")
-    result = float(value)
-    if not math.isfinite(result):
-        raise InvalidParameter(f"{name} must be finite, got {result}")
-    return result
 
 
 def units_up(value: float, digits: int) -> int:

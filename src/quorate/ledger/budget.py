@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from quorate.accounting import delta_of_zcdp, epsilon_of_zcdp
+from quorate.arguments import one_of, real
 from quorate.errors import InvalidParameter
 from quorate.ledger.amounts import (
     DELTA_DIGITS,
@@ -13,7 +14,6 @@ from quorate.ledger.amounts import (
     Amounts,
     float_down,
     float_up,
-    number,
     units_down,
     units_up,
 )
@@ -54,14 +54,9 @@ class Budget:
     composition: Composition = "sum"
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon))
-        object.__setattr__(self, "delta", number("delta", self.delta))
-        if not self.epsilon >= 10**-EPSILON_DIGITS:
-            raise InvalidParameter(f"epsilon must be at least 1e-9, got {self.epsilon!r}")
-        if not 0 <= self.delta < 1:
-            raise InvalidParameter(f"delta must be in [0, 1), got {self.delta!r}")
-        if self.composition not in ("sum", "zcdp"):
-            raise InvalidParameter(f"composition must be 'sum' or 'zcdp', got {self.composition!r}")
+        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, at_least=10**-EPSILON_DIGITS))
+        object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
+        one_of("composition", self.composition, ("sum", "zcdp"))
         if self.composition == "zcdp" and units_down(self.delta, DELTA_DIGITS) < 2:
             raise InvalidParameter(f"delta must be at least 2e-18 under zCDP, got {self.delta!r}; or compose by 'sum'")
 

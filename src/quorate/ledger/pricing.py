@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from quorate import accounting
+from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError
-from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, Amounts, float_up, number, units_up
+from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, Amounts, float_up, units_up
 from quorate.ledger.budget import Composition
 from quorate.ledger.state import LedgerState
 
@@ -43,11 +44,10 @@ def price(
         return Amounts(rho_e9=units_up(_finite(accounting.zcdp(event), "give the mechanism noise"), EPSILON_DIGITS))
     if delta is None:
         raise InvalidParameter("delta is needed under sums of (epsilon, delta); give the part of delta to charge")
-    if not 0 <= (delta := number("delta", delta)) < 1:
-        raise InvalidParameter(f"delta must be in [0, 1), got {delta!r}")
+    delta = real("delta", delta, at_least=0, below=1)
     priced = units_up(_finite(accounting.epsilon(event, delta), "give it a larger delta"), EPSILON_DIGITS)
     if epsilon is not None:
-        asked = units_up(number("epsilon", epsilon), EPSILON_DIGITS)
+        asked = units_up(real("epsilon", epsilon), EPSILON_DIGITS)
         if asked < priced:
             raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
         priced = asked

@@ -13,7 +13,7 @@ Examples
 ...                       left_delta=1e-5, answers_left=12),
 ...     answers=Answers(asked=100, per_class=[80, 20]),
 ...     checks=[Check(key="shards", name="Each patient is in one shard", passed=True, meaning="One vote can change.")],
-...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run",
+...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
 >>> print(render_text(facts, width=64, outputs=Outputs(report="run/public/report.html")), end="")
 ward 7 · done

@@ -95,14 +95,14 @@ class Setup(Plain):
 class Provenance(Plain):
     """Where the report comes from. All of it is printed: no paths of the private side, no plain hash of private rows.
 
+    How long a run took is not among it: that depends on the private rows, and nobody paid for it.
+
     Parameters
     ----------
     run : str
         A title.
     started : str
         Date and time, ISO 8601.
-    seconds : float
-        How long the run took.
     command : str
         What was typed.
     seeded : bool
@@ -118,14 +118,13 @@ class Provenance(Plain):
 
     Examples
     --------
-    >>> Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run", seeded=False,
+    >>> Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run", seeded=False,
     ...            noise="operating system", ledger_head="9f2c", ledger_entries=3, versions=[("quorate", "0.1.0")]).run
     'ward 7'
     """
 
     run: str
     started: str
-    seconds: float
     command: str
     seeded: bool
     noise: str
@@ -137,7 +136,6 @@ class Provenance(Plain):
     registry: tuple[tuple[str, str], ...] = ()
 
     def _check(self) -> None:
-        require(self.seconds >= 0, f"seconds must be >= 0, got {self.seconds!r}")
         require(self.ledger_entries >= 0, f"ledger_entries must be >= 0, got {self.ledger_entries}")
 
 
@@ -177,7 +175,7 @@ class Facts(Plain):
     ...     spending=Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=0,
     ...                       left_delta=0),
     ...     answers=Answers(asked=100, per_class=[80, 20]),
-    ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", seconds=61.5, command="quorate run",
+    ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
     ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
     >>> Facts.from_json(facts.to_json()) == facts, facts.seeded
     (True, False)

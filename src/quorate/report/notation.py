@@ -98,22 +98,6 @@ def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
 
 
-def duration(seconds: float) -> str:
-    """Write a duration in the unit that people would use.
-
-    Examples
-    --------
-    >>> duration(4.24), duration(75.0), duration(7380.0)
-    ('4.2 s', '1 min 15 s', '2 h 3 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 60:
-        return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
-
-
 def several(n: int, noun: str) -> str:
     """Write a count with its noun.
 

@@ -6,7 +6,7 @@ from quorate.report import sentences
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts, render_json
 from quorate.report.layout import pairs
-from quorate.report.notation import duration, several
+from quorate.report.notation import several
 
 LONGEST_BLOCK = 120_000  #: characters of JSON that a page takes in
 
@@ -33,7 +33,6 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
                 ("Teacher, student", f"{setup.teacher}, {setup.student}"),
                 *(() if facts.seeded else (("For an engineer", element("code", facts.guarantee.for_engineer())),)),
                 ("Started", origin.started),
-                ("Took", duration(origin.seconds)),
                 ("Noise", f"{origin.noise} — {sentences.SEEDED}" if facts.seeded else origin.noise),
                 ("Versions", ", ".join(f"{name} {version}" for name, version in origin.versions) or "—"),
                 ("Command", element("code", origin.command)),

@@ -32,7 +32,7 @@ BY_POSITION = (
     "renumbering the rest is not covered"
 )
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
-NOT_DURABLE = "the ledger was kept in memory: nothing durable was recorded"
+NOT_DURABLE = "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not counted"
 SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
 SEEDED_EARLIER = (
     "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"
@@ -47,7 +47,6 @@ class Occasion:
     title: str
     command: str
     started: str
-    seconds: float
     utility: Utility = field(default_factory=Utility)
 
 
@@ -116,7 +115,7 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
-            recipe=recipe_.why,
+            recipe=(*recipe_.why, *(f"caution: {each}" for each in recipe_.cautions)),
         ),
         spending=spending(task, outcome, ledger),
         answers=Answers(
@@ -131,7 +130,6 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
         provenance=Provenance(
             run=occasion.title,
             started=occasion.started,
-            seconds=occasion.seconds,
             command=occasion.command,
             seeded=seeded,
             noise="a given seed: reproducible, no privacy" if seeded else "the operating system's entropy",

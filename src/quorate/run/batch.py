@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import time
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from quorate.data import PublicPool, encode_labels, is_same_table, match_columns, read_data
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import SoftLabel
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
@@ -53,18 +53,23 @@ class Batch:
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
         recipe = self.task.recipe
-        made_from = {**self.task.made_from, "event": recipe.event.to_json(), "online": recipe.online_answers}
+        made_from = {
+            **self.task.made_from,
+            "mechanism": repr(recipe.mechanism),  # several mechanisms have one event, and their answers differ
+            "event": recipe.event.to_json(),
+            "online": recipe.online_answers,
+        }
         return stage_key(self.task.key, "labels", made_from)
 
     def open_ledger(self) -> Ledger:
         """Open the run's ledger, which keeps every other process out until it is closed."""
-        return Ledger(
-            self.folder.ledger,
-            budget=Budget(
-                *floor_budget(self.settings.budget.epsilon, self.settings.budget.delta),
-                composition=self.settings.budget.composition,
-            ),
-        )
+        return Ledger(self.folder.ledger, budget=budget_of(self.settings))
+
+
+def budget_of(settings: Settings) -> Budget:
+    """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
+    asked = settings.budget
+    return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
 
 
 def read_batch(root: Path) -> Batch:
@@ -165,7 +170,7 @@ def unit_word(column: str) -> str:
 
 
 def check(batch: Batch) -> dict[str, Any]:
-    """Say what a run would do and cost. Nothing is fitted or charged.
+    """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
 
     Raises
     ------
@@ -178,7 +183,7 @@ def check(batch: Batch) -> dict[str, Any]:
             ledger.bind(task.fingerprint)
             ledger.foresee(**schedule(task, batch.charge_key))
     else:
-        with Ledger(budget=Budget(task.facts.epsilon, task.facts.delta, batch.settings.budget.composition)) as ledger:
+        with Ledger(budget=budget_of(batch.settings)) as ledger:
             ledger.foresee(**schedule(task, batch.charge_key))
     return {
         "n_teachers": task.recipe.n_teachers,
@@ -197,6 +202,7 @@ def check(batch: Batch) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
         "why": list(task.recipe.why),
+        "cautions": list(task.recipe.cautions),
     }
 
 
@@ -214,7 +220,7 @@ def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Ut
     extra : Utility, optional
         Figures that the owner reveals beside the student's.
     """
-    begun, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
     with batch.open_ledger() as ledger:
         outcome = conduct(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
@@ -222,7 +228,6 @@ def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Ut
             title=folder.root.resolve().name,
             command=command,
             started=started,
-            seconds=time.monotonic() - begun,
             utility=_utility(batch, outcome, extra or Utility()),
         )
         made = facts(task, outcome, ledger, occasion)
@@ -250,13 +255,17 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
 
 
 def labels_csv(task: Task, outcome: Outcome) -> str:
-    """Released answers as text: row of the public file (from 0), class, and the noisy votes if they were released."""
+    """Released answers as text: row of the public file (from 0), class, and the noisy votes or scores if released."""
     released = outcome.released
-    values = released.answers if released.answers.ndim == 2 else released.answers[:, None]
+    answers: NDArray[Any] = released.answers
+    if isinstance(released.mechanism, SoftLabel):
+        answers = released.mechanism.values(answers)
+    values = answers if answers.ndim == 2 else answers[:, None]
     names = ["row", "label", "status"]
     if released.holds_values:
         classes = [str(each) for each in task.inputs.classes]
-        names += ["noisy_half_lead"] if released.answers.ndim == 1 else [f"noisy_votes_{each}" for each in classes]
+        single = f"score_{classes[-1]}" if isinstance(released.mechanism, SoftLabel) else "noisy_half_lead"
+        names += [single] if answers.ndim == 1 else [f"noisy_votes_{each}" for each in classes]
     if task.noise.seeded:
         names.append("guarantee")
     text = io.StringIO()

@@ -21,18 +21,19 @@ from quorate.labelling import Released, Sanitiser, label, release_data_dependent
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
-from quorate.run.accounts import told
+from quorate.run.accounts import EARLIER, SEEDED, SEEDED_EARLIER, told
 from quorate.run.folder import RunFolder, fingerprint_key, write_atomically
 from quorate.run.stages import stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.votes_file import VotesFile
-from quorate.theory import AnyMechanism, schedule_event
+from quorate.theory import AnyMechanism, check_mechanism, schedule_event
 from quorate.types import Secret
 
 PARTITION_IS_STATED = (
     "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, is the "
     "owner's statement and was not checked"
 )
+FIGURE_LOST = "the data-dependent figure was paid for and lost with a process that ended; it is never drawn again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +99,12 @@ def release_votes(
         isinstance(mechanism, GaussianNoisyMax | ConfidentNoisyMax) and mechanism.form == "histogram"
     ):
         raise InvalidParameter(
-            "a data-dependent figure is known for GaussianNoisyMax and ConfidentNoisyMax of three classes or more alone, "
-            f"got {type(mechanism).__name__}; leave it out"
+            "a data-dependent figure is known for GaussianNoisyMax and ConfidentNoisyMax of three classes or more "
+            f"alone, got {type(mechanism).__name__}; leave it out"
         )
     if isinstance(mechanism, SoftLabel):
         raise InvalidParameter("SoftLabel needs the teachers' scores, and a file of votes has none; choose another")
+    check_mechanism(mechanism, n_classes=len(votes.classes))
     folder = RunFolder(root)
     folder.make()
     counts = votes.counts.reveal()
@@ -118,17 +120,29 @@ def release_votes(
             event,
             delta=delta,
             purposes=purposes,
-            key=stage_key(key, "votes made elsewhere", {"votes": print_, "event": event.to_json(), "delta": delta}),
+            key=stage_key(
+                key,
+                "votes made elsewhere",
+                # Several mechanisms have one event, and their answers differ.
+                {"votes": print_, "mechanism": repr((mechanism, sanitiser)), "event": event.to_json(), "delta": delta},
+            ),
             client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
         )
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
         if sanitiser is not None:
-            sanitised = _sanitised(votes, mechanism, sanitiser, reservation, released, noise).epsilon(delta)
+            total = _sanitised(votes, mechanism, sanitiser, reservation, released, noise)
+            sanitised = None if total is None else total.epsilon(delta)
         spent = ledger.spent
         caveats = [PARTITION_IS_STATED]
         if noise.seeded:
-            caveats.insert(0, "the noise was seeded: this run is reproducible, therefore not private")
+            caveats.insert(0, SEEDED)
+        elif any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
+            caveats.append(SEEDED_EARLIER)
+        if len(ledger.reservations()) > 1:
+            caveats.append(EARLIER)
+        if sanitiser is not None and sanitised is None:
+            caveats.append(FIGURE_LOST)
         guarantee = Guarantee(
             epsilon=float("inf") if spent.epsilon is None else spent.epsilon,
             delta=1.0 if spent.delta is None else spent.delta,
@@ -211,12 +225,13 @@ def _sanitised(
     reservation: Reservation,
     released: Released,
     noise: NoiseSource,
-) -> SanitisedTotal:
-    """The released total: read from the ledger where it was released before, which costs nothing."""
+) -> SanitisedTotal | None:
+    """The released total; read from the ledger, at no cost, where it was drawn before; None where it was lost then."""
     for block in reservation.blocks("evaluation"):
-        if block.answers is not None:
-            cost = release_rdp(sanitiser.order, sanitiser.beta, sanitiser.multiplier)
-            return SanitisedTotal(order=sanitiser.order, value=block.answers[0], release_cost=cost)
+        if block.answers is None:
+            return None
+        cost = release_rdp(sanitiser.order, sanitiser.beta, sanitiser.multiplier)
+        return SanitisedTotal(order=sanitiser.order, value=block.answers[0], release_cost=cost)
     return release_data_dependent_total(
         votes.counts,
         cast("GaussianNoisyMax", mechanism),  # what has no such analysis is refused before anything is drawn

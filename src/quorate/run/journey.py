@@ -128,8 +128,9 @@ def schedule(task: Task, key: str) -> dict[str, Any]:
 
 def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
-    key = stage_key(task.key, "votes", task.made_from)
-    stored = stages.load("votes", key)
+    stage = "scores" if isinstance(task.recipe.mechanism, SoftLabel) else "votes"
+    key = stage_key(task.key, stage, task.made_from)
+    stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
         return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     ensemble = teachers(task, stages, see)
@@ -140,7 +141,7 @@ def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tupl
     if stages.keeps:
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
-        stages.save("votes", key, content.getvalue())
+        stages.save(stage, key, content.getvalue())
     return (ensemble if task.recipe.online_answers else None), counts
 
 

@@ -1,4 +1,4 @@
-"""From what the user said to a task: every open choice filled in, every table checked, nothing fitted yet."""
+"""From what the user said to a task: every open choice filled in, every table checked, no private row used yet."""
 
 from __future__ import annotations
 
@@ -13,15 +13,17 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.data import check_classes, fingerprint, public_digest
+from quorate.data import check_classes, fingerprint, public_digest, row_digests
 from quorate.ensemble import ClassifierTeacher, Partition, Preprocessing, check_unfitted, neighbours
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
 from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.run.described import described
 from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.run.models import built_in
+from quorate.run.rehearsal import rehearse_student, rehearse_teacher
 from quorate.students.teach import Declined
 from quorate.theory import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.types import IntArray, Secret, derive
@@ -128,6 +130,22 @@ class Task:
         return fingerprint(private.X, private.codes, private.slots, self.fingerprint_key)
 
     @cached_property
+    def order(self) -> str:
+        """Keyed hash of the rows in their order, where a slot is a position; nothing where units have ids.
+
+        The fingerprint does not see a shuffle. By position a shuffle gives every row another slot, so teachers trained
+        before and after one must never stand in one ensemble: a row could then be in two of them.
+        """
+        if self.unit != "record":
+            return ""
+        private = self.inputs.private.reveal()
+        hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
+        for digest in row_digests(private.X):
+            hashed.update(digest)
+        hashed.update(private.codes.tobytes())
+        return hashed.hexdigest()
+
+    @cached_property
     def queries(self) -> IntArray:
         """Rows of the public pool to ask, ``(n_queries,)``, ascending.
 
@@ -143,6 +161,7 @@ class Task:
         """What the votes are a function of, beside the run's key: plain values for a stage's key."""
         return {
             "data": self.fingerprint,
+            "order": self.order,
             "public": public_digest(self.inputs.public),
             "classes": [repr(each) for each in self.inputs.classes],
             "teacher": described(self.teacher),
@@ -166,12 +185,12 @@ def prepare(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
 ) -> Task:
-    """Check everything that can be wrong before anything is fitted or charged, and fill in what was left open.
+    """Check everything that can be wrong before any private row is used, and fill in what was left open.
 
     Raises
     ------
     InvalidParameter
-        If an argument is of the wrong kind or out of range.
+        If an argument is of the wrong kind or out of range, or a model of the user's own fails on public rows.
     DataRefused
         If a table is wrong as a whole.
     """
@@ -181,7 +200,7 @@ def prepare(
     one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
     teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
     student = built_in("logistic", "student") if wishes.student is None else wishes.student
-    ClassifierTeacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
+    trained = ClassifierTeacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
     check_unfitted(student, preprocessing=wishes.preprocessing)
     if wishes.classes is None:
         raise InvalidParameter(
@@ -191,10 +210,14 @@ def prepare(
     mechanism = _mechanism(wishes.mechanism, wishes.mechanism_fields, n_classes=len(check_classes(wishes.classes)))
     online_answers = count("online_answers", wishes.online_answers)
     n_teachers = None if wishes.n_teachers == "auto" else count("n_teachers", wishes.n_teachers, at_least=1)
-    unit = _unit(wishes.unit, grouped=groups is not None)
+    unit = unit_of(wishes.unit, grouped=groups is not None)
 
     inputs = check_inputs(X, y, public=public, classes=wishes.classes, groups=groups, label_name=wishes.label_name)
     views = look(inputs, teacher=teacher, student=student, built_in=wishes.built_in or wishes.teacher is None)
+    if wishes.teacher is not None and not wishes.built_in:
+        rehearse_teacher(trained, inputs, views)
+    if wishes.student is not None and not wishes.built_in:
+        rehearse_student(student, inputs, views)
     facts = PublicFacts(
         n_records=_n_records(wishes.n_records, inputs, needed=n_teachers is None),
         n_public=len(set(inputs.digests)),
@@ -211,6 +234,11 @@ def prepare(
         mechanism=mechanism,
         fields=wishes.mechanism_fields,
     )
+    if isinstance(made.mechanism, InteractiveNoisyMax) and not hasattr(student, "predict_proba"):
+        raise InvalidParameter(
+            f"InteractiveNoisyMax asks the student how sure it is, and {type(student).__name__} has no predict_proba; "
+            "choose another student, or ConfidentNoisyMax"
+        )
     if made.n_teachers > len(set(inputs.private.reveal().slots)):
         raise DataRefused(
             f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
@@ -231,7 +259,7 @@ def prepare(
         key=key,
         fingerprint_key=fingerprint_key,
         noise=noise,
-        jobs=_jobs(wishes.jobs),
+        jobs=processes(wishes.jobs),
     )
 
 
@@ -277,7 +305,14 @@ def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMec
     return "NoisyCounts" if given else None
 
 
-def _unit(wish: str | None, *, grouped: bool) -> str:
+def unit_of(wish: str | None, *, grouped: bool) -> str:
+    """Return the word for whose data is protected, and refuse one that the rows cannot keep.
+
+    Examples
+    --------
+    >>> unit_of(None, grouped=True), unit_of(None, grouped=False), unit_of("household", grouped=True)
+    ('person', 'record', 'household')
+    """
     if wish is None:
         return "person" if grouped else "record"
     if not isinstance(wish, str) or not wish.strip():
@@ -313,7 +348,14 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
     return asked
 
 
-def _jobs(wish: int | None) -> int:
+def processes(wish: int | None) -> int:
+    """Return the number of processes: as wished, or as many as there are cores.
+
+    Examples
+    --------
+    >>> processes(2), processes(None) >= 1
+    (2, True)
+    """
     if wish is not None:
         return count("jobs", wish, at_least=1)
     from joblib import cpu_count

@@ -7,16 +7,19 @@ unit went to one teacher, and the guarantee says so.
 from __future__ import annotations
 
 import lzma
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from quorate.arguments import count, one_of
 from quorate.data import check_classes, read_table
+from quorate.data.identity import is_missing
 from quorate.data.labels import Label
 from quorate.errors import DataRefused
+from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray, Secret
 
 Kind = Literal["auto", "counts", "labels"]
@@ -65,12 +68,20 @@ def read_votes(path: Path, *, classes: Sequence[Any], kind: Kind = "auto", n_tea
     Raises
     ------
     DataRefused
-        If the file does not hold votes. The message names columns, never a row or a vote.
+        If the file does not hold votes. The message tells a column by its place, and never a row or a vote: the names
+        of a file without a header are votes.
+    InvalidParameter
+        If `classes`, `kind` or `n_teachers` is none.
     """
     declared = check_classes(classes)
+    one_of("kind", kind, ("auto", "counts", "labels"))
+    if n_teachers is not None:
+        n_teachers = count("n_teachers", n_teachers, at_least=1)
     table = _array(path) if _is_array(path) else read_table(path)
     names = None if isinstance(table, np.ndarray) else [str(name) for name in table.columns]
     width = table.shape[1]
+    if not (len(table) and width):
+        raise DataRefused(f"{path} holds no votes; give one row a query")
     as_counts = kind == "counts" or (
         kind == "auto" and (width == len(declared) if names is None else set(names) == {str(each) for each in declared})
     )
@@ -98,7 +109,10 @@ def _array(path: Path) -> np.ndarray[Any, Any]:
         raise DataRefused(f"there is no file {path}") from None
     except (ValueError, OSError, lzma.LZMAError, EOFError):
         raise DataRefused(f"{path} is not an array file (.npy, .npy.xz)") from None
-    if array.ndim != 2 or not array.size or array.dtype.kind not in "iuf":
+    if not isinstance(array, np.ndarray):  # an archive by another name
+        array.close()
+        raise DataRefused(f"{path} is not an array file (.npy, .npy.xz)")
+    if array.ndim != 2 or array.dtype.kind not in "iuf":
         raise DataRefused(f"{path} must hold a table of numbers, one row a query")
     return np.asarray(array)
 
@@ -109,12 +123,14 @@ def _from_counts(
     if names is not None:
         wanted = [str(each) for each in classes]
         if set(names) != set(wanted):
-            raise DataRefused(f"{path} must have one column for each class {wanted}, got {names}")
+            raise DataRefused(
+                f"{path} must have a column for each class and no other, called {', '.join(wanted)} in its first line"
+            )
         table = table.select(wanted).to_numpy()
     elif table.shape[1] != len(classes):
         raise DataRefused(f"{path} has {table.shape[1]} columns, but {len(classes)} classes were declared")
-    if table.dtype.kind not in "iuf" or not np.all(np.isfinite(table) & (table >= 0) & (table == np.floor(table))):
-        raise DataRefused(f"{path} must hold whole numbers of votes >= 0 in every column")
+    if table.dtype.kind not in "iuf" or not np.all((table >= 0) & (table <= MAX_SCALE) & (table == np.floor(table))):
+        raise DataRefused(f"{path} must hold whole numbers of votes, from 0 to 2^40, in every column")
     counts = table.astype(np.int64)
     totals = counts.sum(axis=1)
     if n_teachers is None:
@@ -124,7 +140,9 @@ def _from_counts(
                 "are with --n-teachers"
             )
         n_teachers = int(totals[0])
-    if n_teachers < 1 or np.any(totals > n_teachers):
+    if n_teachers < 1:
+        raise DataRefused(f"{path} holds no vote at all; say how many teachers there are with --n-teachers")
+    if np.any(totals > n_teachers):
         raise DataRefused(f"{path} has a query with more votes than n_teachers={n_teachers}; one teacher, one vote")
     return VotesFile(Secret(counts), classes, n_teachers)
 
@@ -135,12 +153,27 @@ def _codes(path: Path, table: Any, names: list[str] | None, classes: tuple[Label
             raise DataRefused(f"{path} must hold class indices from 0 to {len(classes) - 1}, or -1 for an abstention")
         return np.asarray(table, dtype=np.int64)
     place = {str(each): code for code, each in enumerate(classes)}
-    place |= {"": -1, "-1": -1} if "-1" not in place else {"": -1}
+    if set(names) <= place.keys():
+        raise DataRefused(
+            f"the first line of {path} must name the columns, and holds classes alone; name the teachers there"
+        )
+    place = {"": -1, "-1": -1} | place
     codes = np.full(table.shape, -1, dtype=np.int64)
     for column, name in enumerate(names):
         for row, value in enumerate(table[name].to_list()):
-            text = "" if value is None else str(value).strip()
-            if text not in place:
-                raise DataRefused(f"{path}: column {name!r} holds a vote that is none of the declared classes")
-            codes[row, column] = place[text]
+            code = place.get(_text(value, place))
+            if code is None:
+                raise DataRefused(f"{path}: column {column + 1} holds a vote that is none of the declared classes")
+            codes[row, column] = code
     return codes
+
+
+def _text(value: Any, place: Mapping[str, int]) -> str:
+    """A cell as a class would be written; a column with empty fields may hold whole numbers as floats."""
+    if is_missing(value):
+        return ""
+    if isinstance(value, bool) and str(value) not in place:
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()

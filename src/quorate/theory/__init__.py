@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from quorate.theory.cautions import cautions, unanimous_right
 from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
 from quorate.theory.recipe import PublicFacts, Recipe, recipe, rows_per_teacher
 from quorate.theory.schedule import (
     KINDS,
     AnyMechanism,
     check_mechanism,
+    check_schedule,
     form_of,
     is_stream,
     mechanism_for,
@@ -24,12 +26,15 @@ __all__ = [
     "mechanism_for",
     "KINDS",
     "check_mechanism",
+    "check_schedule",
     "form_of",
     "open_fields",
     "scale_of",
     "schedule_event",
     "is_stream",
     "AnyMechanism",
+    "cautions",
+    "unanimous_right",
     "btt18_cutoff",
     "cutoff_for_mean_error",
 ]

@@ -30,7 +30,8 @@ from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.theory.schedule import KINDS, AnyMechanism, mechanism_for, schedule_event
+from quorate.theory.cautions import cautions
+from quorate.theory.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
 
 ROWS_FACTOR = 0.25
 WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
@@ -106,6 +107,8 @@ class Recipe:
         What crosses the boundary, with its noise.
     why : tuple of str
         One sentence for each choice that the recipe made.
+    cautions : tuple of str
+        What the owner should hear before the budget is spent: :func:`~quorate.theory.cautions`.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class Recipe:
     online_answers: int
     mechanism: AnyMechanism
     why: tuple[str, ...]
+    cautions: tuple[str, ...] = ()
 
     @property
     def event(self) -> Event:
@@ -202,12 +206,15 @@ def recipe(
         )
         if not fields:
             why.append(f"its noise is the least that {answers:,} answers at this budget allow")
+    else:
+        check_schedule(mechanism, n_teachers=n_teachers, answers=answers)
     return Recipe(
         n_teachers=n_teachers,
         n_queries=n_queries,
         online_answers=facts.online_answers,
         mechanism=mechanism,
         why=tuple(why),
+        cautions=cautions(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
     )
 
 

@@ -153,17 +153,41 @@ def open_fields(mechanism: AnyMechanism) -> dict[str, Any]:
 
 
 def check_mechanism(mechanism: AnyMechanism, *, n_classes: int) -> None:
-    """Refuse a mechanism whose form does not fit the number of classes.
+    """Refuse a mechanism that is not made for votes on so many classes.
 
     Raises
     ------
     InvalidParameter
-        If it was made for two classes and there are more, or the other way round.
+        If it was made for two classes and there are more, or the other way round; or if its noise is made for scores
+        that one teacher moves by less than a vote.
     """
+    if getattr(mechanism, "sensitivity", 1.0) < 1.0:
+        raise InvalidParameter(
+            "mechanism must have sensitivity >= 1, since one teacher moves a count of votes by 1; leave it out"
+        )
     form = "binary" if n_classes == 2 else "histogram"
     if form_of(mechanism) not in (None, form):
         raise InvalidParameter(
             f'mechanism has form="{form_of(mechanism)}"; {n_classes} classes are counted with form="{form}"'
+        )
+
+
+def check_schedule(mechanism: AnyMechanism, *, n_teachers: int, answers: int) -> None:
+    """Refuse a mechanism that was made for fewer queries, or for another number of teachers.
+
+    Raises
+    ------
+    InvalidParameter
+        If it holds such a number, and it does not fit.
+    """
+    if is_stream(mechanism) and mechanism.n_queries < answers:  # type: ignore[union-attr]
+        raise InvalidParameter(
+            f"mechanism must have n_queries >= {answers}, one for each label and online answer, got "
+            f"{mechanism.n_queries}; raise it"  # type: ignore[union-attr]
+        )
+    if getattr(mechanism, "n_teachers", n_teachers) != n_teachers:
+        raise InvalidParameter(
+            f"mechanism must have the n_teachers={n_teachers} of this run, got {mechanism.n_teachers}"  # type: ignore[union-attr]
         )
 
 

@@ -14,7 +14,7 @@ from scipy.special import log_ndtr, logsumexp
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, gaps_to_the_top, log1mexp, revealed_counts
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import checked_orders
-from quorate.accounting.validation import positive
+from quorate.arguments import real
 from quorate.types import FloatArray, Secret
 
 _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the last place of 1, and so is its log
@@ -56,7 +56,7 @@ def gnmax_rdp(counts: object, sigma: float, orders: object, *, noise: Noise = "c
     >>> bool(bound.reveal()[0, 0] < 1e-3 * 8.0 / 20.0**2)
     True
     """
-    sigma, grid = positive("sigma", sigma), checked_orders(orders)
+    sigma, grid = real("sigma", sigma, above=0), checked_orders(orders)
     log_q = log_q_gaussian(gaps_to_the_top(revealed_counts(counts)), sigma, checked_noise(noise))
     distinct, back = np.unique(log_q, return_inverse=True)
     return Secret(gaussian_bound(distinct, sigma, grid)[back.ravel()])
@@ -94,7 +94,7 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
     >>> bool(laplace_rdp(np.array([[240, 10, 0]]), 20.0, [8.0]).reveal()[0, 0] < 0.005)
     True
     """
-    scale, grid = positive("scale", scale), checked_orders(orders)
+    scale, grid = real("scale", scale, above=0), checked_orders(orders)
     gaps = gaps_to_the_top(revealed_counts(counts))
     log_q = log_q_laplace(gaps, scale, checked_noise(noise))
     distinct, back = np.unique(log_q, return_inverse=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.accounting.data_dependent.smooth import decay_is_allowed
 from quorate.accounting.renyi import checked_orders
-from quorate.accounting.validation import positive
+from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, Secret
@@ -48,7 +48,7 @@ class SanitisedTotal:
         >>> round(SanitisedTotal(order=20.0, value=0.5, release_cost=0.1).epsilon(1e-5), 3)
         0.997
         """
-        delta = positive("delta", delta)
+        delta = real("delta", delta, above=0)
         a = self.order
         return max(self.value, 0.0) + self.release_cost + log1p(-1 / a) - log(delta * a) / (a - 1)
 
@@ -86,7 +86,7 @@ def release_rdp(order: float, beta: float, multiplier: float) -> float:
     >>> round(release_rdp(10.0, 0.01, 20.0), 5)
     0.01643
     """
-    a, beta, m = float(checked_orders([order])[0]), positive("beta", beta), positive("multiplier", multiplier)
+    a, beta, m = float(checked_orders([order])[0]), real("beta", beta, above=0), real("multiplier", multiplier, above=0)
     if not m >= _LEAST_MULTIPLIER:
         raise InvalidParameter(f"multiplier must be at least {_LEAST_MULTIPLIER:g}, got {multiplier!r}; raise it")
     if not decay_is_allowed(a, beta):
@@ -145,7 +145,7 @@ def release_total(
     >>> -0.2 < total.value < 0.6
     True
     """
-    step = positive("step", step)
+    step = real("step", step, above=0)
     cost = release_rdp(order, beta, multiplier)
     if cost == inf:
         raise InvalidParameter(

@@ -18,7 +18,7 @@ from quorate.accounting.data_dependent.noisy_max import effective_gap, gaussian_
 from quorate.accounting.data_dependent.threshold import bit_divergence
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, gaps_to_the_top, revealed_counts
 from quorate.accounting.renyi import checked_orders
-from quorate.accounting.validation import non_negative, positive
+from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -67,7 +67,7 @@ def smooth_sensitivity(
     >>> 0 < near <= 5 * 12.0 / 40.0**2
     True
     """
-    sigma, beta = positive("sigma", sigma), positive("beta", beta)
+    sigma, beta = real("sigma", sigma, above=0), real("beta", beta, above=0)
     grid, kind = checked_orders([order]), checked_noise(noise)
     votes = revealed_counts(counts)
     asked = _answered(answered, votes.shape[0])
@@ -75,7 +75,7 @@ def smooth_sensitivity(
     if (threshold is None) != (threshold_sigma is None):
         raise InvalidParameter("threshold and threshold_sigma must be given together; pass both or neither")
     if threshold is not None and threshold_sigma is not None:
-        limit, spread = non_negative("threshold", threshold), positive("threshold_sigma", threshold_sigma)
+        limit, spread = real("threshold", threshold, at_least=0), real("threshold_sigma", threshold_sigma, above=0)
         curves.append(_threshold_test(votes, limit, spread, grid, kind))
     furthest = max((curve.shape[0] for curve in curves), default=0)
     total = np.zeros(furthest)

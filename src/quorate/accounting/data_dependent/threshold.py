@@ -13,7 +13,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, revealed_counts
 from quorate.accounting.renyi import checked_orders
-from quorate.accounting.validation import non_negative, positive
+from quorate.arguments import real
 from quorate.types import FloatArray, IntArray, Secret
 
 
@@ -52,7 +52,11 @@ def threshold_rdp(
     >>> bool(bound.reveal()[0, 0] < 1e-6 * 8.0 / (2 * 20.0**2))
     True
     """
-    sigma, threshold, grid = positive("sigma", sigma), non_negative("threshold", threshold), checked_orders(orders)
+    sigma, threshold, grid = (
+        real("sigma", sigma, above=0),
+        real("threshold", threshold, at_least=0),
+        checked_orders(orders),
+    )
     largest = revealed_counts(counts).max(axis=1)
     distinct, back = np.unique(largest, return_inverse=True)
     return Secret(bit_divergence(distinct, threshold, sigma, grid, checked_noise(noise))[back.ravel()])

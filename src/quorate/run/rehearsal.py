@@ -1,0 +1,117 @@
+"""A rehearsal on public rows: a model that cannot read the rows at all is found out before anything is charged.
+
+On private rows a teacher's failure is an abstention, told to nobody. So the one kind of failure that has nothing to do
+with private values, a model and a table that do not fit each other, is looked for where it may be told: one copy is
+fitted on public rows with made-up labels.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+
+from quorate.data import kind, n_rows, take
+from quorate.ensemble import ClassifierTeacher
+from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.training import rows_alone
+from quorate.errors import InvalidParameter
+from quorate.run.inputs import Inputs, Views
+from quorate.students.declared import fit_student
+from quorate.types import IntArray
+
+ROWS = 200  # enough for the folds and neighbours that a model may ask for
+NO_LABEL = "what it predicts is not one of its labels for each row"
+_LONGEST = 300  # characters of another library's message
+
+
+def rehearse_teacher(teacher: ClassifierTeacher, inputs: Inputs, views: Views) -> None:
+    """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
+
+    Nothing is done where the pool has fewer than two rows for each class.
+
+    Raises
+    ------
+    InvalidParameter
+        If it raises, or predicts what is none of its labels.
+
+    Notes
+    -----
+    Privacy: a function of public rows alone, so the exception's own message may be shown.
+    """
+    if (stage := _stage(inputs, views)) is None:
+        return
+    rows, codes = stage
+    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    model = teacher.estimator
+    with _told("teacher", model, seen):
+        learner = teacher.fresh(0)
+        learner.fit(seen, codes)
+        learner.predict(seen)
+        votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
+    if not np.all(votes >= 0):
+        raise _refusal("teacher", model, seen, NO_LABEL)
+
+
+def rehearse_student(student: Any, inputs: Inputs, views: Views) -> None:
+    """Fit one copy of the student on public rows with the declared classes, as :func:`rehearse_teacher` does."""
+    if (stage := _stage(inputs, views)) is None:
+        return
+    rows, codes = stage
+    seen = take(views.student(inputs.public), rows)
+    with _told("student", student, seen):
+        learner = fit_student(student, seen, codes, inputs.classes)
+        predicted = np.asarray(learner.predict(seen))
+    if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
+        raise _refusal("student", student, seen, NO_LABEL)
+
+
+def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:
+    """Choose which public rows play, ``(ROWS,)``, and their made-up labels; None where there are too few rows.
+
+    A short pool is repeated, so that neighbours and folds do not run out. Labels follow the sum of a row's numbers:
+    were there nothing to learn, a step that selects features would be left with none, and fail for that.
+    """
+    n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
+    if n_public < 2 * n_classes:
+        return None
+    n = max(ROWS, 2 * n_classes)
+    rows = np.resize(np.arange(min(n, n_public)), n)
+    sums = np.asarray(views.numbers(take(inputs.public, rows)).sum(axis=1), dtype=np.float64).ravel()
+    codes = np.empty(n, dtype=np.int64)
+    codes[np.argsort(sums, kind="stable")] = np.arange(n) * n_classes // n
+    return rows, codes
+
+
+@contextmanager
+def _told(role: str, model: Any, seen: Any) -> Iterator[None]:
+    """Keep the model quiet, and turn its exception into a refusal."""
+    disabled = logging.root.manager.disable
+    try:
+        with ExitStack() as stack:
+            nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123 - the null device is no path of ours
+            stack.enter_context(redirect_stdout(nowhere))
+            stack.enter_context(redirect_stderr(nowhere))
+            stack.enter_context(warnings.catch_warnings())
+            warnings.simplefilter("ignore")
+            logging.disable()
+            yield
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code, on public rows
+        said = " ".join(str(error).split())
+        failure = f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__
+        raise _refusal(role, model, seen, failure) from None
+    finally:
+        logging.disable(disabled)
+
+
+def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter:
+    silent = " On private rows every teacher would abstain, and no message could say why." if role == "teacher" else ""
+    return InvalidParameter(
+        f"the {role} {type(model).__name__} fails on the public rows ({kind(seen)}): {failure.rstrip('.')}."
+        f"{silent} Make it fit and predict such rows, or give them in the form it takes"
+    )

@@ -1,0 +1,154 @@
+"""The owner's acts on a ledger: changed data, a larger budget, the end; each with its reason, and for ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.ledger import Ledger
+
+REASON = "two visits were entered twice"
+
+
+@pytest.fixture
+def finished(make_run: Any, cli: Any) -> Path:
+    root: Path = make_run(**{"mechanism.queries": 20, "mechanism.online_answers": 5, "mechanism.sigma": 60})
+    assert cli("run", root)[0] == 0
+    return root
+
+
+def correct_the_data(root: Path) -> None:
+    pl.read_csv(root / "private.csv").head(390).write_csv(root / "private.csv")
+
+
+def ask_for(root: Path, epsilon: str) -> None:
+    text = (root / "quorate.toml").read_text()
+    assert "epsilon = 4.0" in text
+    (root / "quorate.toml").write_text(text.replace("epsilon = 4.0", f"epsilon = {epsilon}"))
+
+
+def kinds(root: Path) -> list[str]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [entry.kind for entry in ledger.entries() if entry.kind != "started"]
+
+
+def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(make_run: Any, cli: Any) -> None:
+    finished = make_run(**{"mechanism.queries": 20, "mechanism.sigma": 60, "budget.composition": "zcdp"})
+    assert cli("run", finished)[0] == 0
+    correct_the_data(finished)
+    code, _, said = cli("run", finished)
+    assert code == 4
+    assert "quorate ledger open --same-release REASON" in said
+    with Ledger(finished / "ledger.db") as ledger:
+        spent = ledger.spent.rho
+
+    code, out, said = cli("ledger", "open", finished, "--same-release", REASON)
+    assert (code, said) == (0, "")
+    assert "same release" in out
+    assert REASON in cli("ledger", "show", finished)[1]
+    assert cli("run", finished)[0] == 0, "20 more answers with much noise fit the budget"
+    with Ledger(finished / "ledger.db") as ledger:
+        assert ledger.spent.rho == pytest.approx(2 * spent), "a new charge to the old budget"
+        assert len(ledger.fingerprints) == 2
+
+
+def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: Any) -> None:
+    before = kinds(finished)
+    code, _, said = cli("ledger", "open", finished, "--same-release", REASON)
+    assert code == 4
+    assert "the same release already" in said
+    assert kinds(finished) == before
+
+
+def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path, cli: Any) -> None:
+    ask_for(finished, "5.0")
+    code, _, said = cli("check", finished)
+    assert code == 4
+    assert "quorate ledger open --raise-budget REASON" in said
+
+    code, out, _ = cli("ledger", "open", finished, "--raise-budget", "approved by the board", "--json")
+    assert code == 0
+    told = json.loads(out)
+    assert told["budget"] == {"epsilon": 5.0, "delta": 1e-5, "composition": "sum"}
+    assert (told["entry"]["kind"], told["entry"]["reason"]) == ("budget raised", "approved by the board")
+    assert cli("check", finished)[0] == 0
+
+
+@pytest.mark.parametrize("epsilon", ["4.0", "3.0"])
+def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, epsilon: str) -> None:
+    ask_for(finished, epsilon)
+    before = kinds(finished)
+    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
+    assert code == 2
+    assert "not below the one before, and one above" in said
+    assert kinds(finished) == before
+
+
+def test_a_composition_is_never_changed(finished: Path, cli: Any) -> None:
+    ask_for(finished, '9.0\ncomposition = "zcdp"')
+    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
+    assert code == 4
+    assert "composition is fixed" in said
+
+
+@pytest.mark.parametrize("options", [(), ("--same-release", REASON, "--raise-budget", REASON)])
+def test_one_act_at_a_time(finished: Path, cli: Any, options: tuple[str, ...]) -> None:
+    before = kinds(finished)
+    code, _, said = cli("ledger", "open", finished, *options)
+    assert code == 2
+    assert "give one of --same-release REASON and --raise-budget REASON" in said
+    assert kinds(finished) == before
+
+
+@pytest.mark.parametrize(
+    "act", [("open", "--same-release"), ("open", "--raise-budget"), ("close", "--reason")], ids=lambda act: act[1]
+)
+def test_every_act_needs_a_ledger_and_a_reason(make_run: Any, cli: Any, act: tuple[str, str]) -> None:
+    root, (verb, option) = make_run(), act
+    assert "no ledger at" in cli("ledger", verb, root, option, REASON)[2]
+    assert not (root / "ledger.db").exists()
+    assert cli("run", root)[0] == 0
+    correct_the_data(root)
+    ask_for(root, "5.0")
+    before = kinds(root)
+    code, _, said = cli("ledger", verb, root, option, "")
+    assert (code, said.count("\n")) == (2, 2), said
+    assert "reason" in said
+    assert kinds(root) == before
+
+
+def test_a_closed_release_charges_nothing_more_and_still_answers_what_was_kept_back(finished: Path, cli: Any) -> None:
+    assert cli("ledger", "close", finished, "--reason", "published")[0] == 0
+    assert kinds(finished)[-1] == "closed"
+    ask_for(finished, "5.0")
+    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
+    assert code == 4
+    assert "the release was closed" in said
+    with Ledger(finished / "ledger.db") as ledger:
+        assert ledger.reservations()[0].remaining("online answer") == 5
+        ledger.reservations()[0].draw("online answer", 1)
+    code, _, said = cli("ledger", "close", finished, "--reason", "again")
+    assert code == 4
+    assert "the release was closed" in said
+
+
+def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli: Any, tmp_path: Path) -> None:
+    code, out, _ = cli("ledger", "export", finished)
+    assert code == 0
+    whole = json.loads(out)
+    shown = json.loads(cli("ledger", "show", finished, "--json")[1])
+    assert {key: whole[key] for key in shown} == shown
+    assert whole["head"] == json.loads(cli("ledger", "verify", finished, "--json")[1])["head"]
+
+    file = tmp_path / "ledger.json"
+    assert cli("ledger", "export", finished / "ledger.db", "--to", file)[0] == 0
+    assert json.loads(file.read_text()) == whole
+    for taken in (file, finished / "ledger.db"):
+        code, _, said = cli("ledger", "export", finished, "--to", taken)
+        assert code == 4
+        assert "exists already; choose a new file" in said
+    assert cli("ledger", "verify", finished)[0] == 0

@@ -1,0 +1,184 @@
+"""Scores: those of the voters' own probabilities; a voter that has none abstains, and moves its own column alone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+
+import cloudpickle
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate.audit import Surfaces
+from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, gather_scores
+from quorate.errors import InvalidParameter
+from quorate.types import Secret
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+RNG = np.random.default_rng(12)
+X = RNG.normal(size=(31, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+
+
+class Told(ClassifierMixin, BaseEstimator):
+    """Tells whatever probabilities it was given."""
+
+    def __init__(self, told=None):
+        self.told = told
+
+    def predict(self, X):
+        return np.zeros(len(X), dtype=np.int64)
+
+    def predict_proba(self, X):
+        return self.told
+
+
+class Raises(Told):
+    def predict_proba(self, X):
+        raise RuntimeError("a private row")
+
+
+class Exits(Told):
+    def predict_proba(self, X):
+        raise SystemExit(3)
+
+
+class Dies(Told):
+    def predict_proba(self, X):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Speaks(Told):
+    def predict_proba(self, X):
+        print("a private row")
+        sys.stderr.write("a private row")
+        return np.tile([0.25, 0.75], (len(X), 1))
+
+
+class Drawn(Told):
+    """Draws from the global generator, as a careless teacher does."""
+
+    def predict_proba(self, X):
+        p = np.random.rand(len(X))  # noqa: NPY002
+        return np.column_stack([1 - p, p])
+
+
+def voter(estimator, codes=(0, 1)):
+    return ClassifierVoter(estimator, np.array(codes, dtype=np.int64))
+
+
+def ensemble(*voters, n_classes=2):
+    return Ensemble(Secret(tuple(voters)), n_classes=n_classes)
+
+
+def scores(*voters, rows=X, **how):
+    return gather_scores(ensemble(*voters), rows, **how).reveal()
+
+
+FITTED = [
+    voter(LogisticRegression().fit(X, Y)),
+    voter(GaussianNB().fit(X, RNG.integers(0, 2, 31))),
+    voter(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)),
+]
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_scores_are_the_voters_own_probabilities_of_class_one(jobs):
+    secret = gather_scores(ensemble(*FITTED), X, jobs=jobs)
+    assert repr(secret) == "Secret(…)"
+    expected = np.column_stack([each.estimator.predict_proba(X)[:, 1] for each in FITTED])
+    assert secret.reveal().shape == (31, 3)
+    np.testing.assert_array_equal(secret.reveal(), expected)
+
+
+def test_a_frame_reaches_the_voters_as_a_frame():
+    frame = pl.DataFrame(X, schema=["a", "b", "c"])
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, Y)
+    np.testing.assert_array_equal(scores(voter(pipeline), rows=frame)[:, 0], pipeline.predict_proba(frame)[:, 1])
+
+
+def test_constants_are_sure_and_abstainers_tell_nothing():
+    found = scores(ConstantVoter(1), AbstainingVoter(), ConstantVoter(0))
+    np.testing.assert_array_equal(found, np.tile([1.0, np.nan, 0.0], (31, 1)))
+
+
+def test_the_column_of_class_one_is_found_by_its_code():
+    """A shard may know its classes in another order, or lack one."""
+    swapped = voter(LogisticRegression().fit(X, Y), (1, 0))
+    np.testing.assert_array_equal(scores(swapped)[:, 0], swapped.estimator.predict_proba(X)[:, 0])
+    alone = np.tile([0.3], (31, 1))
+    np.testing.assert_array_equal(scores(voter(Told(alone), (1,)))[:, 0], 0.3)
+    assert np.isnan(scores(voter(Told(alone), (0,)))).all()  # it never saw class 1, and says nothing about it
+
+
+@pytest.mark.parametrize(("bad", "jobs"), [(Raises(), 1), (Exits(), 1), (Dies(), 1), (Dies(), 2)])
+def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(bad, jobs):
+    found = scores(FITTED[0], voter(bad), FITTED[1], jobs=jobs)
+    assert np.isnan(found[:, 1]).all()
+    np.testing.assert_array_equal(found[:, [0, 2]], scores(FITTED[0], FITTED[1]))
+
+
+@pytest.mark.parametrize(
+    "told",
+    [None, "a row", np.ones(31), np.ones((31, 3)), np.ones((30, 2)), np.array([["a", "b"]] * 31)],
+    ids=["nothing", "text", "one dimension", "three columns", "a row less", "words"],
+)
+def test_what_is_no_table_of_probabilities_is_an_abstention(told):
+    assert np.isnan(scores(voter(Told(told)))).all()
+
+
+def test_a_classifier_without_probabilities_abstains():
+    assert np.isnan(scores(voter(RidgeClassifier().fit(X, Y)))).all()
+
+
+def test_scores_stay_between_zero_and_one_and_nan_is_an_abstention_for_that_query_alone():
+    wild = np.column_stack([np.zeros(31), np.resize([-3.0, 0.5, 7.0, np.nan, np.inf, -np.inf], 31)])
+    found = scores(voter(Told(wild)))[:, 0]
+    np.testing.assert_array_equal(found, np.resize([0.0, 0.5, 1.0, np.nan, np.nan, np.nan], 31))
+
+
+def test_one_voters_draws_do_not_move_anothers_scores():
+    first, second = scores(voter(Drawn()), voter(Drawn())).T
+    np.testing.assert_array_equal(first, second)  # each begins from the same state
+    np.testing.assert_array_equal(scores(voter(Drawn()))[:, 0], first)
+
+
+def test_what_a_voter_says_is_heard_by_nobody(capfd):
+    with Surfaces() as seen:
+        found = scores(voter(Speaks()), voter(Raises()))
+    assert (found[:, 0] == 0.75).all()
+    assert {each.content for each in seen.surfaces if each.name in ("stdout", "stderr")} == {""}
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("changed", [ConstantVoter(0), AbstainingVoter(), voter(Dies()), FITTED[2]])
+def test_one_changed_teacher_changes_one_column(changed):
+    before = scores(*FITTED)
+    after = scores(FITTED[0], changed, FITTED[2])
+    np.testing.assert_array_equal(before[:, [0, 2]], after[:, [0, 2]])
+
+
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_more_than_two_classes_are_refused(n_classes):
+    with pytest.raises(InvalidParameter, match=f"scores of the second of two classes, got {n_classes}"):
+        gather_scores(ensemble(ConstantVoter(1), n_classes=n_classes), X)
+
+
+@pytest.mark.parametrize("jobs", [0, True, 1.5])
+def test_jobs_must_be_a_whole_number(jobs):
+    with pytest.raises(InvalidParameter, match="jobs"):
+        gather_scores(ensemble(ConstantVoter(1)), X, jobs=jobs)
+
+
+def test_progress_ends_with_every_voter():
+    told = []
+    scores(*FITTED, ConstantVoter(1), AbstainingVoter(), progress=lambda done, total: told.append((done, total)))
+    assert told == [(3, 5), (4, 5), (5, 5)]

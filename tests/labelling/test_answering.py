@@ -1,0 +1,453 @@
+"""A stream's stages are counted before their thresholds exist, and no restart makes more of them than were paid for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binomtest, chi2_contingency
+
+from quorate.accounting import Repeated
+from quorate.errors import InvalidParameter
+from quorate.labelling import answering, class_codes, label, stages_of
+from quorate.labelling.answering import STAGE
+from quorate.labelling.memo import Memo
+from quorate.labelling.online import PURPOSE as ONLINE
+from quorate.labelling.online import OnlineAnswers
+from quorate.ledger import Budget, Ledger, MemoryStore
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    SoftLabel,
+    StableSparseVector,
+)
+from quorate.noise import OSNoise, SeededNoise
+from quorate.types import Secret
+
+FALSE_ALARM = 1e-6
+DELTA = 1e-5
+SURE, SPLIT = [100_000, 0], [50, 50]
+SURE_SCORES, SPLIT_SCORES = [0.99] * 5000, [0.05, 0.35, 0.65, 0.95] * 25
+
+
+def vector(cutoff=4, n_queries=1000):
+    return StableSparseVector(epsilon=1.0, delta=DELTA, cutoff=cutoff, n_queries=n_queries)
+
+
+def soft(cutoff=3, n_queries=1000):
+    return SoftLabel(epsilon=1.0, delta=DELTA, cutoff=cutoff, n_queries=n_queries, bins=10)
+
+
+def reserved(mechanism, purposes, store=None):
+    """A ledger that may be left and opened again, and its one reservation."""
+    ledger = Ledger(budget=Budget(2.0, 1e-4), store=store or MemoryStore())
+    whole = {**purposes, **stages_of(mechanism)}
+    return ledger, ledger.reserve(mechanism.event, delta=DELTA, purposes=whole, key="run")
+
+
+# --- counted before it exists ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class Recorder:
+    """A stream and its reservation, both writing down what they do. Thresholds are numbered as they are drawn."""
+
+    tests: Any
+    total: int
+    diary: list[str] = field(default_factory=list)
+    marked: int = 0
+
+    def install(self, monkeypatch):
+        noise = type(self.tests.stage_noise)
+        real = noise.draw_bar
+
+        def draw_bar(stage, source):
+            self.diary.append("threshold")
+            return real(stage, source)
+
+        monkeypatch.setattr(noise, "draw_bar", draw_bar)
+
+    @property
+    def purposes(self):
+        return {STAGE: self.total, "label": 100}
+
+    def remaining(self, purpose):
+        return self.total - self.marked
+
+    def draw(self, purpose, count=1):
+        assert self.marked + count <= self.total
+        self.marked += count
+        self.diary += ["mark"] * count
+
+
+def thresholds_without_a_mark(diary, total):
+    """How many thresholds that could still answer were drawn before they were counted."""
+    marks = thresholds = early = 0
+    for act in diary:
+        marks += act == "mark"
+        thresholds += act == "threshold"
+        early += act == "threshold" and min(thresholds, total) > marks
+    return early
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rows"),
+    [(vector(), [SURE, SPLIT] * 8), (soft(), [SURE_SCORES[:1000], SPLIT_SCORES] * 8)],
+    ids=["sparse vector", "soft label"],
+)
+def test_every_stage_is_counted_before_its_threshold_exists(monkeypatch, mechanism, rows):
+    tests = getattr(mechanism, "tests", mechanism)
+    recorder = Recorder(tests, tests.cutoff)
+    recorder.install(monkeypatch)
+    stream = answering(mechanism, recorder)
+    for row in rows:
+        stream.answer([np.array(row)], OSNoise())
+        assert thresholds_without_a_mark(recorder.diary, tests.cutoff) == 0
+    assert recorder.marked == tests.cutoff
+
+
+def test_that_test_catches_a_stream_that_draws_first():
+    assert thresholds_without_a_mark(["threshold", "mark"], 4) == 1
+    assert thresholds_without_a_mark(["mark", "threshold", "threshold", "mark"], 4) == 1
+
+
+def test_when_no_stage_is_left_nothing_more_is_drawn(monkeypatch):
+    mechanism = vector(cutoff=2)
+    _, reservation = reserved(mechanism, {"label": 100})
+    reservation.draw(STAGE, 2)  # by processes that ended
+    recorder = Recorder(mechanism, 2)
+    recorder.install(monkeypatch)
+    noise = SimpleNamespace(words=lambda n: pytest.fail("noise was drawn"), seeded=False)
+    stream = answering(mechanism, reservation)
+    assert stream.answer([np.array(SURE)] * 5, noise) == [-1] * 5
+    assert recorder.diary == []
+
+
+def test_a_soft_label_counts_two_stages_more_than_the_open_one_at_first():
+    """One query may end the open stage and the next one, and so opens two."""
+    mechanism = soft(cutoff=4)
+    _, reservation = reserved(mechanism, {"label": 100})
+    stream = answering(mechanism, reservation)
+    stream.answer([np.array(SURE_SCORES)], OSNoise())
+    assert 8 - reservation.remaining(STAGE) == 3
+    stream.answer([np.array(SURE_SCORES)] * 5, OSNoise())
+    assert 8 - reservation.remaining(STAGE) == 3  # nothing was ended
+    stream.answer([np.array(SPLIT_SCORES)], OSNoise())
+    stream.answer([np.array(SURE_SCORES)], OSNoise())
+    assert 8 - reservation.remaining(STAGE) == 5
+
+
+# --- over any number of restarts ------------------------------------------------------------------------------------
+
+
+def thresholds_used(mechanism, acts):
+    """Play acts on up to two streams over one reservation; return how many thresholds a query was ever compared with.
+
+    An act is ("ask", which stream, is the query split) or ("restart",), which leaves every open stage behind.
+    """
+    store = MemoryStore()
+    used: set[int] = set()
+    ledger, reservation = reserved(mechanism, {"label": 500}, store)
+    streams: dict[int, Any] = {}
+    answers = []
+    for act, *how in acts:
+        if act == "restart":
+            ledger.close()
+            ledger, reservation = reserved(mechanism, {"label": 500}, store)
+            streams = {}
+            continue
+        which, split = how
+        stream = streams.setdefault(which, answering(mechanism, reservation))
+        seen: list[Any] = []
+        real = type(mechanism).step
+
+        def step(self, state, row, noise, seen=seen, real=real):
+            seen.append(state.noisy_threshold)
+            return real(self, state, row, noise)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(type(mechanism), "step", step)
+            answers += stream.answer([np.array(SPLIT if split else SURE)], OSNoise())
+        used |= {id(each) for each in seen}
+        KEPT.extend(seen)  # so that no id is given twice
+    left = reservation.remaining(STAGE)
+    ledger.close()
+    return len(used), left, answers
+
+
+KEPT: list[Any] = []
+
+ACTS = st.lists(
+    st.one_of(
+        st.tuples(st.just("ask"), st.integers(0, 1), st.booleans()), st.just(("restart",)),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@settings(max_examples=40, deadline=None)
+@given(acts=ACTS, cutoff=st.integers(1, 6))
+def test_no_more_thresholds_are_used_than_were_paid_for(acts, cutoff):
+    KEPT.clear()
+    used, left, answers = thresholds_used(vector(cutoff), acts)
+    assert used <= cutoff - left
+    assert answers.count(0) + answers.count(-1) == len(answers)
+
+
+def test_that_property_has_cases_that_use_every_stage():
+    KEPT.clear()
+    used, left, answers = thresholds_used(vector(3), [("ask", 0, True)] * 3 + [("ask", 0, False)])
+    assert (used, left, answers) == (3, 0, [-1] * 4)
+
+
+def test_two_streams_on_one_reservation_share_its_stages():
+    KEPT.clear()
+    acts = [("ask", 0, False), ("ask", 1, False)] + [("ask", 0, True)] * 10 + [("ask", 1, True)] * 10
+    used, left, _ = thresholds_used(vector(6), acts)
+    assert (used, left) == (6, 0)
+
+
+def test_after_a_restart_the_open_stage_is_spent():
+    mechanism, store = vector(cutoff=6), MemoryStore()
+    for counted in (2, 4, 6):  # the open stage, and the one that the next query may open
+        ledger, reservation = reserved(mechanism, {"label": 100}, store)
+        assert answering(mechanism, reservation).answer([np.array(SURE)] * 3, OSNoise()) == [0] * 3
+        assert 6 - reservation.remaining(STAGE) == counted
+        ledger.close()
+    ledger, reservation = reserved(mechanism, {"label": 100}, store)
+    assert answering(mechanism, reservation).answer([np.array(SURE)] * 3, OSNoise()) == [-1] * 3
+    ledger.close()
+
+
+def test_a_run_of_labels_and_then_online_answers_share_the_stages():
+    mechanism = vector(cutoff=4)
+    _, reservation = reserved(mechanism, {"label": 3, ONLINE: 3})
+    votes = Secret(np.array([SURE, SPLIT, SURE]))
+    released = label(votes, mechanism, reservation, OSNoise())
+    assert released.codes.tolist() == [0, -1, 0]
+    assert reservation.remaining(STAGE) == 1
+    online = OnlineAnswers(
+        lambda rows: Secret(np.array([SPLIT, SURE, SURE])[rows]), mechanism, reservation, OSNoise(), Memo(), 2
+    )
+    assert online.ask([b"a", b"b", b"c"]).tolist() == [-1, -1, -1]  # the last stage ended with the first of them
+
+
+# --- the law of the answers -----------------------------------------------------------------------------------------
+
+
+def patterns(answer_stream, rows, runs):
+    """How often each pattern of answers came."""
+    found: dict[tuple[int, ...], int] = {}
+    for seed in range(runs):
+        pattern = tuple(answer_stream(rows, seed))
+        found[pattern] = found.get(pattern, 0) + 1
+    return found
+
+
+def by_steps(mechanism, offset):
+    def run(rows, seed):
+        noise = SeededNoise(seed + offset)
+        state, answers = mechanism.init(noise), []
+        for row in rows:
+            answer = None
+            if state.open:
+                state, answer = mechanism.step(state, row, noise)
+            answers.append(-1 if answer is None else answer)
+        return answers
+
+    return run
+
+
+def by_stream(mechanism, offset):
+    class Free:
+        def __init__(self, total):
+            self.purposes, self.left = {STAGE: total, "label": 10}, total
+
+        def remaining(self, purpose):
+            return self.left
+
+        def draw(self, purpose, count=1):
+            self.left -= count
+
+    total = getattr(mechanism, "tests", mechanism).cutoff
+    return lambda rows, seed: answering(mechanism, Free(total)).answer(rows, SeededNoise(seed + offset))
+
+
+def p_value(one, other, rows, runs=3000):
+    first, second = patterns(one, rows, runs), patterns(other, rows, runs)
+    table = np.array([[each.get(pattern, 0) for pattern in {*first, *second}] for each in (first, second)])
+    common = table[:, table.sum(axis=0) >= 20]
+    rest = table.sum(axis=1) - common.sum(axis=1)
+    if rest.any():
+        common = np.column_stack([common, rest])
+    assert common.shape[1] > 2  # a law of some spread, or nothing was tested
+    return chi2_contingency(common).pvalue
+
+
+def close_rows():
+    at = vector(2, 10).passing_dist(0.5)
+    return [np.array([2 * at + 1 + shift, 0]) for shift in (0, 40, -40, 20)]
+
+
+def test_a_streams_answers_have_the_law_of_the_mechanisms_own_steps():
+    mechanism = vector(2, 10)
+    assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), close_rows()) > FALSE_ALARM
+
+
+def test_that_test_catches_a_stream_with_a_stage_too_many():
+    assert p_value(by_stream(vector(1, 10), 0), by_steps(vector(2, 10), 10**6), close_rows()) < FALSE_ALARM
+
+
+def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
+    mechanism = soft(1, 10)
+    at = mechanism.tests.passing_dist(0.5)
+    rows = [np.repeat([0.55, 0.21], [at * 2 + 20, 20]), np.repeat([0.29, 0.31], [at, at + 30])] * 2
+    assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), rows, runs=1500) > FALSE_ALARM
+
+
+# --- what does not fit is refused -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "purposes",
+    [
+        {"label": 10},
+        {"label": 10, STAGE: 3},
+        {"label": 10, STAGE: 5},
+        {"label": 11, STAGE: 4},
+        {"label": 6, "online answer": 5, STAGE: 4},
+    ],
+    ids=["no stages", "too few", "too many", "too many queries", "too many queries together"],
+)
+def test_a_reservation_that_does_not_fit_a_stream_is_refused(purposes):
+    mechanism = vector(4, 10)
+    ledger = Ledger(budget=Budget(2.0, 1e-4))
+    reservation = ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
+    with pytest.raises(InvalidParameter, match="does not fit a run of StableSparseVector"):
+        answering(mechanism, reservation)
+    assert all(reservation.remaining(purpose) == count for purpose, count in purposes.items())
+
+
+def test_a_soft_label_needs_two_stages_for_each_query_it_may_decline():
+    ledger = Ledger(budget=Budget(2.0, 1e-4))
+    reservation = ledger.reserve(soft(3).event, delta=DELTA, purposes={"label": 5, STAGE: 3}, key="run")
+    with pytest.raises(InvalidParameter, match="SoftLabel"):
+        answering(soft(3), reservation)
+    assert stages_of(soft(3)) == {STAGE: 6}
+    assert stages_of(GaussianNoisyMax(sigma=5.0)) == {}
+
+
+# --- interactive predictions ----------------------------------------------------------------------------------------
+
+INTERACTIVE = InteractiveNoisyMax(
+    threshold=60.0, sigma_threshold=15.0, sigma_answer=8.0, n_teachers=100, confidence=0.9, form="binary"
+)
+N = 60
+
+
+def interactive_votes(votes):
+    return Secret(votes(N, n_teachers=100, seed=3))
+
+
+class Student:
+    """Predicts from what was released; remembers how much it was shown each time."""
+
+    def __init__(self):
+        self.shown = []
+
+    def __call__(self, released):
+        self.shown.append(int((~released.interrupted).sum()))
+        p = 0.5 + 0.4 * np.tanh((released.codes == 1).sum() - (released.codes == 0).sum())
+        return np.tile([1 - p, p], (N, 1))
+
+
+def interactive_run(votes, student, *, die_after=None, store=None, mechanism=INTERACTIVE, block=4):
+    store = store or MemoryStore()
+    with Ledger(budget=Budget(80.0, 1e-3), store=store) as ledger:
+        reservation = ledger.reserve(Repeated(mechanism.event, N), delta=DELTA, purposes={"label": N}, key="run")
+
+        def progress(done, total):
+            if done == die_after:
+                raise KeyboardInterrupt
+
+        return label(
+            interactive_votes(votes), mechanism, reservation, SeededNoise(5), block=block, predict=student,
+            progress=progress,
+        )  # fmt: skip
+
+
+def test_a_student_is_fitted_anew_after_each_fifth(votes):
+    student = Student()
+    interactive_run(votes, student)
+    assert student.shown == [12, 24, 36, 48]
+
+
+def test_the_first_fifth_is_answered_as_by_a_confident_mechanism(votes):
+    confident = ConfidentNoisyMax(threshold=60.0, sigma_threshold=15.0, sigma_answer=8.0, form="binary")
+    first = interactive_run(votes, Student()).codes[:12]
+    assert first.tolist() == interactive_run(votes, None, mechanism=confident).codes[:12].tolist()
+    never = interactive_run(votes, lambda released: None).codes  # no answer yet, no student
+    assert never.tolist() == interactive_run(votes, None, mechanism=confident).codes.tolist()
+    assert never.tolist() != interactive_run(votes, Student()).codes.tolist()
+
+
+@pytest.mark.parametrize("die_after", [4, 12, 16, 28, 48, 56])
+def test_a_resumed_interactive_run_repeats_an_unbroken_one(votes, die_after):
+    whole = interactive_run(votes, Student())
+    store, before, after = MemoryStore(), Student(), Student()
+    with pytest.raises(KeyboardInterrupt):
+        interactive_run(votes, before, die_after=die_after, store=store)
+    resumed = interactive_run(votes, after, store=store)
+    assert resumed.codes.tolist() == whole.codes.tolist()
+    assert not resumed.interrupted.any()
+    assert after.shown[:1] == ([12] if die_after < 12 else [die_after - die_after % 12])
+
+
+def test_other_mechanisms_are_never_shown_a_prediction():
+    ledger = Ledger(budget=Budget(20.0, 1e-4))
+    mechanism = GaussianNoisyMax(sigma=5.0, form="binary")
+    event = Repeated(mechanism.event, 2)
+    reservation = ledger.reserve(event, delta=DELTA, purposes={"label": 2}, key="run")
+    rows = np.array([[0, 90], [90, 0]])
+    assert answering(mechanism, reservation).answer(rows, SeededNoise(0), np.full((2, 2), 0.5)) == [1, 0]
+
+
+# --- soft labels as released ----------------------------------------------------------------------------------------
+
+
+def test_soft_labels_are_read_as_scores_and_classes():
+    mechanism = SoftLabel(epsilon=5.0, delta=DELTA, cutoff=1, n_queries=10, bins=4)
+    ledger = Ledger(budget=Budget(6.0, 1e-4))
+    purposes = {"label": 4, **stages_of(mechanism)}
+    reservation = ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
+    scores = np.array([[0.9] * 400, [0.1] * 400, [0.05, 0.3, 0.6, 0.9] * 100, [0.9] * 400])
+    released = label(Secret(scores), mechanism, reservation, SeededNoise(1))
+    assert released.declined.tolist() == [False, False, True, True]  # the run ended with the third query
+    assert released.answers.tolist() == [7, 1, 0, 0]
+    assert released.codes.tolist() == [1, 0, -1, -1]
+    assert released.holds_values
+    np.testing.assert_array_equal(
+        released.vote_shares(400), [[0.125, 0.875], [0.875, 0.125], [np.nan] * 2, [np.nan] * 2]
+    )
+    assert released.share_noise(400) == pytest.approx(np.std(np.linspace(0, 1 / 4, 100_001)), rel=1e-4)
+
+
+@given(code=st.integers(1, 19))
+def test_a_score_of_exactly_one_half_is_the_first_class(code):
+    mechanism = soft()
+    expected = 1 if code / 20 > 0.5 else 0
+    assert class_codes(mechanism, np.array([code, -1])).tolist() == [expected, -1]
+
+
+def test_a_fresh_stage_answers_as_often_as_the_stream_says():
+    mechanism = vector(1, 10)
+    at = mechanism.passing_dist(0.5)
+    row, run = np.array([2 * at + 1, 0]), by_stream(mechanism, 5)
+    answered = sum(run([row], seed)[0] == 0 for seed in range(2000))
+    assert binomtest(answered, 2000, mechanism.pass_probability(at)).pvalue > FALSE_ALARM

@@ -1,0 +1,164 @@
+"""A model that does not fit the table is refused on public rows; one that fails on private rows alone is not heard."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.feature_selection import SelectFromModel
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate.errors import InvalidParameter
+
+MARK = 777.0  # a value that no public row has
+CLASSES = ["no", "maybe", "yes"]
+SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "jobs": 1}
+
+
+def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    X = np.random.default_rng(seed).normal(size=(n, 3))
+    return X, np.array(CLASSES)[np.digitize(X[:, 0], [-0.5, 0.5])]
+
+
+X, Y = table(150, 1)
+POOL = table(80, 2)[0]
+
+
+def fit(teacher: Any = None, student: Any = None, *, rows: Any = X, pool: Any = POOL, **changes: Any) -> Any:
+    return PrivateClassifier(teacher, student, **{**SETTINGS, **changes}).fit(rows, Y, public=PublicPool(pool))
+
+
+def rows_of_pandas(frame: Any) -> Any:
+    return frame.iloc[:].to_numpy()
+
+
+class FailsOnTheMark(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    def fit(self, X: Any, y: Any) -> FailsOnTheMark:
+        if np.any(X == MARK):
+            raise ValueError("a private value was met")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.classes_[-1])
+
+
+class Answers(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Predicts what it was told to, whatever it saw."""
+
+    def __init__(self, answer: Any = 0) -> None:
+        self.answer = answer
+
+    def fit(self, X: Any, y: Any) -> Answers:
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.full(len(X), self.answer)
+
+
+class Loud(GaussianNB):  # type: ignore[misc]
+    def fit(self, X: Any, y: Any) -> Any:
+        print("fitting")
+        print("fitting", file=sys.stderr)
+        warnings.warn("fitting", stacklevel=1)
+        logging.getLogger("loud").critical("fitting")
+        return super().fit(X, y)
+
+
+def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_charged() -> None:
+    teacher = make_pipeline(FunctionTransformer(rows_of_pandas), LogisticRegression())
+    names = ["a", "b", "c"]
+    ledger = Ledger(budget=Budget(8.0, 1e-5))
+    with pytest.raises(InvalidParameter, match=r"^the teacher Pipeline fails on the public rows \(polars\): ") as told:
+        fit(teacher, rows=pl.DataFrame(X, names), pool=pl.DataFrame(POOL, names), ledger=ledger)
+    said = str(told.value)
+    assert "AttributeError: 'DataFrame' object has no attribute 'iloc'" in said
+    assert "every teacher would abstain" in said
+    assert said.endswith("Make it fit and predict such rows, or give them in the form it takes")
+    assert "\n" not in said
+    assert ledger.reservations() == ()
+
+
+@pytest.mark.parametrize("verb", ["check", "run"])
+def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: Any, cli: Any, verb: str) -> None:
+    root: Path = make_run(**{"teachers.model": "unread_ward:teacher"})
+    (root / "unread_ward.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "def teacher():\n"
+        "    return make_pipeline(StandardScaler(), LogisticRegression())\n"
+    )
+    code, _, said = cli(verb, root)
+    assert code == 2
+    assert "the teacher Pipeline fails on the public rows (polars): ValueError: could not convert string" in said
+    assert said.strip().endswith("(QUO-E001; nothing was charged)")
+    assert not (root / "ledger.db").exists()
+
+
+def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
+    marked = X.copy()
+    marked[:, 2] = MARK
+    silent = fit(FailsOnTheMark(), rows=marked)
+    heard = fit(FailsOnTheMark())
+    assert silent.recipe_ == heard.recipe_
+    assert silent.facts().answers.asked == heard.facts().answers.asked == 80
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "no"], ids=repr)
+def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer: Any) -> None:
+    with pytest.raises(InvalidParameter, match="the teacher Answers fails on the public rows"):
+        fit(Answers(answer))
+
+
+def test_a_student_is_rehearsed_as_well() -> None:
+    with pytest.raises(InvalidParameter, match=r"the student Answers fails.*not one of its labels"):
+        fit(student=Answers("perhaps"))
+    with pytest.raises(InvalidParameter, match=r"the student LinearRegression fails.*ValueError") as told:
+        fit(student=LinearRegression())
+    assert "abstain" not in str(told.value)
+    assert fit(student=Answers("yes")).predict(POOL).tolist() == ["yes"] * len(POOL)
+
+
+def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    disabled = logging.root.manager.disable
+    fit(Loud(), GaussianNB())
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []
+    assert logging.root.manager.disable == disabled
+
+
+@pytest.mark.parametrize(
+    "teacher",
+    [
+        KNeighborsClassifier(n_neighbors=15),
+        GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=5),
+        make_pipeline(StandardScaler(), SelectFromModel(LogisticRegression(C=0.05, l1_ratio=1, solver="saga"))),
+    ],
+    ids=["many neighbours", "five folds", "a step that selects features"],
+)
+def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher: Any) -> None:
+    if hasattr(teacher, "steps"):
+        teacher.steps.append(("last", GaussianNB()))
+    fit(teacher, pool=POOL[:7])
+
+
+def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing() -> None:
+    fit(Answers(7), pool=POOL[:5])

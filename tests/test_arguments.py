@@ -1,0 +1,50 @@
+"""What a number given by a user must be."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quorate.arguments import count, real
+from quorate.errors import InvalidParameter
+
+NO_NUMBERS = [True, np.True_, "1", None, 1j, [1.0], math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
+
+
+@pytest.mark.parametrize("bad", NO_NUMBERS)
+@pytest.mark.parametrize("bounds", [{}, {"above": 0}, {"at_least": 0}, {"below": 1}, {"at_most": 1}])
+def test_what_is_no_finite_number_is_refused_whatever_the_bounds(bad: Any, bounds: dict[str, float]) -> None:
+    with pytest.raises(InvalidParameter, match=r"^epsilon must be a .*number.*, got "):
+        real("epsilon", bad, **bounds)
+
+
+@pytest.mark.parametrize("good", [1, 1.0, np.float64(1), np.float32(1), np.int64(1), Fraction(1)])
+def test_every_kind_of_number_is_taken_as_a_float(good: Any) -> None:
+    assert real("epsilon", good) == 1.0
+    assert type(real("epsilon", good)) is float
+
+
+def test_a_bound_is_inside_or_outside_as_its_name_says() -> None:
+    assert real("delta", 0, at_least=0, at_most=1) == 0.0
+    assert real("delta", 1, at_least=0, at_most=1) == 1.0
+    for bounds in ({"above": 0, "at_most": 1}, {"above": -1, "below": 0}):
+        with pytest.raises(InvalidParameter, match=r"delta must be a number > -?\d and <=? \d, got 0$"):
+            real("delta", 0, **bounds)
+    with pytest.raises(InvalidParameter, match="must be a number >= 0 and < 1, got 1"):
+        real("delta", 1, at_least=0, below=1)
+    with pytest.raises(InvalidParameter, match="must be a number >= 0, got -5e-324"):
+        real("delta", -5e-324, at_least=0)
+
+
+def test_minus_zero_is_zero() -> None:
+    assert math.copysign(1, real("epsilon", -0.0, at_least=0)) == 1.0
+
+
+@pytest.mark.parametrize("bad", [*NO_NUMBERS[:-1], 1.0, 2.5, np.float64(3), -1, 0])
+def test_a_count_is_whole_and_not_too_small(bad: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"^times must be a whole number >= 1, got "):
+        count("times", bad, at_least=1)

@@ -1,0 +1,53 @@
+"""What is a waste is said before it is paid for; what is sound is not talked down."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, StableSparseVector
+from quorate.noise import SeededNoise
+from quorate.theory import PublicFacts, recipe, unanimous_right
+
+ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
+
+
+def test_a_sound_task_gets_no_caution() -> None:
+    assert recipe(PublicFacts(**ADULT)).cautions == ()
+
+
+@pytest.mark.parametrize("change", [{"n_records": 50}, {"epsilon": 1e-3}])
+def test_labels_close_to_coin_tosses_are_said_to_be(change: dict[str, float]) -> None:
+    assert any("coin tosses" in each for each in recipe(PublicFacts(**ADULT | change)).cautions)
+
+
+def test_a_delta_that_gives_away_a_whole_unit_is_said() -> None:
+    said = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
+    assert any("published whole" in each for each in said)
+    assert recipe(PublicFacts(**ADULT | {"delta": 1 / 32_561})).cautions == ()
+
+
+def test_how_sure_one_online_answer_is_is_said_where_it_is_not() -> None:
+    said = recipe(PublicFacts(**ADULT | {"online_answers": 100})).cautions
+    assert any("right at most 76 % of the time" in each for each in said)
+    assert recipe(PublicFacts(**ADULT | {"online_answers": 100, "epsilon": 8.0, "n_public": 50})).cautions == ()
+
+
+@pytest.mark.parametrize("sigma", [20.0, 60.0])
+@pytest.mark.parametrize("n_classes", [2, 5])
+def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: int) -> None:
+    """Against 20,000 releases: five standard errors, and the union bound's slack above."""
+    form = "binary" if n_classes == 2 else "histogram"
+    counts = np.zeros((20_000, n_classes), dtype=np.int64)
+    counts[:, 1] = 101
+    won = np.mean(GaussianNoisyMax(sigma, form).release_many(counts, SeededNoise(3)) == 1)
+    said = unanimous_right(NoisyCounts(sigma, form), n_teachers=101, n_classes=n_classes)
+
+    assert said is not None
+    assert said <= won + 5 * np.sqrt(0.25 / 20_000) + 0.01  # a half vote of rounding
+    if n_classes == 2:
+        assert abs(said - won) < 5 * np.sqrt(0.25 / 20_000) + 0.01
+
+
+def test_where_noise_has_no_scale_nothing_is_claimed() -> None:
+    assert unanimous_right(StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_classes=2) is None
