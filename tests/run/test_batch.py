@@ -358,3 +358,17 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path
     assert sum(teacher.n_records for teacher in told.reveal().teachers) == 400
     assert len(told.reveal().teachers) == 12
     assert {teacher.status for teacher in told.reveal().teachers} == {"trained"}
+
+
+def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
+    """Each takes its share, and what both cost together stands in the second's guarantee."""
+    root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
+    first = perform(read_batch(root), command="first")
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("count = 12", "count = 13"))
+    second = perform(read_batch(root), command="second")
+
+    assert first.guarantee.epsilon == pytest.approx(1.5, abs=1e-6)
+    assert second.guarantee.epsilon == pytest.approx(3.0, abs=1e-6)
+    assert second.guarantee.delta == pytest.approx(8e-6)
+    assert any("earlier runs" in caveat for caveat in second.guarantee.caveats)

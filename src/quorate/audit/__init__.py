@@ -10,6 +10,9 @@ or object that somebody outside can see.
 :func:`threshold_test_delta`       exact: δ(ε) of a noisy threshold (also the binary Gaussian)
 :func:`stability_test_delta`       exact: δ(ε) of the distance-to-instability test
 :func:`audit_shards`               deterministic: change one unit, train again, count the teachers that moved
+:func:`audit_target`               a whole run behind a :class:`Target`: with or without a poisoned canary unit
+:func:`reconstruct`                the same question again and again, averaged; what a memo is against
+:func:`hard_votes`                 neighbouring votes on which a shipped mechanism shows most
 :class:`Surfaces`                  the surface walk: search everything public for forbidden facts
 ================================== =========================================================================
 
@@ -17,12 +20,16 @@ or object that somebody outside can see.
 """
 
 from quorate.audit import cheats
+from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
 from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
 from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
 from quorate.audit.forbidden import Forbidden
+from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
+from quorate.audit.many_answers import SumOfAnswers
+from quorate.audit.repeated_queries import Reconstruction, reconstruct
 from quorate.audit.sampled import AuditResult, Releases, audit_mechanism, tied_neighbours
 from quorate.audit.shards import Probe, ShardAudit, audit_shards
 from quorate.audit.surfaces import Surface, Surfaces
@@ -37,6 +44,15 @@ __all__ = [
     "ApproxClaim",
     "GaussianClaim",
     "claim_of",
+    "claim_on",
+    "hard_votes",
+    "HardVotes",
+    "SumOfAnswers",
+    "audit_target",
+    "Target",
+    "Canary",
+    "reconstruct",
+    "Reconstruction",
     "cheats",
     "SparseVectorForm",
     "WorstLoss",

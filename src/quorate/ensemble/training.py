@@ -227,25 +227,40 @@ def _voter(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
 def rows_alone(X: Any, rows: IntArray) -> Any:
     """Take a shard's rows without a trace of the rows they stood among.
 
-    A pandas frame would keep two: the index, which tells each row's place, and the categories of a categorical
-    column, which are those of the whole private table.
+    Column types are those of :func:`~quorate.data.fixed_types.fixed_types`. A pandas frame would keep two traces more:
+    the index, which tells each row's place, and the categories of a categorical column, which are those of the whole
+    private table. Here the categories are those of the shard's own values, sorted unless they were ordered, and
+    numbers among them are floats.
 
     Examples
     --------
     >>> import pandas
-    >>> rows_alone(pandas.DataFrame({"age": [39, 50, 38]}), np.array([2, 0])).index.tolist()
-    [0, 1]
+    >>> rows_alone(pandas.DataFrame({"age": [39, 50, 38]}), np.array([2, 0])).to_dict("split")["data"]
+    [[38.0], [39.0]]
     """
-    taken = take(X, rows)
+    taken = fixed_types(take(X, rows))
+    if kind(X) == "polars":
+        return _copied(taken)
     if kind(X) != "pandas":
         return taken
     alone = taken.reset_index(drop=True)
-    for name in [name for name, dtype in alone.dtypes.items() if hasattr(dtype, "categories")]:
-        used = alone[name].cat.remove_unused_categories()
-        if not used.cat.ordered:
-            used = used.cat.set_categories(sorted(used.cat.categories, key=lambda value: (str(type(value)), value)))
-        alone[name] = used
+    for position, dtype in enumerate(alone.dtypes):
+        if hasattr(dtype, "categories"):
+            alone.isetitem(position, _categories_alone(alone.iloc[:, position]))
     return alone
+
+
+def _categories_alone(series: Any) -> Any:
+    import pandas as pd
+
+    used = series.cat.remove_unused_categories()
+    own = list(used.cat.categories)
+    if not used.cat.ordered:
+        own.sort(key=lambda value: (isinstance(value, str), str(type(value)) * isinstance(value, str), value))
+        used = used.cat.set_categories(own)
+    fixed = fixed_labels(own)
+    numbers = len(own) > 0 and all(type(value) is float for value in fixed)
+    return used.cat.rename_categories(pd.Index(fixed, dtype="float64" if numbers else object))
 
 
 def _check_rows(X: Any, y_codes: IntArray, shards: IntArray, n_teachers: int, n_classes: int) -> None:

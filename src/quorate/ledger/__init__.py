@@ -8,6 +8,7 @@ anchor were both restored, exposed by any client's receipt.
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.chain import verify
+from quorate.ledger.claim import Claim
 from quorate.ledger.entries import Entry
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
@@ -20,6 +21,7 @@ __all__ = [
     "Amounts",
     "Block",
     "Budget",
+    "Claim",
     "Entry",
     "Head",
     "Ledger",

@@ -46,7 +46,9 @@ def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) ->
         return content
     check_same_request(use, content)
     [sequence] = use.entries
-    if stated and state.reservations[sequence].reserved.amounts != content.amounts:
+    first = state.reservations[sequence].reserved
+    same_claim = first.claim is content.claim if first.claim is None else first.claim.covers(content.claim)
+    if (stated and first.amounts != content.amounts) or not same_claim:
         raise PreconditionFailed(KEY_USED)
     return sequence
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 from quorate.errors import InvalidParameter
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
+from quorate.ledger.claim import Claim
 
 FORMAT: Final = 1
 DEEPEST: Final = 100  # nesting of a JSON value, and
@@ -131,6 +132,13 @@ def _purposes(name: str, value: object) -> Mapping[str, int]:
     return MappingProxyType(dict(sorted(checked.items())))
 
 
+def _paid_by(name: str, value: object) -> Mapping[str, int]:
+    if not isinstance(value, Mapping):
+        raise InvalidParameter(f"{name} must map each purpose to the part that pays for it, got {type(value).__name__}")
+    checked = {_PURPOSE("purpose", key): whole(0)("part", item) for key, item in value.items()}
+    return MappingProxyType(dict(sorted(checked.items())))
+
+
 _PURPOSE = text(64)
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "amounts": _instance(Amounts),
@@ -138,6 +146,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "block": whole(1),
     "body": _optional(text(256)),
     "budget": _instance(Budget),
+    "claim": _optional(_instance(Claim)),
     "client": text(128),
     "count": whole(1),
     "event": _instance(Json),
@@ -147,6 +156,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "key": text(256),
     "ledger": _matching(_IDENTITY, "32 hexadecimal digits"),
     "limit": _instance(Amounts),
+    "paid_by": _optional(_paid_by),
     "purpose": _PURPOSE,
     "purposes": _purposes,
     "reason": text(1000),
@@ -218,7 +228,11 @@ class BudgetRaised(Content):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reserved(Content):
-    """A schedule of answers was charged at the exact price of its event."""
+    """A schedule of answers was charged at the exact price of its event.
+
+    ``claim`` is the rest of its guarantee. ``paid_by`` names the part of a composed event that pays for each purpose;
+    None where the whole event pays for all of them.
+    """
 
     kind: ClassVar[str] = "reserved"
     event: Json
@@ -226,11 +240,18 @@ class Reserved(Content):
     purposes: Mapping[str, int]
     client: str
     key: str
+    claim: Claim | None = None
+    paid_by: Mapping[str, int] | None = None
 
     @property
     def body_hash(self) -> str:
         """What another request under the same key must agree in."""
-        body = {"delta": self.amounts.delta_e18, "event": self.event.value, "purposes": dict(self.purposes)}
+        body = {
+            "delta": self.amounts.delta_e18,
+            "event": self.event.value,
+            "paid_by": None if self.paid_by is None else dict(self.paid_by),
+            "purposes": dict(self.purposes),
+        }
         return sha256(canonical([self.kind, body]).encode()).hexdigest()
 
 
@@ -278,6 +299,7 @@ _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "amounts": lambda value: Amounts(**value),
     "answers": Json.of,
     "budget": lambda value: Budget(**value),
+    "claim": lambda value: None if value is None else Claim(**{**value, "caveats": tuple(value["caveats"])}),
     "event": Json.of,
     "limit": lambda value: Amounts(**value),
     "store": Json.of,
@@ -374,5 +396,7 @@ def _told(value: object) -> object:
     if isinstance(value, Mapping):
         return dict(value)
     if is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in fields(value)}
+        return {field.name: _told(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, tuple):
+        return list(value)
     return value

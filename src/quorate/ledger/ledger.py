@@ -15,6 +15,7 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation, check_budget
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
 from quorate.ledger.chain import holds
+from quorate.ledger.claim import Claim
 from quorate.ledger.entries import (
     BudgetRaised,
     Closed,
@@ -27,7 +28,7 @@ from quorate.ledger.entries import (
 )
 from quorate.ledger.journal import Journal
 from quorate.ledger.memory import MemoryStore
-from quorate.ledger.pricing import check_prices, price
+from quorate.ledger.pricing import check_parts, check_prices, price
 from quorate.ledger.reservation import Block, Receipt, Reservation
 from quorate.ledger.rules import check_reserved
 from quorate.ledger.state import Head, LedgerState
@@ -313,6 +314,8 @@ class Ledger:
         key: str,
         epsilon: float | None = None,
         client: str = "local",
+        claim: Claim | None = None,
+        paid_by: Mapping[str, int] | None = None,
     ) -> Reservation:
         """Charge a schedule at its exact price, durably, before anything of it is drawn.
 
@@ -331,17 +334,24 @@ class Ledger:
             ε to charge instead of the event's price, and not below it.
         client : str, default "local"
             Who asks.
+        claim : Claim, optional
+            Whose data this protects, and against which change. All claims of a ledger are about one unit. A retry may
+            state fewer caveats; those of the first request stay.
+        paid_by : mapping of str to int, optional
+            Where `event` is a ``Composed``: which of its parts, from 0, pays for each purpose. Purposes with one part
+            share it. Left out, all purposes share the whole event.
 
         Raises
         ------
         BudgetExhausted
             The price would pass the budget; nothing was charged.
         PreconditionFailed
-            The key was used for another request, or the release was closed.
+            The key was used for another request, the release was closed, or what was charged earlier protects another
+            unit.
         InvalidParameter, UnsupportedEvent
             An argument is of the wrong kind, or the event has no price under this ledger's rule.
         """
-        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client)
+        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by)
         return self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
@@ -355,13 +365,15 @@ class Ledger:
         key: str,
         epsilon: float | None = None,
         client: str = "local",
+        claim: Claim | None = None,
+        paid_by: Mapping[str, int] | None = None,
     ) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
         It is asked before long work whose result would be thrown away. It promises nothing: another client may
         charge in between.
         """
-        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client)
+        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by)
 
         def look(state: LedgerState) -> None:
             if isinstance(admit_reservation(state, content, stated=epsilon is not None), Reserved):
@@ -378,15 +390,21 @@ class Ledger:
         key: str,
         epsilon: float | None,
         client: str,
+        claim: Claim | None,
+        paid_by: Mapping[str, int] | None,
     ) -> Reserved:
         amounts = price(event, composition=self.budget.composition, delta=delta, epsilon=epsilon)
-        return Reserved(
+        reserved = Reserved(
             event=Json.of(json.loads(event.to_json()), "event"),
             amounts=amounts,
             purposes=purposes,
             client=client,
             key=key,
+            claim=claim,
+            paid_by=paid_by,
         )
+        check_parts(event, reserved.paid_by)
+        return reserved
 
     def _draw(
         self, reservation: int, purpose: str, count: int, *, key: str | None, client: str, body: str | None

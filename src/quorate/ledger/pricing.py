@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from quorate import accounting
 from quorate.arguments import real
@@ -52,6 +53,26 @@ def price(
             raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
         priced = asked
     return Amounts(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
+
+
+def check_parts(event: accounting.Event, paid_by: Mapping[str, int] | None) -> None:
+    """Refuse a purpose that is paid by a part which the event does not have.
+
+    Raises
+    ------
+    InvalidParameter
+        The event is no ``Composed``, or has fewer parts.
+
+    Examples
+    --------
+    >>> half = accounting.PureDP(0.5)
+    >>> check_parts(accounting.Composed((half, half)), {"label": 0, "evaluation": 1})
+    """
+    n_parts = len(event.events) if isinstance(event, accounting.Composed) else 0
+    if paid_by is not None and not all(part < n_parts for part in paid_by.values()):
+        raise InvalidParameter(
+            f"paid_by must name parts of a Composed event, from 0; this event has {n_parts} parts. Compose it"
+        )
 
 
 def check_prices(state: LedgerState) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from quorate import accounting
+from quorate.ledger.claim import Claim
 from quorate.ledger.state import BlockState, BlockStatus, LedgerState, ReservationState
 
 if TYPE_CHECKING:
@@ -118,6 +119,16 @@ class Reservation:
     def purposes(self) -> Mapping[str, int]:
         """How many answers were reserved for each purpose."""
         return self._reserved.purposes
+
+    @property
+    def paid_by(self) -> Mapping[str, int] | None:
+        """Which part of a composed event pays for each purpose; None where the whole event pays for all."""
+        return self._reserved.paid_by
+
+    @property
+    def claim(self) -> Claim | None:
+        """Whose data it protects, against which change; None where that was not said."""
+        return self._reserved.claim
 
     @property
     def key(self) -> str:

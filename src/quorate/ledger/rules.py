@@ -9,6 +9,7 @@ from __future__ import annotations
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
 from quorate.ledger.amounts import Amounts, check_fits
 from quorate.ledger.budget import Budget, comes_to
+from quorate.ledger.claim import Claim, claimed_together
 from quorate.ledger.entries import (
     FORMAT,
     Bound,
@@ -118,7 +119,17 @@ def check_reserved(state: LedgerState, reserved: Reserved) -> None:
     if (reserved.client, reserved.key) in state.keys:
         raise PreconditionFailed(KEY_USED)
     _check_kind_of_amounts(state.budget, reserved.amounts)
+    if reserved.paid_by is not None and reserved.paid_by.keys() != reserved.purposes.keys():
+        raise InvalidParameter("paid_by must name exactly the purposes; say for each which part pays for it")
+    _check_claim(state, reserved.claim)
     check_fits(reserved.amounts, spent=state.spent, limit=state.limit)
+
+
+def _check_claim(state: LedgerState, claim: Claim | None) -> None:
+    """Refuse a charge whose promise cannot be told in one sentence with what the ledger holds already."""
+    earlier = [each.reserved.claim for each in state.reservations.values() if each.reserved.claim is not None]
+    if claim is not None:
+        claimed_together([*earlier, claim])
 
 
 def _check_kind_of_amounts(budget: Budget | None, amounts: Amounts) -> None:

@@ -32,7 +32,10 @@ BY_POSITION = (
     "renumbering the rest is not covered"
 )
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
-NOT_DURABLE = "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not counted"
+NOT_DURABLE = (
+    "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
+    "counted"
+)
 SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
 SEEDED_EARLIER = (
     "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"

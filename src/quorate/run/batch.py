@@ -102,8 +102,8 @@ def read_batch(root: Path) -> Batch:
     task = prepare(
         Wishes(
             classes=data.classes,
-            epsilon=settings.budget.epsilon,
-            delta=settings.budget.delta,
+            epsilon=settings.run.epsilon or settings.budget.epsilon,
+            delta=settings.run.delta or settings.budget.delta,
             teacher=model_of(settings.teachers.model, "teacher", folder=root),
             student=model_of(settings.student.model, "student", folder=root),
             n_teachers=settings.teachers.count,

@@ -74,8 +74,10 @@ class StudentSettings:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunSettings:
-    """``[run]``: how, not what."""
+    """``[run]``: this run's share of the budget, and how it is made."""
 
+    epsilon: float | None = None
+    delta: float | None = None
     jobs: int | None = None
     unsafe_noise_seed: int | None = None
 
@@ -161,6 +163,8 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
         ),
         run=RunSettings(
+            epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
+            delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
             jobs=run.optional("jobs", lambda key: run.count(key, at_least=1)),
             unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
         ),

@@ -10,7 +10,7 @@ import lzma
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,9 +18,13 @@ from quorate.arguments import count, one_of
 from quorate.data import check_classes, read_table
 from quorate.data.identity import is_missing
 from quorate.data.labels import Label
+from quorate.data.tables import existing_file
 from quorate.errors import DataRefused
 from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray, Secret
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Kind = Literal["auto", "counts", "labels"]
 
@@ -77,7 +81,7 @@ def read_votes(path: Path, *, classes: Sequence[Any], kind: Kind = "auto", n_tea
     one_of("kind", kind, ("auto", "counts", "labels"))
     if n_teachers is not None:
         n_teachers = count("n_teachers", n_teachers, at_least=1)
-    table = _array(path) if _is_array(path) else read_table(path)
+    table = _array(path) if _is_array(path) else _table(path)
     names = None if isinstance(table, np.ndarray) else [str(name) for name in table.columns]
     width = table.shape[1]
     if not (len(table) and width):
@@ -96,6 +100,17 @@ def read_votes(path: Path, *, classes: Sequence[Any], kind: Kind = "auto", n_tea
 
 def _is_array(path: Path) -> bool:
     return path.name.removesuffix(".xz").endswith(".npy")
+
+
+def _table(path: Path) -> pl.DataFrame:
+    existing_file(path)
+    try:
+        return read_table(path)
+    except DataRefused:  # its message may quote the first line, which holds votes where the header was left out
+        raise DataRefused(
+            f"{path} is not a table of votes: the first line must name each column, once, and every other line have as "
+            "many fields"
+        ) from None
 
 
 def _array(path: Path) -> np.ndarray[Any, Any]:

@@ -1,0 +1,140 @@
+"""Neighbouring votes on which a shipped mechanism shows most, and what such votes claim about its event."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.accounting import Composed, DiscreteGaussian, Event, Gaussian, Repeated
+from quorate.arguments import count
+from quorate.audit.claims import Claim, GaussianClaim, claim_of
+from quorate.mechanisms import DistanceToInstability, SoftLabel, StableSparseVector
+
+_SMOOTH_FROM = 10.0  # σ in votes from which discrete Gaussian noise meets its Gaussian claim to a millionth
+_LONGEST_STREAM = 64
+_LONGEST_SOFT_STREAM = 4  # one Python step a query
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HardVotes:
+    """Counts (or scores) of one query, or of a stream, on two data sets between which one teacher changes.
+
+    Attributes
+    ----------
+    name : str
+        What is hard about them.
+    neighbours : pair of arrays
+        As :func:`~quorate.audit.audit_mechanism` takes them.
+    """
+
+    name: str
+    neighbours: tuple[NDArray[Any], NDArray[Any]] = field(repr=False)
+
+
+def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVotes, ...]:
+    """Return the neighbouring votes on which one teacher's change is told best.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+        Any of :mod:`quorate.mechanisms`: a tie shows most of a noisy max; votes that stand at a threshold show most
+        of a test. A stream mechanism gets a short stream.
+    n_teachers, n_classes : int
+        K ≥ 1 and C ≥ 2; both public.
+
+    Notes
+    -----
+    Privacy: made of public numbers alone, no real vote is looked at.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
+    >>> [pair.name for pair in hard_votes(GaussianNoisyMax(sigma=40.0), 250, 3)]
+    ['two classes tie']
+    >>> at_threshold = hard_votes(ConfidentNoisyMax(200, 150.0, 40.0), 250, 3)[1]
+    >>> [each.tolist() for each in at_threshold.neighbours]
+    [[200, 50, 0], [199, 51, 0]]
+    """
+    n_teachers = count("n_teachers", n_teachers, at_least=1)
+    n_classes = count("n_classes", n_classes, at_least=2)
+    if isinstance(mechanism, SoftLabel):
+        gap = 2 * mechanism.tests.passing_dist(0.5) + 1
+        queries = min(mechanism.n_queries, _LONGEST_SOFT_STREAM)
+        return (HardVotes("scores agree just enough", _scores(n_teachers, gap, mechanism.bins, queries)),)
+    if isinstance(mechanism, StableSparseVector):
+        pair = _ahead(n_teachers, n_classes, 2 * mechanism.passing_dist(0.5) + 1)
+        queries = min(mechanism.n_queries, max(8, 4 * mechanism.cutoff), _LONGEST_STREAM)
+        zero, one = (np.tile(each, (queries, 1)) for each in pair)
+        return (HardVotes("every lead stands at the threshold", (zero, one)),)
+    if isinstance(mechanism, DistanceToInstability):
+        pair = _ahead(n_teachers, n_classes, 2 * int(mechanism.threshold) + 1)
+        return (HardVotes("the lead stands at the threshold", pair),)
+    found = [HardVotes("two classes tie", _pair(n_classes, n_teachers // 2, n_teachers // 2, -1))]
+    if hasattr(mechanism, "threshold"):
+        top = min(n_teachers, max(1, round(mechanism.threshold)))
+        found.append(
+            HardVotes("votes stand at the threshold", _pair(n_classes, top, min(top, n_teachers - top), -1)),
+        )
+    return tuple(found)
+
+
+def claim_on(event: Event, delta: float) -> Claim:
+    """Return the sharpest thing that can be tested about an event: a trade-off curve, or (ε, δ) at `delta`.
+
+    Examples
+    --------
+    >>> claim_on(Repeated(DiscreteGaussian(40.0, 1.0), 100), 1e-5)
+    GaussianClaim(mu=0.25)
+    >>> type(claim_on(Repeated(DiscreteGaussian(2.0, 1.0), 100), 1e-5)).__name__  # the lattice shows
+    'ApproxClaim'
+    """
+    squared = _squared_mu(event)
+    return claim_of(event, delta) if squared is None else GaussianClaim(sqrt(squared))
+
+
+def _squared_mu(event: Event) -> float | None:
+    """μ² where the event is made of Gaussian noise that is wide beside the lattice; they add up."""
+    if isinstance(event, Gaussian) or (isinstance(event, DiscreteGaussian) and event.sigma >= _SMOOTH_FROM):
+        return (event.l2_sensitivity / event.sigma) ** 2
+    if isinstance(event, Repeated):
+        each = _squared_mu(event.event)
+        return None if each is None or not event.times else event.times * each
+    if isinstance(event, Composed) and event.events:
+        parts = [_squared_mu(each) for each in event.events]
+        return None if None in parts else sum(part for part in parts if part is not None)
+    return None
+
+
+def _pair(n_classes: int, first: int, second: int, change: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return votes, and those after one teacher gave its vote for class 0 to class 1 (−1) or the reverse (+1)."""
+    zero = np.zeros(n_classes, dtype=np.int64)
+    zero[:2] = first, second
+    if first == 0 and change < 0:  # a single teacher
+        zero[0] = 1
+    one = zero.copy()
+    one[0] += change
+    one[1] -= change
+    return zero, one
+
+
+def _ahead(n_teachers: int, n_classes: int, gap: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return votes in which class 0 leads by `gap`, or as far as K allows, and the same with one vote more for it."""
+    if n_teachers < 3:
+        return _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
+    second = max(1, (n_teachers - gap) // 2)
+    return _pair(n_classes, min(second + gap, n_teachers - second), second, +1)
+
+
+def _scores(n_teachers: int, gap: int, bins: int, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    (high, low, *_), _ = _ahead(n_teachers, 2, gap)
+    row = np.full(n_teachers, np.nan)
+    row[:high] = (bins - 0.5) / bins  # the middle of the highest bin, and below that of the lowest
+    row[high : high + low] = 0.5 / bins
+    moved = row.copy()
+    moved[high + low - 1] = row[0]
+    zero, one = (np.tile(each, (n_queries, 1)) for each in (row, moved))
+    return zero, one

@@ -1,0 +1,179 @@
+"""Column types that no single value decides, so that one person's value does not change what others' rows look like.
+
+A library infers the type of a column from all its values: one missing value turns a pandas column of integers into
+floats, one new word gives every category of a polars column another code. A type read off the whole table would
+carry a trace of every row into every part of it.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from quorate.data.columns import column, families
+from quorate.data.identity import as_list, is_missing
+from quorate.data.rows import Rows, kind
+
+_TIME_UNIT = "us"
+
+
+def fixed_types(X: Rows) -> Rows:
+    """Give every column the one type of its family.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        The rows.
+
+    Returns
+    -------
+    Rows
+        In a container of the same kind, with the same values:
+
+        - numbers of every type, truth values, and columns without any value are float64; a missing number in
+          pandas is NaN, in polars null;
+        - categories of a polars frame are text. Those of a pandas frame stay: which of them a part of the table has
+          is settled where the part is taken;
+        - dates with a time of day, and durations, count in microseconds;
+        - text is as it was.
+
+    Raises
+    ------
+    DataRefused
+        If a column holds neither numbers, text nor times.
+
+    Notes
+    -----
+    Privacy: every cell of the result is a function of that cell and of its column's family. The families, like names
+    and order of the columns, are the public schema.
+
+    Examples
+    --------
+    >>> import polars
+    >>> frame = polars.DataFrame({"age": [39, 50], "sex": polars.Series(["F", "M"], dtype=polars.Categorical)})
+    >>> fixed_types(frame).dtypes
+    [Float64, String]
+    >>> fixed_types(np.array([[1, 0]])).dtype
+    dtype('float64')
+    """
+    match kind(X):
+        case "numpy":
+            return X.astype(np.float64, copy=False)
+        case "sparse":
+            return _sparse(X)
+        case "polars":
+            return _polars(X)
+        case _:
+            return _pandas(X)
+
+
+def fixed_labels(y: Any) -> list[Any]:
+    """Take labels one by one: every number and truth value is a float, every missing one NaN, text is text.
+
+    Parameters
+    ----------
+    y : (n,) array, series or sequence
+        Labels or targets.
+
+    Returns
+    -------
+    list of n values
+        Each a function of the one label. What is neither number nor text stays as it is.
+
+    Examples
+    --------
+    >>> fixed_labels([7, True, "a", None])
+    [7.0, 1.0, 'a', nan]
+    """
+    if isinstance(y, np.ndarray) and y.dtype.kind in "mM":
+        y = y.astype(f"{y.dtype.kind}8[{_TIME_UNIT}]")  # as a list, finer units would be bare whole numbers
+    return [_label(value) for value in as_list(y)]
+
+
+def label_array(labels: list[Any]) -> NDArray[Any]:
+    """Put the labels of one part of a table into an array: float64 where all of them are numbers, else objects.
+
+    Examples
+    --------
+    >>> label_array([7.0, float("nan")]), label_array(["a", 7.0])
+    (array([ 7., nan]), array(['a', 7.0], dtype=object))
+    """
+    if all(type(value) is float for value in labels):
+        return np.array(labels, dtype=np.float64)
+    alone = np.empty(len(labels), dtype=object)
+    alone[:] = labels
+    return alone
+
+
+def _label(value: Any) -> Any:
+    if is_missing(value):
+        return float("nan")
+    if isinstance(value, (bool, int, float, Decimal, np.bool_, np.integer, np.floating)):
+        try:
+            return float(value)
+        except OverflowError:  # beyond the doubles
+            return float("inf") if value > 0 else float("-inf")
+    return str(value) if isinstance(value, str) else value
+
+
+def _sparse(X: Rows) -> Rows:
+    # Made anew, so that the width of the indices is what these rows need.
+    data = X.data.astype(np.float64, copy=False)
+    made = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
+    return made((data, X.indices, X.indptr), shape=X.shape)
+
+
+def _polars(X: Rows) -> Rows:
+    import polars as pl
+
+    wanted: dict[str, Any] = {}
+    for name, family in families(X).items():
+        dtype = X.schema[name]
+        if family in ("number", "missing"):
+            wanted[name] = pl.Float64
+        elif family == "text":
+            wanted[name] = pl.String
+        elif isinstance(dtype, pl.Datetime):
+            wanted[name] = pl.Datetime(_TIME_UNIT, dtype.time_zone)
+        elif isinstance(dtype, pl.Duration):
+            wanted[name] = pl.Duration(_TIME_UNIT)
+    changed = {name: dtype for name, dtype in wanted.items() if X.schema[name] != dtype}
+    return X.cast(changed) if changed else X
+
+
+def _pandas(X: Rows) -> Rows:
+    import pandas as pd
+
+    parts: list[Any] = []
+    for position, family in enumerate(families(X).values()):
+        series = column(X, position)
+        if family in ("number", "missing"):
+            series = _doubles(series)
+        elif family == "time" and series.dtype.kind in "mM":
+            series = series.dt.as_unit(_TIME_UNIT)
+        parts.append(series)
+    if all(part.dtype == X.dtypes.iloc[position] for position, part in enumerate(parts)):
+        return X
+    changed = pd.concat(parts, axis=1)
+    changed.columns = X.columns
+    return changed
+
+
+def _doubles(series: Any) -> Any:
+    if series.dtype == np.float64:
+        return series
+    if series.dtype.kind == "O":  # Python objects
+        return series.where(series.notna(), np.nan).astype(np.float64)
+    return series.astype(object).where(series.notna(), np.nan).astype(np.float64) if _nullable(series) else (
+        series.astype(np.float64)
+    )
+
+
+def _nullable(series: Any) -> bool:
+    from pandas.api.types import is_extension_array_dtype
+
+    return bool(is_extension_array_dtype(series.dtype))

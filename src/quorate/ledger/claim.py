@@ -1,0 +1,121 @@
+"""What a reservation promises: whose data, against which change, and with what reservations of its own. Pure.
+
+ε and δ add up over a ledger; the other half of a guarantee does not add, so it is written down with every charge, and
+what is said about the whole is said of all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+ANY_CHANGE = "add, remove or replace one"
+REPLACE = "replace one"  # every change of this kind is one of the other kind too
+STATED = ", as the owner states"
+DIFFERENT_NEIGHBOURS = (
+    "part of what was charged to the ledger holds where one unit is replaced, not where one is added or removed; so does "
+    "the whole"
+)
+_LONGEST = 1000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Claim:
+    """The half of a guarantee that is no number.
+
+    Parameters
+    ----------
+    unit : str
+        Whose data is protected: "record", "person", "patient".
+    neighbours : str
+        The change that the guarantee is about, in a phrase: "add, remove or replace one person".
+    caveats : tuple of str
+        What the guarantee rests on beside the noise.
+
+    Raises
+    ------
+    InvalidParameter
+        If anything but a line of text is given.
+
+    Examples
+    --------
+    >>> Claim(unit="person", neighbours="add, remove or replace one person").caveats
+    ()
+    """
+
+    unit: str
+    neighbours: str
+    caveats: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.caveats, tuple):
+            raise InvalidParameter("caveats must be a tuple of texts; pass ('…',) or ()")
+        for name, said in (("unit", self.unit), ("neighbours", self.neighbours), *(("caveats", c) for c in self.caveats)):
+            if not isinstance(said, str) or not 0 < len(said.strip()) <= len(said) <= _LONGEST or not said.isprintable():
+                raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
+
+    def covers(self, later: Claim | None) -> bool:
+        """Whether this claim says all that a retry of its request says: the same promise, and no caveat less."""
+        return (
+            later is not None
+            and (self.unit, self.neighbours) == (later.unit, later.neighbours)
+            and set(later.caveats) <= set(self.caveats)
+        )
+
+
+def claimed_together(claims: Iterable[Claim]) -> Claim:
+    """Return what everything that makes these claims promises together.
+
+    Parameters
+    ----------
+    claims : iterable of Claim
+        At least one, oldest first.
+
+    Returns
+    -------
+    Claim
+        With every caveat of any of them. Where some hold for replacements alone, so does the whole, and says so.
+
+    Raises
+    ------
+    PreconditionFailed
+        If they are about different units, or about changes that no phrase here covers.
+
+    Examples
+    --------
+    >>> added = Claim(unit="person", neighbours="add, remove or replace one person")
+    >>> replaced = Claim(unit="person", neighbours="replace one person", caveats=("n is public",))
+    >>> claimed_together([added, replaced]).neighbours, claimed_together([added, replaced]).caveats[0]
+    ('replace one person', 'n is public')
+    >>> claimed_together([added, Claim(unit="record", neighbours="replace one record")])
+    Traceback (most recent call last):
+    quorate.errors.PreconditionFailed: this ledger's earlier releases protect one person, and this one one record; one guarantee cannot be for two units. Open another ledger, or use the same unit
+    """  # noqa: E501  a doctest's message is one line
+    every = list(claims)
+    if not every:
+        raise InvalidParameter("claims must be one at least; nothing was promised")
+    unit = every[0].unit
+    other = next((each.unit for each in every if each.unit != unit), None)
+    if other is not None:
+        raise PreconditionFailed(
+            f"this ledger's earlier releases protect one {unit}, and this one one {other}; one guarantee cannot be for "
+            "two units. Open another ledger, or use the same unit"
+        )
+    caveats = tuple(dict.fromkeys(caveat for each in every for caveat in each.caveats))
+    phrases = {each.neighbours for each in every}
+    if len(phrases) == 1:
+        return Claim(unit=unit, neighbours=every[0].neighbours, caveats=caveats)
+    changes = {phrase.removesuffix(STATED) for phrase in phrases}
+    if not changes <= {f"{ANY_CHANGE} {unit}", f"{REPLACE} {unit}"}:
+        raise PreconditionFailed(
+            "this ledger's earlier releases hold for another kind of change, and no one guarantee is known for both. "
+            "Open another ledger"
+        )
+    if len(changes) == 1:
+        [change] = changes
+    else:
+        change, caveats = f"{REPLACE} {unit}", (*caveats, DIFFERENT_NEIGHBOURS)
+    stated = STATED if any(phrase.endswith(STATED) for phrase in phrases) else ""
+    return Claim(unit=unit, neighbours=change + stated, caveats=caveats)
