@@ -705,3 +705,20 @@ def test_scikit_learns_own_checks_pass() -> None:
     assert failed == {}
     assert {each["check_name"] for each in results if each["status"] == "xfail"} == EXPECTED_FAILURES.keys()
     assert sum(each["status"] == "passed" for each in results) >= 45
+
+
+def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordered() -> None:
+    rng = np.random.default_rng(5)
+    private, fresh, pool = (pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]) for n in (600, 700, 60))
+    y, others = (private["a"] > 0).astype(int), (fresh["a"] > 0).astype(int)
+    fitted = classifier(queries=40, n_teachers=10).fit(private, y, public=PublicPool(pool))
+    mixed = pd.concat([private[:40], fresh])[["c", "a", "b"]], [*y[:40], *others]
+    for evaluation in ((private, y), (private[::-1], y[::-1]), (private[:10], y[:10]), mixed):
+        for act in (
+            fitted.facts,
+            fitted.summary,
+            lambda evaluation: fitted.report("never.html", evaluation=evaluation),
+        ):
+            with pytest.raises(DataRefused, match="holds the private rows again, or some of them"):
+                act(evaluation=evaluation)
+    assert fitted.facts(evaluation=(fresh, others)).utility.student is not None

@@ -87,3 +87,19 @@ def test_the_odds_are_those_of_the_best_test_against_the_worst_mechanism(epsilon
 def test_a_printed_epsilon_is_never_below_the_charged_one(number):
     assert float(rounded_up(number)) >= number
     assert float(rounded_up(number)) <= number * 1.0011
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "said"),
+    [
+        (0.05, 0.0, "is almost as likely to"),
+        (1.0, 1e-5, "is nearly as likely to"),
+        (2.0, 1e-6, "is at most 7.4 times less likely to"),
+        (2.303, 0.0, "is at most 11 times less likely to"),
+        (64.0, 0.0, "is at most 6.3e27 times less likely to"),
+        (800.0, 0.0, "is any number of times less likely to"),
+        (0.1, 1.0, "is any number of times less likely to"),
+    ],
+)
+def test_a_weak_guarantee_names_its_factor_rounded_up(epsilon, delta, said):
+    assert said in replace(PLAIN, epsilon=epsilon, delta=delta).for_data_subject()

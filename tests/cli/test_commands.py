@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from quorate.cli import group as group_module
-from quorate.ledger import Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.report import Facts
 from quorate.run.settings import read_settings
 
@@ -203,3 +203,37 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     assert "QUO-E010" in said
     assert "nothing was charged" not in said, "nobody has looked"
     assert group_module.Interrupted.exit_code == 6
+
+
+def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.count": 100})
+    Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
+    (root / "private").mkdir()
+    (root / "private" / "teachers-00000.stage").write_bytes(b"")
+    half = cli("status", root)
+    assert "· teachers: 64 stored" in half[1], half
+    (root / "private" / "teachers-00064.stage").write_bytes(b"")
+    assert "✓ teachers: 100 stored" in cli("status", root)[1]
+    assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 100
+
+
+def test_status_opens_no_report_that_is_gone(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    cli("run", root)
+    assert "next       open " in cli("status", root)[1]
+    (root / "public" / "report.html").unlink()
+    text = cli("status", root)[1]
+    assert "open " not in text
+    assert f"next       quorate report {root} writes the report again" in text
+    assert cli("report", root)[0] == 0
+    assert (root / "public" / "report.html").exists()
+
+
+def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.n_records": 400})
+    checked = cli("check", root)[1]
+    cli("run", root)
+    shown = [checked, cli("status", root)[1], cli("ledger", "show", root)[1]]
+    assert all("1e-5" in each for each in shown)
+    assert not any("e-0" in each for each in shown)
+    assert "of 4 charged, 0 left" in shown[1]

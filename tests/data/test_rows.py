@@ -135,9 +135,9 @@ def test_public_columns_are_put_in_the_private_order(convert):
 @pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
 def test_columns_on_one_side_alone_are_refused_by_name(convert):
     private, public = convert(PRIVATE), convert(PRIVATE.rename({"sex": "gender"}))
-    with pytest.raises(DataRefused, match="only in private 'sex'; only in public 'gender'"):
+    with pytest.raises(DataRefused, match="public lacks the column 'sex'; private lacks the column 'gender'"):
         match_columns(private, public)
-    with pytest.raises(DataRefused, match="differ: only in public 'gender'"):
+    with pytest.raises(DataRefused, match=r"^private lacks the column 'gender'\. Give"):
         match_columns(convert(PRIVATE), convert(PRIVATE.with_columns(gender=1)))
 
 

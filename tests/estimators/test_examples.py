@@ -33,5 +33,17 @@ def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) 
     lines = done.stdout.splitlines()
     assert [line[: len(said)] for line, said in zip(lines, ANSWERS[name], strict=False)] == ANSWERS[name]
     told = " ".join(done.stdout.split())
-    assert "(ε = 40, δ = 1e-06)-differential privacy per record" in told
+    assert "(ε = 40, δ = 1e-6)-differential privacy per record" in told
     assert "reproducible, therefore not private" in told  # a seed was given
+
+
+def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path: Path) -> None:
+    small = ("--records", "1600", "--teachers", "16", "--seed", "1")
+    done = subprocess.run(
+        [sys.executable, EXAMPLES / "membership_inference.py", *small],
+        capture_output=True, text=True, timeout=240, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    own, student, _ = done.stdout.splitlines()
+    assert float(own.split()[-1]) > 0.55
+    assert 0.45 < float(student.split()[-1]) < 0.55

@@ -56,6 +56,10 @@ class DiaryReservation:
     def event(self) -> Repeated:
         return Repeated(self.mechanism.event, self.total)
 
+    @property
+    def paid_by(self) -> None:
+        return None
+
     def blocks(self, purpose: str) -> tuple[Any, ...]:
         return ()
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, from_json
+from quorate.accounting import Composed, DiscreteGaussian, DiscreteLaplace, PureDP, Repeated, from_json
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import check_paid, occurrences
+from quorate.labelling.paid import STAGE, check_paid, single_events
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NoisyCounts, StableSparseVector
+from quorate.mechanisms import NoisyCounts, NoisySum, StableSparseVector
 
 LEAVES = (PureDP(0.5), PureDP(0.25), DiscreteGaussian(5.0, 1.0))
 events = st.recursive(
@@ -32,21 +34,22 @@ def slow_leaves(event):
     return [event]
 
 
-@given(event=events, leaf=st.sampled_from(LEAVES))
-def test_occurrences_are_those_of_the_event_written_out(event, leaf):
-    assert occurrences(leaf, within=event) == slow_leaves(event).count(leaf)
+@given(event=events)
+def test_an_event_taken_apart_is_the_event_written_out(event):
+    assert +single_events(event) == Counter(slow_leaves(event))
 
 
 @given(event=events)
 def test_what_comes_back_from_a_ledger_still_pays(event):
     restored = from_json(event.to_json())
-    assert occurrences(event, within=restored) == 1
-    assert occurrences(event, within=Repeated(restored, 7)) == 7 or slow_leaves(event) == []
+    assert single_events(event) == single_events(restored)
+    assert +single_events(Repeated(restored, 7)) == Counter(slow_leaves(event) * 7)
 
 
-def reserve(event, **purposes):
-    ledger = Ledger(budget=Budget(60.0, 1e-5))
-    return ledger.reserve(event, delta=1e-5, purposes=purposes, key="run")
+def reserve(event, *, paid_by=None, **purposes):
+    ledger = Ledger(budget=Budget(1_000.0, 1e-4))
+    stages = {STAGE: purposes.pop("stages")} if "stages" in purposes else {}
+    return ledger.reserve(event, delta=1e-5, purposes={**purposes, **stages}, key="run", paid_by=paid_by)
 
 
 def test_one_answer_too_few_is_too_few():
@@ -66,17 +69,129 @@ def test_labels_and_online_answers_are_paid_for_together():
             check_paid(reserve(Repeated(mechanism.event, 14), **purposes), purpose, mechanism)
 
 
-def test_two_mechanisms_may_be_paid_for_together():
+def test_two_mechanisms_are_paid_for_by_two_parts():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
-    reservation = reserve(Composed((Repeated(one.event, 10), Repeated(other.event, 3))), label=10, tuning=3)
+    event = Composed((Repeated(one.event, 10), Repeated(other.event, 3)))
+    reservation = reserve(event, label=10, tuning=3, paid_by={"label": 0, "tuning": 1})
     assert check_paid(reservation, "label", one) == 10
     assert check_paid(reservation, "tuning", other) == 3
-    with pytest.raises(InvalidParameter, match="does not pay"):
-        check_paid(reservation, "label", other)
+    for purpose, mechanism in (("label", other), ("tuning", one)):
+        with pytest.raises(InvalidParameter, match="does not pay"):
+            check_paid(reservation, purpose, mechanism)
 
 
-def test_a_whole_run_of_an_interactive_mechanism_is_paid_for_once():
+def test_no_part_pays_twice():
+    """Without saying which part pays for what, each purpose could draw the dearer part."""
+    one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
+    event = Composed((one.event, other.event))
+    unsaid = reserve(event, label=1, tuning=1)
+    shared = reserve(event, label=1, tuning=1, paid_by={"label": 0, "tuning": 0})
+    for reservation in (unsaid, shared):
+        for purpose in ("label", "tuning"):
+            with pytest.raises(InvalidParameter, match=r'2 answers of NoisyCounts for "label" and "tuning".*paid_by'):
+                check_paid(reservation, purpose, one)
+
+
+MECHANISMS = (
+    NoisyCounts(sigma=5.0, form="binary"),
+    NoisySum(scale=10.0, grid=5),
+    NoisySum(scale=10.0, grid=5, form="shares"),  # the one before, twice
+)
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_whatever_is_let_through_was_charged(data):
+    """Any answers that pass the look take no more of any single event than the reservation holds."""
+    parts = data.draw(
+        st.lists(
+            st.lists(
+                st.builds(Repeated, st.sampled_from([m.event for m in MECHANISMS]), st.integers(1, 4)), max_size=2
+            ),
+            min_size=1,
+            max_size=3,
+        )
+    )
+    names = ("evaluation", "label", "online answer", "tuning")
+    purposes = data.draw(st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1))
+    which = st.integers(0, len(parts) - 1)
+    paid_by = data.draw(st.none() | st.fixed_dictionaries(dict.fromkeys(purposes, which)))
+    event = Composed(tuple(Composed(tuple(part)) for part in parts))
+    reservation = reserve(event, paid_by=paid_by, **purposes)
+    drawn = Counter()
+    for purpose, times in purposes.items():
+        for _ in range(times):
+            mechanism = data.draw(st.sampled_from(MECHANISMS))
+            try:
+                check_paid(reservation, purpose, mechanism)
+            except InvalidParameter:
+                continue
+            drawn.update(slow_leaves(mechanism.event))
+    charged = Counter(slow_leaves(event))
+    assert all(charged[leaf] >= often for leaf, often in drawn.items())
+
+
+def test_a_whole_run_of_a_stream_is_paid_for_once():
     mechanism = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100)
-    assert check_paid(reserve(mechanism.event, label=100), "label", mechanism) == 100
+    assert check_paid(reserve(mechanism.event, label=100, stages=2), "label", mechanism) == 100
     with pytest.raises(InvalidParameter, match="does not pay"):
-        check_paid(reserve(PureDP(0.1), label=100), "label", mechanism)
+        check_paid(reserve(PureDP(0.1), label=100, stages=2), "label", mechanism)
+    with pytest.raises(InvalidParameter, match="does not pay for 101"):
+        check_paid(reserve(mechanism.event, **{"label": 60, "stable query": 41}, stages=2), "label", mechanism)
+
+
+def test_a_stream_and_its_like_do_not_share_one_event():
+    """Else a run of a stream, and the same event for single answers, would both be drawn for one charge."""
+    mechanism, counts = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100), NoisyCounts(sigma=5.0, form="binary")
+    event = Composed((mechanism.event, Repeated(counts.event, 10)))
+    with pytest.raises(InvalidParameter, match="stream with stages"):
+        check_paid(reserve(event, label=10, stages=2), "label", counts)
+    with pytest.raises(InvalidParameter, match="no stream"):
+        check_paid(reserve(event, label=10), "label", mechanism)
+    apart = reserve(event, label=100, tuning=10, stages=2, paid_by={"label": 0, STAGE: 0, "tuning": 1})
+    assert check_paid(apart, "label", mechanism) == 100
+    assert check_paid(apart, "tuning", counts) == 10
+
+
+# --- taken apart ----------------------------------------------------------------------------------------------------
+
+LABEL = DiscreteGaussian(40.0, 1.0)
+SHARES = NoisySum(10.0, 5, "shares")
+ONE = DiscreteLaplace(50.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("event", "times"),
+    [
+        (SHARES.event, 1),
+        (Composed((ONE, LABEL, ONE)), 1),
+        (Repeated(SHARES.event, 3), 3),
+        (Repeated(Composed((SHARES.event, Repeated(LABEL, 7))), 2), 2),
+        (Repeated(ONE, 9), 4),
+    ],
+)
+def test_taken_apart_it_holds_enough(event, times):
+    assert check_paid(reserve(event, evaluation=times), "evaluation", SHARES) == times
+
+
+@pytest.mark.parametrize(
+    ("event", "times"),
+    [
+        (ONE, 1),
+        (LABEL, 1),
+        (SHARES.event, 2),
+        (Composed((ONE, LABEL)), 1),
+        (Repeated(ONE, 9), 5),
+        (Repeated(DiscreteLaplace(50.0, 4.0), 2), 1),
+        (Repeated(DiscreteLaplace(51.0, 5.0), 2), 1),
+        (PureDP(100.0), 1),
+    ],
+)
+def test_anything_less_or_else_is_refused(event, times):
+    with pytest.raises(InvalidParameter, match=r"does not pay for .* of NoisySum"):
+        check_paid(reserve(event, evaluation=times), "evaluation", SHARES)
+
+
+def test_the_purpose_must_have_been_reserved():
+    with pytest.raises(InvalidParameter, match='holds no answers for "tuning"'):
+        check_paid(reserve(SHARES.event, evaluation=1), "tuning", SHARES)

@@ -280,7 +280,7 @@ class TestErrorEstimate:
         shares = NoisySum.costing(0.5, form="shares")
         with pytest.raises(InvalidParameter, match='form="single"'):
             self.estimate(shares, paid(shares))
-        with pytest.raises(InvalidParameter, match="another event"):
+        with pytest.raises(InvalidParameter, match="does not pay for 1 answers of NoisySum"):
             self.estimate(NoisySum.costing(0.6), good)
         with pytest.raises(InvalidParameter, match=r"^failure must be "):
             self.estimate(mechanism, good, failure=0)

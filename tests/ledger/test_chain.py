@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerIntegrityError
-from quorate.ledger import Budget, Head, Ledger, MemoryStore
+from quorate.ledger import Budget, Claim, Head, Ledger, MemoryStore
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.chain import extend, holds, utc, verify
 from quorate.ledger.entries import (
@@ -35,13 +35,14 @@ from quorate.ledger.entries import (
 from quorate.ledger.state import GENESIS
 
 PUBLISHED_ENTRY = (
-    '{"amounts":{"delta_e18":0,"epsilon_e9":500000000,"rho_e9":0},"client":"local",'
+    '{"amounts":{"delta_e18":0,"epsilon_e9":500000000,"rho_e9":0},'
+    '"claim":{"caveats":["n is public"],"neighbours":"replace one person","unit":"person"},"client":"local",'
     '"event":{"epsilon":0.5,"kind":"pure_dp"},'
-    '"hash":"fa2355c47c61c19d9a72a067526dafea31dae5d9b7d9a7a4a3645ba77e59b34d","key":"k","kind":"reserved",'
+    '"hash":"22e786813136e5b9e5b9085f398e78a1571b67f7ce2184e19abf002760de279e","key":"k","kind":"reserved","paid_by":null,'
     '"previous":"091a2e2b9ba73409c3bf4270702157880858d1e7116b681a3cd6c2038d95e0b5",'
     '"purposes":{"label":2,"online answer":1},"sequence":5,"session":1,"time":"2026-01-01T00:00:00.000000Z"}'
 )
-PUBLISHED_HASH = "1b7d0c073498de6217159ada89aa4e5f3f0c2db4914017f688470e3952ccc28b"
+PUBLISHED_HASH = "573936766d0a55781268f1438d8ac0fd22427890547c33fec18a265a16c150af"
 
 
 def a_chain():
@@ -51,7 +52,9 @@ def a_chain():
         ledger.bind("a")
         ledger.same_release("b", "corrected")
         ledger.raise_budget(Budget(2.0, 1e-5), "second year")
-        reservation = ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"label": 9, "online answer": 1}, key="k")
+        claim = Claim(unit="record", neighbours="replace one record", caveats=("n is public",))
+        purposes = {"label": 9, "online answer": 1}
+        reservation = ledger.reserve(PureDP(0.5), delta=1e-6, purposes=purposes, key="k", claim=claim)
         for answers in ([1, 0], [2], [0, 0, 1]):
             block = reservation.draw("label", len(answers))
             receipt = reservation.store(block, answers)
@@ -154,6 +157,7 @@ LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
         edited("reserved", amounts=LESS),
         edited("reserved", purposes={"label": 9000, "online answer": 1}),
         edited("stored", answers=[0, 0]),
+        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": []}),
         edited("bound", fingerprint="c"),
         edited("budget raised", reason="none"),
         edited("opened", ledger="0" * 32),
@@ -179,6 +183,12 @@ def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_
         edited("reserved", amounts={"epsilon_e9": 3 * 10**9, "delta_e18": 0, "rho_e9": 0}),
         edited("reserved", amounts={"epsilon_e9": 0, "delta_e18": 0, "rho_e9": 1}),
         edited("reserved", session=3),
+        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": None}),
+        edited("reserved", claim={"unit": "", "neighbours": "replace one", "caveats": []}),
+        edited("reserved", claim={"unit": "person", "neighbours": "replace one person", "caveats": "none"}),
+        edited("reserved", claim="person"),
+        edited("reserved", paid_by={"label": 0}),
+        edited("reserved", paid_by=[0, 0]),
         edited("drawn", count=10),
         edited("drawn", first=1),
         edited("drawn", reservation=1),
@@ -219,6 +229,7 @@ def test_the_format_is_the_published_one():
             purposes={"label": 2, "online answer": 1},
             client="local",
             key="k",
+            claim=Claim(unit="person", neighbours="replace one person", caveats=("n is public",)),
         ),
         Drawn(reservation=5, purpose="label", first=0, count=2, client="local"),
         Stored(block=6, answers=Json.of([1, -1])),

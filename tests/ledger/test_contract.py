@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated
+from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, PureDP, Repeated
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
@@ -19,7 +19,7 @@ from quorate.errors import (
     PreconditionFailed,
     QuorateError,
 )
-from quorate.ledger import Block, Budget, Ledger, Receipt, verify
+from quorate.ledger import Block, Budget, Claim, Ledger, Receipt, verify
 from quorate.ledger.entries import canonical
 from quorate.ledger.pricing import check_prices
 from quorate.types import Secret
@@ -357,6 +357,77 @@ def test_foreseeing_a_reservation_says_what_it_would_raise_and_charges_nothing(p
         ledger.foresee(PureDP(0.1), key="more", **asked)
 
 
+# --- What is promised beside the numbers -------------------------------------------------------------------------
+
+PERSON = Claim(unit="person", neighbours="add, remove or replace one person", caveats=("n is public",))
+REPLACED = Claim(unit="person", neighbours="replace one person")
+RECORD = Claim(unit="record", neighbours="add, remove or replace one record")
+
+
+def claiming(ledger, claim, key="labels", **more):
+    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key=key, claim=claim, **more)
+
+
+def test_a_claim_is_stored_with_its_charge_and_read_back(place):
+    ledger = place.open(BUDGET)
+    parts = Composed((PureDP(0.125), PureDP(0.125)))
+    claiming(ledger, PERSON)
+    ledger.reserve(
+        parts,
+        delta=0,
+        purposes={"label": 1, "tuning": 2},
+        key="parts",
+        claim=REPLACED,
+        paid_by={"label": 1, "tuning": 0},
+    )
+    reserved(ledger, key="unsaid")
+    told = [(each.claim, each.paid_by) for each in ledger.reservations()]
+    assert told == [(PERSON, None), (REPLACED, {"label": 1, "tuning": 0}), (None, None)]
+    ledger.close()
+    again = place.open(BUDGET)
+    assert [(each.claim, each.paid_by) for each in again.reservations()] == told
+    assert again.claim.neighbours == "replace one person"
+    assert verify(again.export()) == again.state
+
+
+def test_what_protects_another_unit_is_refused_and_nothing_is_charged(place):
+    ledger = place.open(BUDGET)
+    claiming(ledger, RECORD)
+    head = ledger.head
+    for act in (ledger.foresee, ledger.reserve):
+        with pytest.raises(PreconditionFailed, match="protect one record, and this one one person"):
+            act(PureDP(0.25), delta=0, purposes={"label": 10}, key="more", claim=PERSON)
+    odd = Claim(unit="record", neighbours="change the label of one record")
+    with pytest.raises(PreconditionFailed, match="another kind of change"):
+        claiming(ledger, odd, key="more")
+    assert (ledger.head, ledger.spent.epsilon) == (head, 0.25)
+
+
+def test_a_retry_promises_what_was_promised_or_leaves_out_a_caveat(place):
+    ledger = place.open(BUDGET)
+    first = claiming(ledger, PERSON)
+    assert claiming(ledger, PERSON).sequence == first.sequence
+    assert claiming(ledger, replace(PERSON, caveats=())).claim == PERSON  # the caveat stays
+    for other in (None, REPLACED, replace(PERSON, caveats=("another",)), replace(RECORD, caveats=("n is public",))):
+        with pytest.raises(PreconditionFailed):
+            claiming(ledger, other)
+    reserved(ledger, key="unsaid")
+    with pytest.raises(PreconditionFailed):
+        claiming(ledger, PERSON, key="unsaid")
+    assert ledger.spent.epsilon == 0.5
+
+
+def test_a_retry_is_paid_by_the_same_parts(place):
+    ledger = place.open(BUDGET)
+    asked = {"delta": 0, "purposes": {"label": 1, "tuning": 1}, "key": "k"}
+    event = Composed((PureDP(0.25), PureDP(0.25)))
+    first = ledger.reserve(event, paid_by={"tuning": 1, "label": 0}, **asked)
+    assert ledger.reserve(event, paid_by={"label": 0, "tuning": 1}, **asked).sequence == first.sequence
+    for other in (None, {"label": 1, "tuning": 0}, {"label": 0, "tuning": 0}):
+        with pytest.raises(PreconditionFailed):
+            ledger.reserve(event, paid_by=other, **asked)
+
+
 # --- Resuming --------------------------------------------------------------------------------------------------
 
 
@@ -459,6 +530,15 @@ def test_answers_may_be_any_json_and_arrays(place, answers, told):
         {"client": 7},
         {"delta": "0"},
         {"event": 0.25},
+        {"claim": "person"},
+        {"claim": ("person", "replace one person", ())},
+        {"paid_by": {"label": 0}},  # a single event has no parts
+        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": 1}},
+        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": -1}},
+        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": True}},
+        {"event": Composed((PureDP(0.25),)), "paid_by": {}},
+        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": 0, "tuning": 0}},
+        {"event": Composed((PureDP(0.25),)), "paid_by": [0]},
     ],
 )
 def test_a_reservation_with_a_wrong_argument_is_refused(place, arguments):

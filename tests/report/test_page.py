@@ -348,3 +348,8 @@ def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):
     )  # fmt: skip
 
     assert len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) == 3
+
+
+def test_released_counts_say_that_they_are_noisy_winners(facts: Facts, runs: Any) -> None:
+    assert "Released answers, noise included: not prevalence" in render_html(facts)
+    assert "Released answers, noise included: not prevalence" in render_html(runs.many_classes(20))

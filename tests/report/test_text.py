@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.report import Answers, Outputs, Utility, render_text
+from quorate.report import Answers, Facts, Outputs, Utility, render_text
 from quorate.report.notation import columns
 
 OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
@@ -109,3 +109,15 @@ def test_escape_codes_in_names_do_not_reach_the_terminal(facts):
 def test_a_width_that_is_none_is_refused(facts, width):
     with pytest.raises(InvalidParameter):
         render_text(facts, width)
+
+
+def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
+    score = facts.utility.student
+    assert score is not None
+    n = len(facts.setup.classes)
+    weak = replace(score, recall=(0.25,) + (0.9,) * (n - 1), class_rows=(40,) + (5,) * (n - 1))
+    shown = render_text(replace(facts, utility=replace(facts.utility, student=weak)))
+    assert f"weak        {facts.setup.classes[0]}: 10 of 40 found\n" in shown
+    assert shown.count("weak ") == 1
+    strong = replace(score, recall=(0.5,) * n)
+    assert "weak " not in render_text(replace(facts, utility=replace(facts.utility, student=strong)))

@@ -219,6 +219,21 @@ def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) 
         read_batch(root)
 
 
+@pytest.mark.parametrize("ours", [30, 390])
+def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: int) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    shown = pl.read_csv(root / "evaluation.csv")
+    read_batch(root)
+    mixed = pl.concat([shown, pl.read_csv(root / "private.csv").head(ours)]).sample(fraction=1.0, shuffle=True, seed=5)
+    mixed.select("ward", "ill", "bmi", "age").write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="or some of them"):
+        read_batch(root)
+
+
+def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished: Path) -> None:
+    assert "is the owner&#x27;s word" in (finished / "public" / "report.html").read_text().replace("'", "&#x27;")
+
+
 # --- leaving the building -------------------------------------------------------------------------------------------
 
 

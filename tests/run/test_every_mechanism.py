@@ -30,7 +30,9 @@ from quorate.mechanisms import (
 from quorate.report import Facts
 from quorate.run.accounts import told
 from quorate.run.batch import check, perform, read_batch
+from quorate.run.journey import votes
 from quorate.run.online import ask
+from quorate.run.stages import FolderStages
 from quorate.theory import KINDS
 
 GIVEN: dict[str, dict[str, Any]] = {
@@ -205,14 +207,17 @@ def test_another_threshold_is_another_release(make_run: Any) -> None:
 
 
 def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> None:
-    root = make_run(m=60, **section("NoisyCounts"), **{"budget.epsilon": 1.0})
-    run(root)
-    rewrite(root, 'name = "NoisyCounts"', 'name = "SoftLabel"\ncutoff = 3\nbins = 4\nepsilon = 1.0\ndelta = 1e-7')
-    with pytest.raises(BudgetExhausted):
-        run(root)
-    (root / "ledger.db").rename(root / "old.db")
-    (root / "ledger.db.anchor").unlink()
-    assert run(root).answers.asked == 60
+    root = make_run(m=60, **section("NoisyCounts"))
+    soft = 'name = "SoftLabel"\ncutoff = 5\nbins = 4'
+    for old, new, shape, dtype in (
+        ("", "", (60, 2), np.int64),
+        ('name = "NoisyCounts"', soft, (60, 12), np.float64),
+        (soft, 'name = "GaussianNoisyMax"', (60, 2), np.int64),
+    ):
+        rewrite(root, old, new)
+        task = read_batch(root).task
+        _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
+        assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
 
 
 # --- killed and resumed ---------------------------------------------------------------------------------------------

@@ -112,11 +112,11 @@ def the_private_table(how: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
 
 FILES: list[tuple[str, Break, str]] = [
     ("a pool with a column too few", rewrite("public.csv",
-     lambda t: t.drop("bmi")), "only in private 'bmi'"),
+     lambda t: t.drop("bmi")), "public lacks the column 'bmi'"),
     ("a pool with a column too many", rewrite("public.csv",
-     lambda t: t.with_columns(x=pl.lit(1))), "only in public 'x'"),
+     lambda t: t.with_columns(x=pl.lit(1))), "private lacks the column 'x'"),
     ("a pool with a renamed column", rewrite("public.csv",
-     lambda t: t.rename({"age": "Age"})), "only in public 'Age'"),
+     lambda t: t.rename({"age": "Age"})), "private lacks the column 'Age'"),
     ("words where numbers are", rewrite("public.csv",
      lambda t: t.with_columns(age=pl.lit("old"))), "'age' holds numbers"),
     ("a label that is missing", rewrite("private.csv",
@@ -126,7 +126,12 @@ FILES: list[tuple[str, Break, str]] = [
      "the private rows again"),
     ("the private file cut a little", the_private_table(lambda t: t.head(390)), "the private rows again"),
     ("an empty private file", lambda root: (root / "private.csv").write_text("") and None, "the file is empty"),
-    ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)), "0 sample(s)"),
+    ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)),
+     "private.csv: the file names its columns and holds no row"),
+    ("an evaluation file without rows", rewrite("evaluation.csv", lambda t: t.head(0)),
+     "evaluation.csv: the file names its columns and holds no row"),
+    ("an evaluation file with a column too few", rewrite("evaluation.csv", lambda t: t.drop("bmi")),
+     "evaluation.csv lacks the column 'bmi'"),
     ("a file that is no table", lambda root: (root / "private.csv").write_bytes(b"\xff\xfe\x00") and None,
      "private.csv"),
 ]  # fmt: skip
@@ -134,7 +139,7 @@ FILES: list[tuple[str, Break, str]] = [
 
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
 def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, broken: Break, expected: str) -> None:
-    root = make_run()
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
     broken(root)
     for verb in ("check", "run"):
         code, _, said = cli(verb, root)
@@ -282,7 +287,7 @@ def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli:
 
 def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
     root = make_run()
-    assert cli("check", root)[0] == 0
+    (root / "private").mkdir()
     (root / "private" / "run.key").write_bytes(b"")
     code, _, said = cli("run", root)
     assert "is not a key of 32 bytes" in one_line(said)

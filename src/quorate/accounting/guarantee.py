@@ -45,7 +45,7 @@ class Guarantee:
     ...     mechanism="977 noisy votes, discrete Gaussian, sigma 116.0", accounting="exact discrete Gaussian",
     ... )
     >>> print(guarantee)
-    (ε = 1, δ = 1e-05)-differential privacy per person [add, remove or replace one person]
+    (ε = 1, δ = 1e-5)-differential privacy per person [add, remove or replace one person]
     >>> Guarantee.from_json(guarantee.to_json()) == guarantee
     True
     >>> guarantee.right_guesses
@@ -136,7 +136,11 @@ class Guarantee:
     def _how_likely(self) -> str:
         if self.right_guesses <= 525:
             return "almost as likely"
-        return "nearly as likely" if self.right_guesses <= 750 else "not much less likely"
+        if self.right_guesses <= 750:
+            return "nearly as likely"
+        if self.epsilon > 700 or self.delta > 0.01:  # beyond what a float holds, or what e^ε alone tells
+            return "any number of times less likely"
+        return f"at most {rounded_up(exp(self.epsilon) * (1 + 2**-50), 2)} times less likely"
 
 
 def rounded_up(number: float, digits: int = 4) -> str:
@@ -145,10 +149,12 @@ def rounded_up(number: float, digits: int = 4) -> str:
     Examples
     --------
     >>> rounded_up(1.00001), rounded_up(3.12), rounded_up(1e-5)
-    ('1.001', '3.12', '1e-05')
+    ('1.001', '3.12', '1e-5')
     """
     exact = Decimal(repr(number))  # the shortest decimal of the float: 3.12 stays 3.12
     if exact == 0:
         return "0"
     step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    return f"{float((exact / step).to_integral_value(ROUND_CEILING) * step):.{digits + 2}g}"
+    written = f"{float((exact / step).to_integral_value(ROUND_CEILING) * step):.{digits + 2}g}"
+    mantissa, e, power = written.partition("e")
+    return f"{mantissa}e{int(power)}" if e else mantissa

@@ -138,6 +138,12 @@ def best_guess(claim: Claim, score: FloatArray, bits: IntArray, alpha: float, sc
     tally = Tally(
         above_1[i], above_0[i], below_1[j], below_0[j], np.array(scale * ones.size), np.array(scale * zeros.size)
     )
-    proven = claim.lower_bound(tally, alpha)
+    # Of many guesses the luckiest looks best; at a level that holds for all of them at once, luck is not enough. Where
+    # nothing can be proved on so few runs at that level, a guess that shows something at a lower one is better.
+    proven = np.zeros(i.size)
+    for level in (alpha / i.size, alpha, max(alpha, 0.5)):
+        proven = claim.lower_bound(tally, level)
+        if proven.max() > 0:
+            break
     best = int(np.argmax(proven))
     return Guess(float(high[i[best]]), float(low[j[best]])), float(proven[best])

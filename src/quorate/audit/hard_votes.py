@@ -130,11 +130,11 @@ def _ahead(n_teachers: int, n_classes: int, gap: int) -> tuple[NDArray[Any], NDA
 
 
 def _scores(n_teachers: int, gap: int, bins: int, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    (high, low, *_), _ = _ahead(n_teachers, 2, gap)
+    (high, low, *_), _ = _ahead(n_teachers, 2, gap) if n_teachers >= 3 else (np.array([n_teachers - 1, 1]), None)
     row = np.full(n_teachers, np.nan)
     row[:high] = (bins - 0.5) / bins  # the middle of the highest bin, and below that of the lowest
     row[high : high + low] = 0.5 / bins
     moved = row.copy()
-    moved[high + low - 1] = row[0]
+    moved[high + low - 1] = (bins - 0.5) / bins
     zero, one = (np.tile(each, (n_queries, 1)) for each in (row, moved))
     return zero, one

@@ -17,21 +17,24 @@ def command(run: Path, as_json: bool) -> None:
 
     No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
     """
+    from quorate.report.notation import at_most, several
     from quorate.run.batch import check, read_batch
 
-    found = check(read_batch(run))
+    found = check(read_batch(run, begin=False))
     if as_json:
         print_json(found)
         return
     answers = found["n_queries"] + found["online_answers"]
     click.echo("Everything fits, with caution. A run would" if found["cautions"] else "Everything fits. A run would")
-    click.echo(f"  train      {found['n_teachers']} teachers; {found['neighbours']} changes exactly one of them")
+    teachers = several(found["n_teachers"], "teacher")
+    click.echo(f"  train      {teachers}; {found['neighbours']} changes exactly one of them")
     click.echo(
         f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
         "later)"
     )
     click.echo(f"  by         {found['released_by']}")
-    click.echo(f"  for        ε = {found['epsilon']:g}, δ = {found['delta']:g} of this {found['unit']}-level budget")
+    budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
+    click.echo(f"  for        {budget} of this {found['unit']}-level budget")
     click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
     for sentence in found["why"]:
         click.echo(f"  why        {sentence}")
@@ -41,6 +44,8 @@ def command(run: Path, as_json: bool) -> None:
         )
     for caution in found["cautions"]:
         click.echo(f"  caution    {caution}")
+    for sentence in found["notes"]:
+        click.echo(f"  note       {sentence}")
     if found["seeded"]:
         click.echo("  WARNING    seeded noise: reproducible, therefore not private. Remove unsafe_noise_seed")
     click.echo(f"\nNothing was charged. Next: quorate run {run}")

@@ -27,6 +27,8 @@ def command() -> None:
 @as_json
 def show(place: Path, as_json: bool) -> None:
     """List the entries of a run's ledger, oldest first."""
+    from quorate.report.notation import at_most
+
     with opened(place) as ledger:
         entries = ledger.export()
         totals = _totals(ledger)
@@ -36,8 +38,8 @@ def show(place: Path, as_json: bool) -> None:
     for entry in entries:
         click.echo(line_of(entry))
     click.echo(
-        f"spent ε {totals['spent']['epsilon']:.6g} of {totals['budget']['epsilon']:g}, "
-        f"δ {totals['spent']['delta']:.3g} of {totals['budget']['delta']:g}"
+        f"spent ε {at_most(totals['spent']['epsilon'], 6)} of {at_most(totals['budget']['epsilon'], 6)}, "
+        f"δ {at_most(totals['spent']['delta'], 6)} of {at_most(totals['budget']['delta'], 6)}"
     )
 
 
@@ -88,6 +90,7 @@ def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json
     """
     if (same_release is None) == (raise_budget is None):
         raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
+    from quorate.report.notation import at_most
     from quorate.run.batch import budget_of, read_batch
     from quorate.run.settings import read_settings
 
@@ -102,7 +105,8 @@ def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json
         budget = budget_of(read_settings(run / "quorate.toml"))
         with opened(run) as ledger:
             ledger.raise_budget(budget, raise_budget)
-            _tell(ledger, f"recorded: the budget is now ε = {budget.epsilon:g}, δ = {budget.delta:g}", as_json)
+            now = f"ε = {at_most(budget.epsilon, 6)}, δ = {at_most(budget.delta, 6)}"
+            _tell(ledger, f"recorded: the budget is now {now}", as_json)
 
 
 @command.command(name="close")

@@ -14,6 +14,7 @@ STAGES = {
     "votes": "counting votes",
     "labels": "releasing labels",
     "student": "fitting the student",
+    "shards": "changing one unit",
 }
 
 

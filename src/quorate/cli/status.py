@@ -21,14 +21,18 @@ def command(run: Path, as_json: bool) -> None:
         return
     click.echo(f"run        {found['run']}: {found['state']}")
     for name, done in found["stages"].items():
-        click.echo(f"  {'✓' if done else '·'} {name}")
+        stored = found["teachers_stored"] if name == "teachers" and not found["stages"]["votes"] else 0
+        click.echo(f"  {'✓' if done else '·'} {name}{f': {stored:,} stored' if stored else ''}")
     if found["left"] is not None:
+        from quorate.report.notation import at_least, at_most
+
         spent, left, budget = found["spent"], found["left"], found["budget"]
+        over = left["epsilon"] if left["epsilon"] > 1e-6 * budget["epsilon"] else 0.0  # less is a rounding
         if found["answers_left"] is not None:
             click.echo(f"left       {found['answers_left']:,} online answers")
         click.echo(
-            f"budget     ε {spent['epsilon']:.4g} of {budget['epsilon']:g} charged, {left['epsilon']:.4g} left; "
-            f"δ {spent['delta']:.3g} of {budget['delta']:g} charged"
+            f"budget     ε {at_most(spent['epsilon'])} of {at_most(budget['epsilon'])} charged, {at_least(over)} left; "
+            f"δ {at_most(spent['delta'])} of {at_most(budget['delta'])} charged"
         )
     click.echo(f"next       {found['next']}")
 
@@ -36,9 +40,9 @@ def command(run: Path, as_json: bool) -> None:
 def read_status(run: Path) -> dict[str, Any]:
     """Read what is public about a run's progress: which stages are stored, and the ledger's totals."""
     from quorate.errors import LedgerBusy
-    from quorate.ledger import Ledger
     from quorate.run.accounts import spent_of
     from quorate.run.folder import RunFolder
+    from quorate.run.journey import CHUNK
     from quorate.run.settings import read_settings
 
     folder = RunFolder(run)
@@ -47,7 +51,7 @@ def read_status(run: Path) -> dict[str, Any]:
     labels = busy = False
     if folder.has_ledger:
         try:
-            with Ledger(folder.ledger) as ledger:
+            with folder.open_ledger() as ledger:
                 budget = {"epsilon": ledger.budget.epsilon, "delta": ledger.budget.delta}
                 charged = spent_of(ledger)
                 spent = {"epsilon": charged[0], "delta": charged[1]}
@@ -62,17 +66,24 @@ def read_status(run: Path) -> dict[str, Any]:
         except LedgerBusy:
             busy = True
     finished = (folder.public / "facts.json").exists()
+    chunks = len(list(folder.private.glob("teachers-*.stage")))
+    asked = settings.teachers.count
+    stored = chunks * CHUNK if asked == "auto" else min(chunks * CHUNK, int(asked))
+    votes = any((folder.private / f"{name}.stage").exists() for name in ("votes", "scores"))
     stages = {
-        "teachers": any(folder.private.glob("teachers-*.stage")) or (folder.private / "votes.stage").exists(),
-        "votes": (folder.private / "votes.stage").exists(),
+        "teachers": votes or (asked != "auto" and stored == asked),
+        "votes": votes,
         "labels": labels or finished,
         "student and report": finished,
     }
-    begun = folder.has_ledger or any(stages.values())
+    begun = folder.has_ledger or chunks > 0 or any(stages.values())
     state = "running" if busy else "finished" if finished else "interrupted; it resumes" if begun else "not started"
+    report = folder.public / "report.html"
     following = {
         "running": "wait for the process that holds the ledger",
-        "finished": f"open {folder.public / 'report.html'}, or: quorate export {run} --to outbox",
+        "finished": f"open {report}, or: quorate export {run} --to outbox"
+        if report.exists()
+        else f"quorate report {run} writes the report again, which is gone",
         "interrupted; it resumes": f"quorate run {run}",
         "not started": f"quorate check {run}",
     }[state]
@@ -81,6 +92,7 @@ def read_status(run: Path) -> dict[str, Any]:
         "state": state,
         "seeded": settings.run.unsafe_noise_seed is not None,
         "stages": stages,
+        "teachers_stored": stored,
         "budget": budget,
         "spent": spent,
         "left": left,

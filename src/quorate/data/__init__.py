@@ -9,8 +9,10 @@ from quorate.data.checks import check_features, missing_columns, refuse_missing
 from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder
+from quorate.data.fixed_types import fixed_types
 from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
 from quorate.data.labels import Label, check_classes, encode_labels
+from quorate.data.overlap import PrivateRecords
 from quorate.data.pool import PublicPool
 from quorate.data.reading import Table, read_data
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
@@ -47,6 +49,8 @@ __all__ = [
     "fingerprint",
     "public_digest",
     "is_same_table",
+    "PrivateRecords",
+    "fixed_types",
     "needs_encoding",
     "public_encoder",
     "Adult",

@@ -162,13 +162,15 @@ def _text(value: Any) -> str:
     return str(value.isoformat() if hasattr(value, "isoformat") else value)
 
 
-def match_columns(private: Rows, public: Rows) -> tuple[Rows, Rows]:
+def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("private", "public")) -> tuple[Rows, Rows]:
     """Bring the public table into the schema of the private one, or say how they differ.
 
     Parameters
     ----------
     private, public : Rows
         Feature columns only, in containers of the same kind.
+    called : (str, str)
+        What a message calls the two tables.
 
     Returns
     -------
@@ -190,35 +192,38 @@ def match_columns(private: Rows, public: Rows) -> tuple[Rows, Rows]:
     ['age', 'sex']
     >>> match_columns(private, polars.DataFrame({"age": [50], "race": ["W"]}))
     Traceback (most recent call last):
-    quorate.errors.DataRefused: private and public columns differ: only in private 'sex'; only in public 'race'. Give both the same feature columns
+    quorate.errors.DataRefused: public lacks the column 'sex'; private lacks the column 'race'. Give both the same feature columns
     """  # noqa: E501  a doctest's message is one line
-    private, public = as_rows(private, "private"), as_rows(public, "public")
+    one, other = called
+    private, public = as_rows(private, one), as_rows(public, other)
     if kind(private) != kind(public):
-        raise DataRefused(f"private rows are {kind(private)}, public rows {kind(public)}; give both in the same kind")
+        raise DataRefused(f"{one} rows are {kind(private)}, {other} rows {kind(public)}; give both in the same kind")
     names = columns(private)
     if names is None:
         if width(private) != width(public):
             raise DataRefused(
-                f"public has {width(public)} features, but private has {width(private)}; "
+                f"{other} has {width(public)} features, but {one} has {width(private)}; "
                 "give both the same columns (for svmlight files, declare n_features)"
             )
         return private, public
     public_names = columns(public) or ()
     if set(names) != set(public_names):
-        sides = {
-            "private": [name for name in names if name not in set(public_names)],
-            "public": [name for name in public_names if name not in set(names)],
+        lacking = {
+            other: [name for name in names if name not in set(public_names)],
+            one: [name for name in public_names if name not in set(names)],
         }
-        differ = "; ".join(f"only in {side} {listed(alone)}" for side, alone in sides.items() if alone)
-        raise DataRefused(f"private and public columns differ: {differ}. Give both the same feature columns")
+        differ = "; ".join(
+            f"{table} lacks the column{'s' * (len(gone) > 1)} {listed(gone)}" for table, gone in lacking.items() if gone
+        )
+        raise DataRefused(f"{differ}. Give both the same feature columns")
     if names != public_names:
         order = {name: position for position, name in enumerate(public_names)}
         positions = [order[name] for name in names]
         public = public.iloc[:, positions] if kind(public) == "pandas" else public[:, positions]
-    return _match_families(private, public, names)
+    return _match_families(private, public, names, called)
 
 
-def _match_families(private: Rows, public: Rows, names: tuple[str, ...]) -> tuple[Rows, Rows]:
+def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called: tuple[str, str]) -> tuple[Rows, Rows]:
     private_families, public_families = families(private), families(public)
     for position, name in enumerate(names):
         here, there = private_families[name], public_families[name]
@@ -229,7 +234,10 @@ def _match_families(private: Rows, public: Rows, names: tuple[str, ...]) -> tupl
         elif here == "missing" or _has_no_value(private, position):
             private = _retype(private, public, position)
         else:
-            raise DataRefused(f"column {name!r} holds {_WORD[here]} in private, but {_WORD[there]} in public")
+            raise DataRefused(
+                f"column {name!r} holds {_WORD[here]} in {called[0]}, but {_WORD[there]} in {called[1]}; write it the "
+                "same way in both (one entry that is no number makes a column text), or drop it from both"
+            )
     return private, public
 
 

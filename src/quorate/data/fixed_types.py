@@ -8,7 +8,7 @@ carry a trace of every row into every part of it.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from quorate.data.columns import column, families
 from quorate.data.identity import as_list, is_missing
 from quorate.data.rows import Rows, kind
 
-_TIME_UNIT = "us"
+_TIME_UNIT: Literal["us"] = "us"
 
 
 def fixed_types(X: Rows) -> Rows:
@@ -38,7 +38,7 @@ def fixed_types(X: Rows) -> Rows:
           pandas is NaN, in polars null;
         - categories of a polars frame are text. Those of a pandas frame stay: which of them a part of the table has
           is settled where the part is taken;
-        - dates with a time of day, and durations, count in microseconds;
+        - dates with a time of day, and durations, count in microseconds, what is finer is dropped;
         - text is as it was.
 
     Raises
@@ -156,24 +156,12 @@ def _pandas(X: Rows) -> Rows:
         elif family == "time" and series.dtype.kind in "mM":
             series = series.dt.as_unit(_TIME_UNIT)
         parts.append(series)
-    if all(part.dtype == X.dtypes.iloc[position] for position, part in enumerate(parts)):
-        return X
     changed = pd.concat(parts, axis=1)
     changed.columns = X.columns
     return changed
 
 
 def _doubles(series: Any) -> Any:
-    if series.dtype == np.float64:
-        return series
-    if series.dtype.kind == "O":  # Python objects
-        return series.where(series.notna(), np.nan).astype(np.float64)
-    return series.astype(object).where(series.notna(), np.nan).astype(np.float64) if _nullable(series) else (
-        series.astype(np.float64)
-    )
-
-
-def _nullable(series: Any) -> bool:
-    from pandas.api.types import is_extension_array_dtype
-
-    return bool(is_extension_array_dtype(series.dtype))
+    if isinstance(series.dtype, np.dtype) and series.dtype.kind != "O":
+        return series.astype(np.float64)
+    return series.astype(object).where(series.notna(), np.nan).astype(np.float64)

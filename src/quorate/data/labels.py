@@ -64,7 +64,9 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
         words = " and ".join(_WORD[found] for found in kinds)
         raise InvalidParameter(f"classes: got {words} together; give all classes in one type")
     if len(labels) < 2:
-        raise InvalidParameter(f"classes: got {len(labels)} class(es); expected at least two")
+        raise InvalidParameter(
+            f"classes: got {len(labels)} {'class' if len(labels) == 1 else 'classes'}; expected at least two"
+        )
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InvalidParameter(f"classes: {twice!r} is listed twice; list each class once")
@@ -126,10 +128,12 @@ def _code(value: Any, codes: dict[Label, int], name: str) -> int:
     declared = type(next(iter(codes)))
     if type(value) is not declared:
         found = _WORD.get(type(value), "something else")
-        raise DataRefused(
-            f"{name} holds {found}, but classes are {_WORD[declared]}; "
-            "convert one of them (1 and '1' are not the same label)"
+        fix = (
+            "write classes = [false, true]"
+            if type(value) is bool
+            else "convert one of them (1 and '1' are not the same label)"
         )
+        raise DataRefused(f"{name} holds {found}, but classes are {_WORD[declared]}; {fix}")
     if value in codes:
         return codes[value]
     if isinstance(value, str):

@@ -9,7 +9,7 @@ from typing import Any
 
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.sparse_files import read_sparse
-from quorate.data.tables import is_table, read_table, require_column
+from quorate.data.tables import existing_file, is_table, read_table, require_column
 from quorate.errors import DataRefused, InvalidParameter
 
 
@@ -78,7 +78,8 @@ def read_data(
     Raises
     ------
     DataRefused
-        If the file cannot be read, a column is not there (naming the nearest one), or no feature is left.
+        If the file cannot be read, a column is not there (naming the nearest one), or no feature or row
+        is left.
     InvalidParameter
         If `label` and `unit` name one column.
 
@@ -95,6 +96,7 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
+    existing_file(path)
     if not is_table(path):
         X, y, owner = read_sparse(path, n_features=n_features, label=label if _names_arrays(path) else None, unit=unit)
         return Table(X=X, y=y, unit=None if owner is None else owner.tolist())
@@ -104,6 +106,8 @@ def read_data(
             require_column(name, frame.columns, path)
     gone = {label, unit, *drop}
     features = frame.select([name for name in frame.columns if name not in gone])
+    if frame.height == 0:
+        raise DataRefused(f"{path}: the file names its columns and holds no row; at least one is needed")
     if features.width == 0:
         raise DataRefused(f"{path}: no feature is left beside the label and the unit")
     return Table(

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 BATCH_ROWS = 65_536
+_LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _PARQUET = (".parquet", ".pq")
 _PACKED = (".gz", ".xz")
+_EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 
 def format_of(path: str | Path) -> str:
@@ -51,12 +53,12 @@ def is_table(path: str | Path) -> bool:
 
 
 def existing_file(path: str | Path) -> Path:
-    """Return the path of a file that is there.
+    """Return the path of a file that is there and may be read.
 
     Raises
     ------
     DataRefused
-        If there is no such file.
+        If there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
 
     Examples
     --------
@@ -65,8 +67,16 @@ def existing_file(path: str | Path) -> Path:
     quorate.errors.DataRefused: nowhere.csv: there is no such file
     """
     found = Path(path)
+    if found.is_dir():
+        raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
     if not found.is_file():
         raise DataRefused(f"{path}: there is no such file")
+    if format_of(path) in _EXCEL:
+        raise DataRefused(f"{path}: Excel is not read; save as CSV UTF-8")
+    try:
+        found.open("rb").close()
+    except PermissionError:
+        raise DataRefused(f"no permission to read {path}; ask its owner for it") from None
     return found
 
 
@@ -93,7 +103,9 @@ def read_bytes(path: str | Path) -> bytes:
         with opener(found, "rb") as stream:
             content: bytes = stream.read()
             return content
-    except (OSError, EOFError, lzma.LZMAError):
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        if opener is None:
+            raise DataRefused(f"{path}: the file cannot be read ({type(error).__name__})") from None
         raise DataRefused(f"{path}: the file is damaged, or not compressed as its name says") from None
 
 
@@ -147,10 +159,30 @@ def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.Data
             schema_overrides=dict.fromkeys(text_columns, pl.String),
         )
     except pl.exceptions.PolarsError:
+        fault = _no_text(content)
         raise DataRefused(
-            f"{path}: not a table with {len(names)} columns; a row has more fields than the header, "
-            "a quotation mark is not closed, or the text is not UTF-8"
+            f"{path}: {fault}"
+            if fault
+            else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a "
+            "quotation mark is not closed"
         ) from None
+
+
+def _no_text(content: bytes) -> str | None:
+    """Tell why these bytes are no UTF-8 text and what to do; None where they are. Nothing of them is quoted."""
+    if not content.strip():
+        return "the file is empty; expected a first line that names the columns, and rows"
+    if content.startswith(b"PK\x03\x04"):
+        return "Excel is not read, whatever the file's name; save as CSV UTF-8"
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+    if b"\0" in content:
+        return "a binary file, not text; save the table as CSV UTF-8"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"
+    return None
 
 
 def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
@@ -166,10 +198,19 @@ def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
             truncate_ragged_lines=True,
         )
     except pl.exceptions.PolarsError:
-        raise DataRefused(
-            f"{path}: the file is empty, is not UTF-8 text, or its first line does not name the columns"
-        ) from None
+        fault = _no_text(content) or "its first line does not name the columns; write their names there"
+        raise DataRefused(f"{path}: {fault}") from None
+    if b"\0" in content[:_LOOKED_AT]:  # read as text all the same
+        raise DataRefused(f"{path}: {_no_text(content)}")
     names = ["" if name is None else str(name) for name in first.row(0)]
+    if not any(name.strip() for name in names):
+        raise DataRefused(
+            f"{path}: {_no_text(content) or 'its first line does not name the columns; write their names there'}"
+        )
+    other = next((each for each in ";\t|," if each != separator and each in names[0]), None)
+    if len(names) == 1 and other is not None:
+        fix = "save with tabs, or name it .csv" if separator == "\t" else "save with commas (or .tsv for tabs)"
+        raise DataRefused(f"{path}: the columns look separated by {other!r}; {fix}")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise DataRefused(f"{path}: more than one column is called {listed(twice)}; the first line must name each once")
     return names
@@ -271,5 +312,17 @@ def require_column(name: str, names: Sequence[str], path: str | Path) -> None:
     Traceback (most recent call last):
     quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
     """
+    if name not in names and sum(map(_is_number, names)) > len(names) / 2:  # a row, which is not to be quoted
+        raise DataRefused(
+            f"{path}: there is no column {name!r}; the first line looks like a row, write the columns' names above it"
+        )
     if name not in names:
         raise DataRefused(f"{path}: there is no column {name!r}{nearest(name, names)}")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

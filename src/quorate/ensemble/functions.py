@@ -9,10 +9,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from quorate.arguments import count, real
-from quorate.data.identity import as_list
+from quorate.data.fixed_types import fixed_labels, label_array
 from quorate.ensemble.discrete_values import decode_value, encode_value
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
@@ -48,10 +46,11 @@ def split_rows(
     Parameters
     ----------
     X : array, CSR matrix or frame, (n_rows, n_features)
-        Private rows; a shard has the same kind of container.
+        Private rows; a shard has the same kind of container, and the column types of
+        :func:`~quorate.data.fixed_types.fixed_types`: a type read off all rows would tell of other shards.
     y : (n_rows,) array, series or sequence, or None
-        Private labels or targets. An array of numbers stays one, of its type; from everything else each shard gets
-        an array whose type is that of its own values.
+        Private labels or targets. Each shard gets an array of float64 where all its own labels are numbers, truth
+        values or missing (NaN), and of objects otherwise: numbers as floats, text as text.
     shards : Secret[IntArray], (n_rows,)
         From :func:`~quorate.ensemble.partition_rows`.
     n_shards : int
@@ -65,15 +64,20 @@ def split_rows(
 
     Examples
     --------
+    >>> import numpy as np
     >>> X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "c"]
     >>> split_rows(X, y, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32))).reveal()[1].y
-    array(['a', 'c'], dtype='<U1')
+    array(['a', 'c'], dtype=object)
     """
-    labels = y if y is None or (isinstance(y, np.ndarray) and y.dtype.kind in "biuf") else as_list(y)
+    labels = None if y is None else fixed_labels(y)
     rows = rows_of_shards(shards.reveal(), n_shards, range(n_shards))
     return Secret(
         tuple(
-            Shard(rows_alone(X, rows[number]), _labels_alone(labels, rows[number]), _seed(key, number))
+            Shard(
+                rows_alone(X, rows[number]),
+                None if labels is None else label_array([labels[row] for row in rows[number]]),
+                _seed(key, number),
+            )
             for number in range(n_shards)
         )
     )
@@ -143,6 +147,7 @@ def function_values(
 
     Examples
     --------
+    >>> import numpy as np
     >>> shards = split_rows(np.zeros((3, 1)), None, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32)))
     >>> function_values([portable(lambda X, y: len(X))], shards).reveal()
     [['["int","0x1"]', '["int","0x2"]']]
@@ -198,21 +203,6 @@ def _checked(result: bytes | None) -> str | None:
     except ValueError:
         return None
     return text
-
-
-def _labels_alone(labels: Any | None, rows: IntArray) -> Any | None:
-    """Take a shard's labels; their type, like the width of a string array, must not tell of other shards' labels."""
-    if labels is None:
-        return None
-    if isinstance(labels, np.ndarray):
-        return labels[rows]
-    own = [labels[row] for row in rows]
-    try:
-        return np.asarray(own)
-    except ValueError:  # sequences of different lengths
-        alone = np.empty(len(own), dtype=object)
-        alone[:] = own
-        return alone
 
 
 def _seed(key: Secret[bytes], number: int) -> int:

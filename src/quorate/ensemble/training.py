@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from quorate.arguments import count, real
+from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
@@ -239,8 +240,6 @@ def rows_alone(X: Any, rows: IntArray) -> Any:
     [[38.0], [39.0]]
     """
     taken = fixed_types(take(X, rows))
-    if kind(X) == "polars":
-        return _copied(taken)
     if kind(X) != "pandas":
         return taken
     alone = taken.reset_index(drop=True)
@@ -254,13 +253,11 @@ def _categories_alone(series: Any) -> Any:
     import pandas as pd
 
     used = series.cat.remove_unused_categories()
-    own = list(used.cat.categories)
-    if not used.cat.ordered:
-        own.sort(key=lambda value: (isinstance(value, str), str(type(value)) * isinstance(value, str), value))
-        used = used.cat.set_categories(own)
-    fixed = fixed_labels(own)
-    numbers = len(own) > 0 and all(type(value) is float for value in fixed)
-    return used.cat.rename_categories(pd.Index(fixed, dtype="float64" if numbers else object))
+    own = fixed_labels(used.cat.categories)
+    used = used.cat.rename_categories(pd.Index(own, dtype=None if own else object))
+    if used.cat.ordered:
+        return used
+    return used.cat.reorder_categories(sorted(own, key=lambda value: (str(type(value)), value)))
 
 
 def _check_rows(X: Any, y_codes: IntArray, shards: IntArray, n_teachers: int, n_classes: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
-from quorate.data import check_features, encode_labels, match_columns, row_digests, take
+from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
 from quorate.estimators.opening import GivenLedger, opened, place_of
@@ -24,11 +25,12 @@ from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.run.accounts import Occasion, facts, guarantee, score
 from quorate.run.folder import fingerprint_key
+from quorate.run.inputs import HOLDS_PRIVATE
 from quorate.run.journey import Outcome, asked_of, conduct
 from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
 from quorate.students import class_probabilities
 from quorate.students.teach import Declined
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Secret
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):
@@ -200,11 +202,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         with self._opened() as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
+            private = task.inputs.private.reveal()
             self._kept = _Kept(
                 task=task.without_private_rows(),
                 outcome=outcome,
                 ledger=ledger,
                 memo=outcome.memo(task),
+                records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
                 occasion=Occasion(
                     title="PrivateClassifier.fit",
                     command="PrivateClassifier(...).fit(X, y, public=...)",
@@ -281,6 +285,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ----------
         evaluation : (X, y), optional
             *Public* rows with labels, to score the student on.
+
+        Raises
+        ------
+        DataRefused
+            If more of the private records are among them than chance explains.
         """
         self._student()
         kept = self._kept
@@ -288,6 +297,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         if evaluation is not None:
             X, y = evaluation
             codes = encode_labels(y, kept.task.inputs.classes, name="evaluation labels")
+            _, rows = match_columns(  # in the order of the private columns, so that rows are known again
+                kept.task.inputs.public, self._public_rows(X), called=("the public pool", "evaluation")
+            )
+            if kept.records.are_in(rows, codes):
+                raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
         with self._opened(kept.ledger) as ledger:
             reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
@@ -366,10 +380,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What ``ask`` and ``report`` need after ``fit``; the private rows are not among it."""
+    """What ``ask`` and ``report`` need after ``fit``; the private rows are not among it, but to be known again."""
 
     task: Task
     outcome: Outcome
     ledger: Ledger
     memo: Memo
+    records: PrivateRecords
     occasion: Occasion

@@ -18,7 +18,7 @@ from quorate.accounting import Guarantee, explain
 from quorate.arguments import count, real
 from quorate.data import check_features, fingerprint, n_rows, slot_bytes
 from quorate.data.identity import as_list
-from quorate.ensemble import Partition, neighbours, partition_rows
+from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import Shard, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
@@ -28,9 +28,10 @@ from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stor
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
-from quorate.run.accounts import BY_POSITION, EARLIER, NOT_DURABLE, SEEDED, SEEDED_EARLIER, spent_of
+from quorate.run.accounts import spent_of
+from quorate.run.claims import claim_of_rows, claimed
 from quorate.run.folder import fingerprint_key
-from quorate.run.task import SEEDED_CLIENT, floor_budget, noise_and_key, processes, unit_of
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, floor_budget, noise_and_key, processes, unit_of
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary
@@ -178,11 +179,11 @@ class SubsampleAggregate(BaseEstimator):
         """
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         mechanism = StableSparseVector(epsilon, delta, self.cutoff, self.n_queries, self.calibration)
-        promised = neighbours(self.partition)
         n_shards = self._checked_shards(mechanism)
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
+        claim = claim_of_rows(unit, self.partition)
         jobs = processes(self.jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
 
@@ -207,7 +208,8 @@ class SubsampleAggregate(BaseEstimator):
                 delta=delta,
                 purposes=stable_purposes(mechanism),
                 key=_charge_key(mechanism, n_shards, self.partition, unit, print_),
-                client=SEEDED_CLIENT if noise.seeded else "local",
+                client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
+                claim=claim,
             )
             kept = _Kept(
                 shards=shards,
@@ -218,27 +220,19 @@ class SubsampleAggregate(BaseEstimator):
                 unit=unit,
                 jobs=jobs,
             )
-            caveats = [SEEDED] if noise.seeded else []
-            if not noise.seeded and any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
-                caveats.append(SEEDED_EARLIER)
-            if unit == "record":
-                caveats.append(BY_POSITION)
-            if not ledger.durable:
-                caveats.append(NOT_DURABLE)
-            if len(ledger.reservations()) > 1:
-                caveats.append(EARLIER)
+            together = claimed(ledger, seeded=noise.seeded)
             spent_epsilon, spent_delta = spent_of(ledger)
             guarantee = Guarantee(
                 epsilon=spent_epsilon,
                 delta=spent_delta,
-                unit=unit,
-                neighbours=f"{promised.removesuffix(' only')} one {unit}",
+                unit=together.unit,
+                neighbours=together.neighbours,
                 mechanism=f"exact plurality values of at most {mechanism.n_queries:,} functions on {n_shards:,} "
                 f"shards, at most {mechanism.cutoff:,} of them declined: StableSparseVector, {mechanism.calibration} "
                 "calibration",
                 accounting=f"{explain(mechanism.event, delta)[1]}, priced before the first answer and composed by "
                 f"{ledger.budget.composition}; quorate {version('quorate')}",
-                caveats=tuple(caveats),
+                caveats=together.caveats,
             )
         self._kept = kept
         self.mechanism_ = mechanism
@@ -252,8 +246,10 @@ class SubsampleAggregate(BaseEstimator):
         Parameters
         ----------
         function : callable
-            Called as ``function(X, y, *args)`` with the rows and labels of one shard, of the kind that ``fit`` was
-            given. It must be possible to send it to another process. Numpy's and Python's global generators are seeded
+            Called as ``function(X, y, *args)`` with the rows and labels of one shard, in the container that ``fit``
+            was given. Whatever types they came in, numbers and truth values are float64, labels with text among them
+            objects, polars categories text: a type read off all rows would tell of other shards. It must be possible
+            to send the function to another process. Numpy's and Python's global generators are seeded
             for each shard.
         *args
             Further arguments, public ones.

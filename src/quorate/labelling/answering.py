@@ -11,14 +11,12 @@ from dataclasses import replace
 from typing import Any, Protocol
 
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import SHARED
+from quorate.labelling.paid import SHARED, STAGE
 from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED, InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
 from quorate.types import FloatArray
-
-STAGE = "sparse-vector stage"
 
 Stream = StableSparseVector | SoftLabel
 

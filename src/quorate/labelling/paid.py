@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Protocol
 
 from quorate.accounting import Composed, Event, Repeated
@@ -9,6 +10,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
 
 SHARED = ("label", "online answer")
+STAGE = "sparse-vector stage"  # a mark of a stream: counted, and never an answer
 
 
 class Priced(Protocol):
@@ -21,10 +23,10 @@ class Priced(Protocol):
 
 
 def check_paid(reservation: Reservation, purpose: str, mechanism: Priced) -> int:
-    """Return how many answers of `mechanism` a reservation holds for one purpose.
+    r"""Return how many answers of `mechanism` a reservation holds for one purpose.
 
     The ledger knows what was charged, not what is drawn. Without this look, the answers of a noisier mechanism could
-    pay for those of a less noisy one, and nothing would show it.
+    pay for those of a less noisy one, or one charge for the answers of two purposes, and nothing would show it.
 
     Parameters
     ----------
@@ -43,8 +45,17 @@ def check_paid(reservation: Reservation, purpose: str, mechanism: Priced) -> int
     Raises
     ------
     InvalidParameter
-        If nothing was reserved for `purpose`, or the event that was charged does not hold the mechanism's event once
-        for each of those answers (once, for an interactive mechanism).
+        If nothing was reserved for `purpose`, or what pays for it does not hold the mechanism's event once for *every*
+        answer that it pays for, of whatever purpose (once, for a stream with its stages). What pays is the part of the charged event
+        that the reservation names (``paid_by``), or else the whole event, for all purposes.
+
+    Notes
+    -----
+    Let N answers be paid by a multiset E of single events, and let every mechanism M that answers have N M within E.
+    Then of each single event l the answers take at most :math:`\sum_M n_M M_l \le \max_M N M_l \le E_l`, whichever
+    mechanisms answer how many of them: what is drawn never passes what was charged. A stream has no such sum with
+    others, so what has stages answers by streams alone. The look is at the reservation as it was made; it does not
+    depend on what was drawn before.
 
     Examples
     --------
@@ -63,30 +74,46 @@ def check_paid(reservation: Reservation, purpose: str, mechanism: Priced) -> int
     reserved = reservation.purposes.get(purpose, 0)
     if reserved == 0:
         raise InvalidParameter(f'the reservation holds no answers for "{purpose}"; name it among the purposes')
-    # Labels and online answers draw from one event, so they are paid together or not at all.
-    alike = sum(reservation.purposes.get(each, 0) for each in SHARED) if purpose in SHARED else reserved
-    needed = 1 if hasattr(mechanism, "init") else alike
-    if occurrences(mechanism.event, within=reservation.event) < needed:
+    event, sharing = _paying(reservation, purpose)
+    answers = sum(reservation.purposes[each] for each in sharing if each != STAGE)
+    stream = hasattr(mechanism, "init")
+    told = " and ".join(f'"{each}"' for each in sharing if each != STAGE)
+    if (STAGE in sharing) != stream:
         raise InvalidParameter(
-            f'the reservation does not pay for {alike:,} answers of {type(mechanism).__name__} for "{purpose}"; '
-            "reserve the event of the mechanism that answers"
+            f"the reservation of {told} is for {'no stream' if stream else 'a stream with stages'}, got "
+            f"{type(mechanism).__name__}; reserve the event of the mechanism that answers, a stream's with its stages"
+        )
+    paid, needed = single_events(event), single_events(Repeated(mechanism.event, 1 if stream else answers))
+    if any(paid[one] < often for one, often in needed.items()) or answers > getattr(mechanism, "n_queries", answers):
+        also = "" if stream or len(sharing) == 1 else ", and say with paid_by which part of it pays for which purpose"
+        raise InvalidParameter(
+            f"the reservation does not pay for {answers:,} answers of {type(mechanism).__name__} for {told}; "
+            f"reserve the event of the mechanism that answers{also}"
         )
     return reserved
 
 
-def occurrences(event: Event, *, within: Event) -> int:
-    """Count how often an event stands in another.
+def single_events(event: Event) -> Counter[Event]:
+    """Take an event apart: how often each single event stands in it.
 
     Examples
     --------
     >>> from quorate.accounting import PureDP
-    >>> occurrences(PureDP(0.5), within=Composed((Repeated(PureDP(0.5), 3), PureDP(0.1), PureDP(0.5))))
-    4
+    >>> single_events(Composed((Repeated(PureDP(0.5), 3), PureDP(0.1), PureDP(0.5))))
+    Counter({PureDP(epsilon=0.5): 4, PureDP(epsilon=0.1): 1})
     """
-    if within == event:
-        return 1
-    if isinstance(within, Repeated):
-        return within.times * occurrences(event, within=within.event)
-    if isinstance(within, Composed):
-        return sum(occurrences(event, within=each) for each in within.events)
-    return 0
+    if isinstance(event, Repeated):
+        return Counter({one: event.times * often for one, often in single_events(event.event).items()})
+    if isinstance(event, Composed):
+        return sum((single_events(part) for part in event.events), Counter())
+    return Counter({event: 1})
+
+
+def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
+    """Return what pays for a purpose, and every purpose that it pays for."""
+    paid_by, event = reservation.paid_by, reservation.event
+    if paid_by is None:
+        return event, list(reservation.purposes)
+    if not isinstance(event, Composed):  # the ledger refuses to make such a reservation
+        raise InvalidParameter("the reservation names parts of an event that has none; reserve their Composed")
+    return event.events[paid_by[purpose]], [each for each, part in paid_by.items() if part == paid_by[purpose]]

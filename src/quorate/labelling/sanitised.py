@@ -24,7 +24,8 @@ from quorate.accounting.data_dependent import (
 )
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.labelling.priced import EVALUATION, check_pays
+from quorate.labelling.paid import check_paid
+from quorate.labelling.priced import EVALUATION
 from quorate.ledger import Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 from quorate.noise import NoiseSource
@@ -148,7 +149,7 @@ def release_data_dependent_total(
     confident = isinstance(mechanism, ConfidentNoisyMax)
     if confident == (answered is None):
         raise InvalidParameter("answered must be given for ConfidentNoisyMax, and only for it; pass the released mask")
-    check_pays(reservation, sanitiser, purpose=EVALUATION)
+    check_paid(reservation, EVALUATION, sanitiser)
     votes, orders = counts.reveal(), [sanitiser.order]
     if isinstance(mechanism, ConfidentNoisyMax):
         mask = np.asarray(answered)

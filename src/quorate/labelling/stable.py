@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling.paid import check_paid
+from quorate.labelling.paid import STAGE, check_paid
 from quorate.ledger import Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
@@ -23,7 +23,6 @@ from quorate.noise import NoiseSource
 from quorate.types import IntArray, Secret
 
 QUERY = "stable query"
-STAGE = "sparse-vector stage"
 
 
 def stable_purposes(mechanism: StableSparseVector) -> dict[str, int]:

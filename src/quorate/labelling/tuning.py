@@ -31,7 +31,8 @@ from quorate.accounting import Event
 from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors, unit_outcomes
 from quorate.errors import InvalidParameter
-from quorate.labelling.priced import TUNING, check_pays, release_once
+from quorate.labelling.paid import check_paid
+from quorate.labelling.priced import TUNING, release_once
 from quorate.ledger import Reservation
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
@@ -284,7 +285,7 @@ def _checked(
         raise InvalidParameter(
             f"mechanism must have a whole sensitivity >= 1, got {mechanism.sensitivity!r}; it is the grid of the errors"
         )
-    check_pays(reservation, mechanism, purpose=TUNING)
+    check_paid(reservation, TUNING, mechanism)
     return int(mechanism.sensitivity), real("failure", failure, above=0, below=1)
 
 

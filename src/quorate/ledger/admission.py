@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger.budget import Budget
+from quorate.ledger.claim import claimed_together
 from quorate.ledger.entries import Bound, Drawn, Json, Reserved, Stored
 from quorate.ledger.rules import KEY_USED, check_same_request
 from quorate.ledger.state import LedgerState
@@ -47,7 +48,9 @@ def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) ->
     check_same_request(use, content)
     [sequence] = use.entries
     first = state.reservations[sequence].reserved
-    same_claim = first.claim is content.claim if first.claim is None else first.claim.covers(content.claim)
+    if first.claim is not None and content.claim is not None:
+        claimed_together([first.claim, content.claim])  # says what is wrong where units differ
+    same_claim = first.claim == content.claim or (first.claim is not None and first.claim.covers(content.claim))
     if (stated and first.amounts != content.amounts) or not same_claim:
         raise PreconditionFailed(KEY_USED)
     return sequence

@@ -15,8 +15,8 @@ ANY_CHANGE = "add, remove or replace one"
 REPLACE = "replace one"  # every change of this kind is one of the other kind too
 STATED = ", as the owner states"
 DIFFERENT_NEIGHBOURS = (
-    "part of what was charged to the ledger holds where one unit is replaced, not where one is added or removed; so does "
-    "the whole"
+    "part of what was charged to the ledger holds where one unit is replaced, not where one is added or removed; "
+    "so does the whole"
 )
 _LONGEST = 1000
 
@@ -52,8 +52,16 @@ class Claim:
     def __post_init__(self) -> None:
         if not isinstance(self.caveats, tuple):
             raise InvalidParameter("caveats must be a tuple of texts; pass ('…',) or ()")
-        for name, said in (("unit", self.unit), ("neighbours", self.neighbours), *(("caveats", c) for c in self.caveats)):
-            if not isinstance(said, str) or not 0 < len(said.strip()) <= len(said) <= _LONGEST or not said.isprintable():
+        for name, said in (
+            ("unit", self.unit),
+            ("neighbours", self.neighbours),
+            *(("caveats", c) for c in self.caveats),
+        ):
+            if (
+                not isinstance(said, str)
+                or not 0 < len(said.strip()) <= len(said) <= _LONGEST
+                or not said.isprintable()
+            ):
                 raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
 
     def covers(self, later: Claim | None) -> bool:
@@ -116,6 +124,6 @@ def claimed_together(claims: Iterable[Claim]) -> Claim:
     if len(changes) == 1:
         [change] = changes
     else:
-        change, caveats = f"{REPLACE} {unit}", (*caveats, DIFFERENT_NEIGHBOURS)
+        change, caveats = f"{REPLACE} {unit}", tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
     stated = STATED if any(phrase.endswith(STATED) for phrase in phrases) else ""
     return Claim(unit=unit, neighbours=change + stated, caveats=caveats)

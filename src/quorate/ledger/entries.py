@@ -295,11 +295,21 @@ class Closed(Content):
 KINDS: Final[Mapping[str, type[Content]]] = {
     kind.kind: kind for kind in (Opened, Started, Bound, SameRelease, BudgetRaised, Reserved, Drawn, Stored, Closed)
 }
+
+
+def _read_claim(value: Any) -> Claim | None:
+    if value is None:
+        return None
+    if not isinstance(value, dict) or not isinstance(value.get("caveats"), list):
+        raise InvalidParameter("claim must be an object with a list of caveats")
+    return Claim(**{**value, "caveats": tuple(value["caveats"])})
+
+
 _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "amounts": lambda value: Amounts(**value),
     "answers": Json.of,
     "budget": lambda value: Budget(**value),
-    "claim": lambda value: None if value is None else Claim(**{**value, "caveats": tuple(value["caveats"])}),
+    "claim": _read_claim,
     "event": Json.of,
     "limit": lambda value: Amounts(**value),
     "store": Json.of,

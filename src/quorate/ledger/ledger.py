@@ -187,6 +187,11 @@ class Ledger:
         return self._journal.read(lambda state: left_totals(state.spent, state.limit, _budget(state)))
 
     @property
+    def claim(self) -> Claim | None:
+        """What all that was charged promises together, as far as it was stated; None where nothing was."""
+        return self._journal.read(lambda state: state.claim)
+
+    @property
     def head(self) -> Head:
         """Number and hash of the newest entry."""
         return self._journal.read(lambda state: state.head)
@@ -351,7 +356,9 @@ class Ledger:
         InvalidParameter, UnsupportedEvent
             An argument is of the wrong kind, or the event has no price under this ledger's rule.
         """
-        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by)
+        content = self._priced(
+            event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by
+        )
         return self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
@@ -373,7 +380,9 @@ class Ledger:
         It is asked before long work whose result would be thrown away. It promises nothing: another client may
         charge in between.
         """
-        content = self._priced(event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by)
+        content = self._priced(
+            event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by
+        )
 
         def look(state: LedgerState) -> None:
             if isinstance(admit_reservation(state, content, stated=epsilon is not None), Reserved):

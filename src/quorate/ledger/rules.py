@@ -9,7 +9,7 @@ from __future__ import annotations
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
 from quorate.ledger.amounts import Amounts, check_fits
 from quorate.ledger.budget import Budget, comes_to
-from quorate.ledger.claim import Claim, claimed_together
+from quorate.ledger.claim import claimed_together
 from quorate.ledger.entries import (
     FORMAT,
     Bound,
@@ -121,15 +121,9 @@ def check_reserved(state: LedgerState, reserved: Reserved) -> None:
     _check_kind_of_amounts(state.budget, reserved.amounts)
     if reserved.paid_by is not None and reserved.paid_by.keys() != reserved.purposes.keys():
         raise InvalidParameter("paid_by must name exactly the purposes; say for each which part pays for it")
-    _check_claim(state, reserved.claim)
+    if state.claim is not None and reserved.claim is not None:
+        claimed_together([state.claim, reserved.claim])  # refuses what cannot be told in one sentence with the rest
     check_fits(reserved.amounts, spent=state.spent, limit=state.limit)
-
-
-def _check_claim(state: LedgerState, claim: Claim | None) -> None:
-    """Refuse a charge whose promise cannot be told in one sentence with what the ledger holds already."""
-    earlier = [each.reserved.claim for each in state.reservations.values() if each.reserved.claim is not None]
-    if claim is not None:
-        claimed_together([*earlier, claim])
 
 
 def _check_kind_of_amounts(budget: Budget | None, amounts: Amounts) -> None:
@@ -146,9 +140,8 @@ def _check_drawn(state: LedgerState, drawn: Drawn) -> None:
         raise PreconditionFailed("a block must be drawn from a reservation of this ledger")
     if (left := reservation.remaining(drawn.purpose)) < drawn.count:
         total = reservation.reserved.purposes[drawn.purpose]
-        message = (
-            f"drawing {drawn.count} answers for {drawn.purpose!r} would pass the {total} reserved ({left} left); ask "
-            "fewer, or make another reservation"
+        message = f"{drawn.count:,} new rows for {drawn.purpose!r}, {left:,} of {total:,} answers left; " + (
+            f"ask about {left:,} rows at most" if left else "ask no new row, or the student, which answers for free"
         )
         raise BudgetExhausted(message, spent=total - left, requested=drawn.count, limit=total, unit="answers")
     if drawn.first != reservation.drawn[drawn.purpose]:

@@ -9,6 +9,7 @@ somebody deletes the lock file and keeps other tools out.
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import sqlite3
@@ -30,7 +31,9 @@ _APPLICATION_ID = 0x71756F72  # "quor"
 class SqliteStore:
     """Keeps lines in the table of one SQLite file (write-ahead log, ``synchronous=FULL``), mode 0600.
 
-    Beside ``<path>`` lie ``<path>.anchor`` (the newest head) and ``<path>.lock``.
+    Beside ``<path>`` lie ``<path>.anchor`` (the newest head) and ``<path>.lock``, which from the first entry on is not
+    empty; and ``<path>.key``, if somebody put it there as ``<path>.key.new``: with the first entry it gets its name.
+    So a ledger and an anchor that were both deleted are missed, and a start that was interrupted is none of these.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ class SqliteStore:
     LedgerBusy
         Another process, or another object of this one, holds the ledger.
     LedgerIntegrityError
-        Ledger or anchor are missing, or cannot be read.
+        Ledger or anchor, or both, are missing, or cannot be read.
 
     Examples
     --------
@@ -115,6 +118,8 @@ class SqliteStore:
             anchor = self._anchor.read()
             if anchor is None:
                 raise LedgerIntegrityError(_NO_ANCHOR)
+            if rows:
+                self._leave_traces()
             return Stored(lines=tuple(row[1] for row in rows), anchor=anchor)
 
     def begin(self, _after: int, /) -> Sequence[object]:
@@ -134,6 +139,8 @@ class SqliteStore:
             self.commits += 1
             self._at("committed")
             self._anchor.write(head)
+            if first == 1:
+                self._leave_traces()
 
     def abandon(self) -> None:
         """Nothing was begun."""
@@ -164,12 +171,24 @@ class SqliteStore:
             self.close()
 
     def _traces(self) -> bool:
-        return any(_beside(self.path, end).exists() for end in ("", ".anchor", "-wal"))
+        return any(_beside(self.path, end).exists() for end in ("", ".anchor", "-wal")) or had_ledger(self.path)
+
+    def _leave_traces(self) -> None:
+        """Let what lies beside the ledger tell, from now on, that there is one."""
+        key, drawn = key_file(self.path), key_file(self.path, new=True)
+        if drawn.exists() and not key.exists():
+            drawn.rename(key)
+            sync_folder(self.path.parent)
+        if self._lock is not None and not os.fstat(self._lock).st_size:
+            os.write(self._lock, b"a ledger is here\n")
+            os.fsync(self._lock)
 
     def _refuse_what_is_missing(self, anchor: Head | None) -> None:
         exists, log = self.path.exists(), _beside(self.path, "-wal").exists()
         if anchor is None and (exists or log):
             raise LedgerIntegrityError(_NO_ANCHOR)
+        if anchor is None and had_ledger(self.path):
+            raise LedgerIntegrityError(both_missing(self.path))
         if anchor not in (None, GENESIS) and not (exists and self.path.stat().st_size):
             raise LedgerIntegrityError(
                 f"the ledger {self.path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
@@ -217,6 +236,11 @@ class SqliteStore:
         except (OSError, sqlite3.Error, sqlite3.Warning) as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise LedgerBusy(_BUSY.format(self.path)) from error
+            if done == "opened" and _is_forbidden(error):
+                raise PreconditionFailed(
+                    f"no permission to open the ledger {self.path}: even to read it, its folder and files must be "
+                    "writable, for the lock; ask their owner, or open a copy of the folder"
+                ) from error
             raise LedgerIntegrityError(
                 f"the ledger could not be {done} ({type(error).__name__}: {error}); nothing is released until it is "
                 "opened and verified again",
@@ -226,6 +250,52 @@ class SqliteStore:
 
 _NO_ANCHOR = "the ledger's anchor was deleted: whether this is the newest ledger is unknown; restore the anchor"
 _BUSY = "another process holds the ledger {}; wait until it ends, or ask the service that runs on it"
+
+
+def key_file(path: Path, *, new: bool = False) -> Path:
+    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry.
+
+    Examples
+    --------
+    >>> key_file(Path("run/ledger.db")).name, key_file(Path("run/ledger.db"), new=True).name
+    ('ledger.db.key', 'ledger.db.key.new')
+    """
+    return _beside(path, ".key.new" if new else ".key")
+
+
+def had_ledger(path: Path) -> bool:
+    """Tell from what lies beside `path` whether a ledger with an entry was ever there.
+
+    Examples
+    --------
+    >>> had_ledger(Path("nowhere/ledger.db"))
+    False
+    """
+    lock = _beside(path, ".lock")
+    return key_file(path).exists() or (lock.exists() and lock.stat().st_size > 0)
+
+
+def both_missing(path: Path) -> str:
+    """Word the refusal of a ledger that was deleted together with its anchor.
+
+    Examples
+    --------
+    >>> both_missing(Path("ledger.db")).partition(";")[0]
+    'the ledger ledger.db and its anchor are missing, but were there'
+    """
+    return (
+        f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
+        "new folder, whose cost adds to what was spent here and is the owner's to account for"
+    )
+
+
+def _is_forbidden(error: Exception) -> bool:
+    codes = (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
+    return (
+        isinstance(error, PermissionError)
+        or getattr(error, "errno", None) == errno.EROFS
+        or getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
+    )
 
 
 def _beside(path: Path, ending: str) -> Path:

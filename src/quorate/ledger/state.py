@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 from quorate.errors import InvalidParameter
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
+from quorate.ledger.claim import Claim, claimed_together
 from quorate.ledger.entries import (
     GENESIS_HASH,
     Bound,
@@ -99,6 +100,8 @@ class LedgerState:
         The budget in force, and the amounts it comes to; None before the first entry.
     spent : Amounts
         Sum of all reservations; never above `limit`.
+    claim : Claim or None
+        What all reservations that state a claim promise together.
     fingerprints : tuple of str
         The data sets that are this release; the last is the newest.
     reservations, blocks : dict
@@ -112,6 +115,7 @@ class LedgerState:
     budget: Budget | None = None
     limit: Amounts = field(default_factory=Amounts)
     spent: Amounts = field(default_factory=Amounts)
+    claim: Claim | None = None
     fingerprints: tuple[str, ...] = ()
     closed: bool = False
     sessions: set[int] = field(default_factory=set)
@@ -170,6 +174,8 @@ class LedgerState:
 
     def _take_reserved(self, reserved: Reserved, sequence: int) -> None:
         self.spent += reserved.amounts
+        if reserved.claim is not None:
+            self.claim = claimed_together([reserved.claim] if self.claim is None else [self.claim, reserved.claim])
         self.reservations[sequence] = ReservationState(
             sequence=sequence, reserved=reserved, drawn=dict.fromkeys(reserved.purposes, 0)
         )

@@ -11,6 +11,7 @@ from quorate.report.notation import percent, shortened
 
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
+RELEASED = "Released answers, noise included: not prevalence"
 NAME_COLUMNS = 80  #: what is shown of a class name
 
 
@@ -21,7 +22,7 @@ def per_class(facts: Facts) -> Iterable[Child]:
         return (_rows(facts),)
     more = n_classes - GRID_CLASSES
     return (
-        element("p", "Per class: recall of the student, and how many answers were released.", class_="note"),
+        element("p", f"Per class: recall of the student. {RELEASED}.", class_="note"),
         element("ul", *(_cell(facts, c) for c in range(min(n_classes, GRID_CLASSES))), class_="grid"),
         element("p", f"and {more:,} more classes, in the JSON edition.", class_="note") if more > 0 else None,
     )
@@ -39,7 +40,7 @@ def _rows(facts: Facts) -> Markup:
     ]
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
-    heads = ("Class", "Released answers", *(head for head, _ in columns))
+    heads = ("Class", RELEASED, *(head for head, _ in columns))
     body = (
         element(
             "tr",

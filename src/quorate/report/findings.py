@@ -19,6 +19,8 @@ class Score(Plain):
         In [0, 1].
     recall : tuple of (float or None)
         Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
+    class_rows : tuple of int
+        Rows of each class among the public ones, in that order. Empty if not told.
 
     Examples
     --------
@@ -30,11 +32,14 @@ class Score(Plain):
     accuracy: float
     balanced_accuracy: float | None = None
     recall: tuple[float | None, ...] = ()
+    class_rows: tuple[int, ...] = ()
 
     def _check(self) -> None:
         require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
         for share in (self.accuracy, self.balanced_accuracy, *self.recall):
             require(share is None or 0 <= share <= 1, f"accuracies and recalls must be in [0, 1], got {share!r}")
+        fits = not self.class_rows or (len(self.class_rows) == len(self.recall) and min(self.class_rows) >= 0)
+        require(fits, "class_rows needs one count >= 0 for each recall, or none at all")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -10,6 +10,8 @@ from quorate.report.findings import Choice, Score
 from quorate.report.layout import table
 from quorate.report.notation import at_least, at_most, percent, wilson_interval
 
+PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
+
 
 def utility(facts: Facts) -> tuple[Child, ...]:
     """Return how good labels and student are, overall and per class."""
@@ -26,7 +28,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
     scores: Child = element("p", "There are no public labels to measure against.")
     if rows:
         scores = table(
-            "Against public labels, with a 95 % interval."
+            f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
             + (" The line without privacy is revealed by the owner and not covered." if found.non_private else ""),
             ("Labels by", "#Accuracy", "", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (_score(name, score) for name, score in rows),

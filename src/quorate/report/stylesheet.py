@@ -104,6 +104,7 @@ thead .n { white-space: normal; }
 .bar.against { width: 9rem; height: 1rem; vertical-align: -.2em; }
 table.wide { font-size: .8rem; }
 table.wide tbody th { white-space: nowrap; }
+table.wide .n:last-child { white-space: normal; }
 table.wide :is(th, td):not(:last-child) { padding-right: .7rem; }
 td small { display: block; color: var(--muted); font-size: .9em; }
 .multiples { margin-top: 1.3rem; }
@@ -153,6 +154,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
   .bigs, .pairs-of-worlds { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
   .plain.halves { columns: 1; }
   .pairs div { grid-template-columns: minmax(0, 1fr); gap: 0; }
+  .scroll caption { max-width: calc(100vw - 2.2rem); }
 }
 """
 

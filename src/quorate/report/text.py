@@ -70,6 +70,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *_classes(facts, width - _LABEL),
         *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
         *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
+        *(("weak", words) for words in _weak(facts)),
         *(
             ("no privacy", f"accuracy {percent(score.accuracy)}, the same student trained on the private rows")
             for score in (facts.utility.non_private,)
@@ -113,6 +114,21 @@ def _score(score: Score) -> str:
     if score.balanced_accuracy is not None:
         words += f" · balanced {percent(score.balanced_accuracy)}"
     return f"{words} · {score.n_rows:,} rows"
+
+
+def _weak(facts: Facts) -> list[str]:
+    """Classes of which the student finds fewer than half on public rows: an accuracy may hide them."""
+    score = facts.utility.student
+    if score is None:
+        return []
+    weak = [c for c, recall in enumerate(score.recall) if recall is not None and recall < 0.5]
+    lines = []
+    for c in weak[:_CLASSES]:
+        found = percent(score.recall[c] or 0.0)
+        if score.class_rows:
+            found = f"{round((score.recall[c] or 0.0) * score.class_rows[c]):,} of {score.class_rows[c]:,}"
+        lines.append(f"{facts.setup.classes[c]}: {found} found")
+    return [*lines, *([f"and {len(weak) - _CLASSES:,} more classes"] if len(weak) > _CLASSES else [])]
 
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:

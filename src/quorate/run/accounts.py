@@ -20,27 +20,13 @@ from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
 from quorate.report import Answers, Check, Choice, Facts, Part, Provenance, Score, Setup, Spending, Utility
+from quorate.run.claims import claimed
 from quorate.run.journey import Outcome
-from quorate.run.task import SEEDED_CLIENT, Task
+from quorate.run.task import Task
 from quorate.theory import AnyMechanism, form_of, open_fields, recipe, scale_of
 
 PURPOSES = ("label", "online answer")
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
-
-BY_POSITION = (
-    "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
-    "renumbering the rest is not covered"
-)
-N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
-NOT_DURABLE = (
-    "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
-    "counted"
-)
-SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
-SEEDED_EARLIER = (
-    "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"
-)
-EARLIER = "includes what earlier runs on the same data spent from the same ledger"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -56,30 +42,18 @@ class Occasion:
 def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
     epsilon, delta = spent_of(ledger)
-    caveats = []
-    if task.noise.seeded:
-        caveats.append(SEEDED)
-    elif any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
-        caveats.append(SEEDED_EARLIER)
-    if task.unit == "record":
-        caveats.append(BY_POSITION)
-    if task.n_was_read:
-        caveats.append(N_IS_PUBLIC)
-    if not ledger.durable:
-        caveats.append(NOT_DURABLE)
-    if len(ledger.reservations()) > 1:
-        caveats.append(EARLIER)
+    together = claimed(ledger, seeded=task.noise.seeded)
     _, rule = explain(reservation.event, task.facts.delta)
     total = task.recipe.n_queries + task.recipe.online_answers
     return Guarantee(
         epsilon=epsilon,
         delta=delta,
-        unit=task.unit,
-        neighbours=task.neighbours,
+        unit=together.unit,
+        neighbours=together.neighbours,
         mechanism=f"at most {total:,} answers of {told(task.recipe.mechanism)}",
         accounting=f"{rule}, priced before the first answer and composed by {ledger.budget.composition}; "
         f"quorate {version('quorate')}",
-        caveats=tuple(caveats),
+        caveats=together.caveats,
     )
 
 
@@ -269,6 +243,7 @@ def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence
         accuracy=float(np.mean(truth == guess)),
         balanced_accuracy=math.fsum(present) / len(present) if present else None,
         recall=tuple(recall),
+        class_rows=tuple(int(np.sum(truth == each)) for each in classes),
     )
 
 

@@ -6,6 +6,9 @@ import csv
 import io
 import json
 import re
+import secrets
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -15,19 +18,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data import PublicPool, encode_labels, is_same_table, match_columns, read_data
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import SoftLabel
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
+from quorate.run.inputs import HOLDS_PRIVATE
 from quorate.run.journey import Outcome, Watch, conduct, schedule
 from quorate.run.models import model_of
+from quorate.run.notes import notes
 from quorate.run.settings import DataSettings, Settings, read_settings
 from quorate.run.stages import FolderStages, stage_key
-from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task, Wishes, floor_budget, noise_and_key, prepare
 from quorate.theory import form_of, scale_of
+from quorate.types import Secret
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 
@@ -61,9 +67,9 @@ class Batch:
         }
         return stage_key(self.task.key, "labels", made_from)
 
-    def open_ledger(self) -> Ledger:
-        """Open the run's ledger, which keeps every other process out until it is closed."""
-        return Ledger(self.folder.ledger, budget=budget_of(self.settings))
+    def open_ledger(self) -> AbstractContextManager[Ledger]:
+        """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`."""
+        return self.folder.open_ledger(budget_of(self.settings))
 
 
 def budget_of(settings: Settings) -> Budget:
@@ -72,8 +78,16 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
 
 
-def read_batch(root: Path) -> Batch:
+def read_batch(root: Path, *, begin: bool = True) -> Batch:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    begin : bool
+        Whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys that are
+        not there yet are made up.
 
     Raises
     ------
@@ -94,11 +108,17 @@ def read_batch(root: Path) -> Batch:
     private = read_data(data.private, label=data.label, unit=data.unit)
     dropped = [name for name in (data.label, data.unit) if name is not None]
     public = read_data(data.public, drop=dropped, n_features=private.X.shape[1])
-    folder.make()
-    noise, key = noise_and_key(
-        settings.run.unsafe_noise_seed,
-        None if settings.run.unsafe_noise_seed is not None else read_or_create_key(folder.private / "run.key"),
-    )
+    if begin:
+        folder.make()
+    key_file = folder.private / "run.key"
+    given = None
+    if settings.run.unsafe_noise_seed is None:
+        if not key_file.exists():
+            refuse_lost_key(folder)
+        if begin or key_file.exists():
+            given = read_or_create_key(key_file)
+    noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
+    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
     task = prepare(
         Wishes(
             classes=data.classes,
@@ -124,10 +144,47 @@ def read_batch(root: Path) -> Batch:
         public=PublicPool(public.X),
         groups=private.unit,
         key=key,
-        fingerprint_key=fingerprint_key(folder.ledger),
+        fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
         noise=noise,
     )
     return Batch(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+
+def refuse_lost_key(folder: RunFolder) -> None:
+    """Refuse a run that was charged and whose key is gone: another key would mean another partition of the people.
+
+    Raises
+    ------
+    PreconditionFailed
+        If a finished run, or teachers of a charged one, lie in the folder. A seeded run never had a key.
+    """
+    lost = (folder.public / "facts.json").exists() and not read_facts(folder.root).seeded
+    if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
+        with Ledger(folder.ledger) as ledger:
+            lost = any(each.client != SEEDED_CLIENT for each in ledger.reservations())
+    if lost:
+        raise PreconditionFailed(
+            "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
+        )
+
+
+@contextmanager
+def told_of_changes(batch: Batch, ledger: Ledger) -> Iterator[None]:
+    """Add to a budget's refusal that the settings are not those of the run that was finished and charged."""
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        finished = (batch.folder.public / "facts.json").exists() and len(ledger.reservations()) > 0
+        client = SEEDED_CLIENT if batch.task.noise.seeded else LOCAL_CLIENT
+        if not finished or ledger.reservation(batch.charge_key, client=client) is not None:
+            raise
+        raise BudgetExhausted(
+            f"the settings or files differ from the finished run's; put them back, or start a new run: {refusal}",
+            spent=refusal.spent,
+            requested=refusal.requested,
+            limit=refusal.limit,
+            unit=refusal.unit,
+        ) from None
 
 
 def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
@@ -136,7 +193,7 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     Raises
     ------
     DataRefused
-        If they do not fit the task; or are the private rows, whose score would be published at no charge.
+        If they do not fit the task; or hold private records, whose score would be published at no charge.
     """
     assert data.evaluation is not None  # noqa: S101 - the caller's condition
     table = read_data(
@@ -145,13 +202,13 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
         drop=[data.unit] if data.unit else [],
         n_features=task.inputs.public.shape[1],
     )
-    rows, _ = match_columns(table.X, task.inputs.public)
-    if data.evaluation.samefile(data.private) or is_same_table(task.inputs.private.reveal().X, rows):
-        raise DataRefused(
-            "[data] evaluation holds the private rows again; a score on them would be published without a charge. Give "
-            "public rows with labels, or leave it out"
-        )
+    # In the order of the private columns, so that rows are known again.
+    _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
     codes = encode_labels(table.y, task.inputs.classes, name=f"column {data.label!r} of evaluation")
+    private = task.inputs.private.reveal()
+    records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)))
+    if data.evaluation.samefile(data.private) or is_same_table(private.X, rows) or records.are_in(rows, codes):
+        raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
 
@@ -181,7 +238,8 @@ def check(batch: Batch) -> dict[str, Any]:
     if batch.folder.has_ledger:
         with batch.open_ledger() as ledger:
             ledger.bind(task.fingerprint)
-            ledger.foresee(**schedule(task, batch.charge_key))
+            with told_of_changes(batch, ledger):
+                ledger.foresee(**schedule(task, batch.charge_key))
     else:
         with Ledger(budget=budget_of(batch.settings)) as ledger:
             ledger.foresee(**schedule(task, batch.charge_key))
@@ -202,6 +260,7 @@ def check(batch: Batch) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
         "why": list(task.recipe.why),
+        "notes": list(notes(batch.settings.data, task)),
         "cautions": list(task.recipe.cautions),
     }
 
@@ -223,14 +282,15 @@ def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Ut
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
     with batch.open_ledger() as ledger:
-        outcome = conduct(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
+        with told_of_changes(batch, ledger):
+            outcome = conduct(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
         occasion = Occasion(
             title=folder.root.resolve().name,
             command=command,
             started=started,
             utility=_utility(batch, outcome, extra or Utility()),
         )
-        made = facts(task, outcome, ledger, occasion)
+        made = replace(facts(task, outcome, ledger, occasion), audit_command=f"quorate audit {occasion.title}")
     publish(batch, outcome, made)
     return made
 
@@ -242,7 +302,8 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
     """
     public = batch.folder.public
     student = _student_bytes(outcome.student)
-    (public / "facts.json").unlink(missing_ok=True)
+    for name in ("facts.json", "audit.json"):  # an audit is of the run that it was made of
+        (public / name).unlink(missing_ok=True)
     write_atomically(public / "labels.csv", labels_csv(batch.task, outcome).encode())
     write_atomically(public / "guarantee.json", (made.guarantee.to_json() + "\n").encode())
     write_atomically(public / "model_card.md", model_card(made).encode())

@@ -3,8 +3,8 @@
 ::
 
     quorate.toml      what was asked
-    ledger.db         what was spent, with its anchor beside it
-    private/  (0700)  run key, votes, teachers; never leaves
+    ledger.db         what was spent, with its anchor and its key beside it
+    private/  (0700)  run key, votes, teachers, newest ledger entry; never leaves
     public/           labels, student, guarantee.json, report.html; may leave
 """
 
@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import os
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-from quorate.errors import LedgerMismatch, PreconditionFailed
-from quorate.ledger import Ledger
+from quorate.errors import LedgerIntegrityError, LedgerMismatch, PreconditionFailed
+from quorate.ledger import Budget, Ledger, Receipt
+from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.sqlite import both_missing, had_ledger, key_file
 from quorate.types import Secret
 
 KEY_BYTES = 32
@@ -42,8 +45,61 @@ class RunFolder:
 
     @property
     def has_ledger(self) -> bool:
-        """Whether there is a ledger, or the anchor of one that was deleted: then it is refused, never opened anew."""
+        """Whether there is a ledger, or a trace of one that was deleted: then it is refused, never opened anew."""
+        return self._ledger_stands or had_ledger(self.ledger) or self._has_results
+
+    @property
+    def _ledger_stands(self) -> bool:
         return self.ledger.exists() or self.ledger.with_name(f"{self.ledger.name}.anchor").exists()
+
+    @property
+    def _has_results(self) -> bool:
+        """Whether there is anything that is only made while a ledger with an entry is open."""
+        released = (self.public / name for name in ("labels.csv", "guarantee.json", "facts.json"))
+        return self.head.exists() or any(self.private.glob("*.stage")) or any(path.exists() for path in released)
+
+    @property
+    def head(self) -> Path:
+        """The newest entry of the ledger when it was last let go of, kept away from the ledger and its anchor."""
+        return self.private / "ledger.head"
+
+    @contextmanager
+    def open_ledger(self, budget: Budget | None = None) -> Iterator[Ledger]:
+        """Open the run's ledger for one act, which keeps every other process out until it is over.
+
+        Its newest entry is noted on the private side then, so that an older ledger is missed even where its anchor
+        was put back together with it.
+
+        Parameters
+        ----------
+        budget : Budget, optional
+            Needed where there is no ledger yet, and never was.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            If ledger and anchor are gone from a folder that holds what was made with them; if the ledger is older
+            than the private side; or for any reason of :class:`~quorate.ledger.Ledger`.
+        """
+        if self.has_ledger and not self._ledger_stands:
+            raise LedgerIntegrityError(both_missing(self.ledger))
+        noted = AnchorFile(self.head, at=lambda _: None)
+        with Ledger(self.ledger, budget=budget) as ledger:
+            newest = noted.read()
+            if newest is not None:
+                try:
+                    ledger.check_receipt(Receipt(newest.sequence, newest.hash))
+                except LedgerIntegrityError:
+                    raise LedgerIntegrityError(
+                        f"{self.ledger.name} and its anchor are older than private/{self.head.name}, or of another "
+                        "run; restore the newest ones, nothing is released until then"
+                    ) from None
+            found = ledger.head
+            try:
+                yield ledger
+            finally:
+                if ledger.healthy and self.private.is_dir() and ledger.head != (newest or found):
+                    noted.write(ledger.head)
 
     @property
     def private(self) -> Path:
@@ -89,7 +145,10 @@ def read_or_create_key(path: Path) -> Secret[bytes]:
             os.link(beside, path)  # unlike a rename, it never takes the place of a key that is there
         beside.unlink()
         _sync(path.parent)
-    key = path.read_bytes()
+    try:
+        key = path.read_bytes()
+    except PermissionError:
+        raise PreconditionFailed(f"no permission to read {path}; ask its owner for it") from None
     if len(key) != KEY_BYTES:
         raise PreconditionFailed(f"{path} is not a key of {KEY_BYTES} bytes; restore it from a backup")
     return Secret(key)
@@ -137,27 +196,33 @@ def fingerprint_key(ledger: Path | Ledger | None) -> Secret[bytes]:
     place = ledger.path if isinstance(ledger, Ledger) else ledger
     if place is None:
         return fresh
-    path = place.with_name(f"{place.name}.key")
-    if not path.exists() and _is_bound(ledger):
+    path, drawn = key_file(place), key_file(place, new=True)
+    for written in (path, drawn):
+        if written.exists():
+            return read_or_create_key(written)
+    fingerprints = _fingerprints(ledger)
+    if fingerprints:
         raise LedgerMismatch(
             f"{path.name} is missing beside {place.name}: without it nobody can tell whether these are the data that "
             "the ledger was opened for. Restore it from a backup"
         )
-    return read_or_create_key(path)
+    # A key that has its name tells that there was a ledger, so until the first entry it has another.
+    return read_or_create_key(drawn if fingerprints is None else path)
 
 
 _KEYS_IN_MEMORY: WeakKeyDictionary[Ledger, Secret[bytes]] = WeakKeyDictionary()
 
 
-def _is_bound(ledger: Path | Ledger | None) -> bool:
+def _fingerprints(ledger: Path | Ledger | None) -> Sequence[str] | None:
+    """The data that a ledger is bound to; None where there is no ledger with an entry."""
     if isinstance(ledger, Ledger):
-        return bool(ledger.fingerprints)
+        return ledger.fingerprints
     if ledger is None or not ledger.exists():
-        return False
+        return None
     try:
         with Ledger(ledger) as found:
-            return bool(found.fingerprints)
+            return found.fingerprints
     except PreconditionFailed as refusal:
         if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
-            return False
+            return None
         raise

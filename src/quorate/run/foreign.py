@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from dataclasses import dataclass
+from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
@@ -18,21 +19,18 @@ from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Budget, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
-from quorate.run.accounts import EARLIER, SEEDED, SEEDED_EARLIER, told
+from quorate.run.accounts import told
+from quorate.run.claims import claim_of_votes, claimed
 from quorate.run.folder import RunFolder, fingerprint_key, write_atomically
 from quorate.run.stages import stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.votes_file import VotesFile
 from quorate.theory import AnyMechanism, check_mechanism, schedule_event
-from quorate.types import Secret
+from quorate.types import IntArray, Secret
 
-PARTITION_IS_STATED = (
-    "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, is the "
-    "owner's statement and was not checked"
-)
 FIGURE_LOST = "the data-dependent figure was paid for and lost with a process that ended; it is never drawn again"
 
 
@@ -112,9 +110,11 @@ def release_votes(
     print_ = fingerprint(counts.astype(np.float64), None, None, key)
     event = schedule_event(mechanism, votes.n_queries)
     purposes = {"label": votes.n_queries, **stages_of(mechanism)}
+    paid_by = None
     if sanitiser is not None:
+        paid_by = {**dict.fromkeys(purposes, 0), "evaluation": 1}
         event, purposes = Composed((event, sanitiser.event)), {**purposes, "evaluation": 1}
-    with Ledger(folder.ledger, budget=budget) as ledger:
+    with folder.open_ledger(budget) as ledger:
         ledger.bind(print_)
         reservation = ledger.reserve(
             event,
@@ -124,9 +124,17 @@ def release_votes(
                 key,
                 "votes made elsewhere",
                 # Several mechanisms have one event, and their answers differ.
-                {"votes": print_, "mechanism": repr((mechanism, sanitiser)), "event": event.to_json(), "delta": delta},
+                {
+                    "votes": print_,
+                    "order": _order(counts, key),  # the fingerprint does not see it, and labels go by it
+                    "mechanism": repr((mechanism, sanitiser)),
+                    "event": event.to_json(),
+                    "delta": delta,
+                },
             ),
             client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
+            claim=claim_of_votes(unit),
+            paid_by=paid_by,
         )
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
@@ -134,27 +142,25 @@ def release_votes(
             total = _sanitised(votes, mechanism, sanitiser, reservation, released, noise)
             sanitised = None if total is None else total.epsilon(delta)
         spent = ledger.spent
-        caveats = [PARTITION_IS_STATED]
-        if noise.seeded:
-            caveats.insert(0, SEEDED)
-        elif any(each.client == SEEDED_CLIENT for each in ledger.reservations()):
-            caveats.append(SEEDED_EARLIER)
-        if len(ledger.reservations()) > 1:
-            caveats.append(EARLIER)
-        if sanitiser is not None and sanitised is None:
-            caveats.append(FIGURE_LOST)
+        together = claimed(ledger, seeded=noise.seeded)
+        lost = sanitiser is not None and sanitised is None
         guarantee = Guarantee(
             epsilon=float("inf") if spent.epsilon is None else spent.epsilon,
             delta=1.0 if spent.delta is None else spent.delta,
-            unit=unit,
-            neighbours=f"add, remove or replace one {unit}, as the owner states",
+            unit=together.unit,
+            neighbours=together.neighbours,
             mechanism=f"at most {votes.n_queries:,} answers of {told(mechanism)}",
             accounting=f"{explain(event, delta)[1]}; quorate {version('quorate')}",
-            caveats=tuple(caveats),
+            caveats=(*together.caveats, FIGURE_LOST) if lost else together.caveats,
         )
     write_atomically(folder.public / "labels.csv", _labels(votes, released, seeded=noise.seeded).encode())
     write_atomically(folder.public / "guarantee.json", (guarantee.to_json() + "\n").encode())
     return VotesReleased(released, guarantee, sanitised)
+
+
+def _order(counts: IntArray, key: Secret[bytes]) -> str:
+    """Keyed hash of the votes in the order of the file."""
+    return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()
 
 
 def price_of(votes: VotesFile, mechanism: AnyMechanism, delta: float) -> float:

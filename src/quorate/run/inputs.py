@@ -27,10 +27,16 @@ from quorate.data import (
     slot_bytes,
     take,
 )
+from quorate.data.fixed_types import fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray, Secret
+
+HOLDS_PRIVATE = (
+    "holds the private rows again, or some of them; a score on them would be published without a charge. Give public "
+    "rows with labels, about nobody in the private table, or leave it out"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +121,19 @@ def check_inputs(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one model sees rows: as they are, or through the encoder that was fitted on the public pool."""
+    """How one model sees rows: as they are, or through the encoder that was fitted on the public pool.
+
+    Private rows, and all that teachers see, come in fixed column types first: a type read off all private rows would
+    tie every teacher to every row.
+    """
 
     encoder: Any | None
+    fixed: bool = False
 
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
+        if self.fixed:
+            rows = fixed_types(rows)
         return rows if self.encoder is None else self.encoder.transform(rows)
 
 
@@ -170,7 +183,7 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
         reads_frames = frame and isinstance(model, Pipeline)
-        views[role] = View(None) if reads_frames else encoded
+        views[role] = View(None if reads_frames else encoded.encoder, fixed=role == "teacher")
         if views[role].encoder is None and not reads_frames and not _takes_missing(model):
             taker = f"the {role} {type(model).__name__}"
             refuse_missing(inputs.public, name="public", taker=taker)

@@ -29,6 +29,7 @@ from quorate.ensemble import (
 from quorate.labelling import Memo, Released, label, stages_of
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
+from quorate.run.claims import claim_of
 from quorate.run.stages import NoStages, StageStore, stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
 from quorate.students import class_probabilities, teach_plain, teach_values
@@ -123,6 +124,7 @@ def schedule(task: Task, key: str) -> dict[str, Any]:
         "purposes": {purpose: count for purpose, count in purposes.items() if count},
         "key": key,
         "client": SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT,
+        "claim": claim_of(task),
     }
 
 

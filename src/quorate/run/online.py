@@ -59,11 +59,19 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
         )
     dropped = [name for name in (data.label, data.unit) if name is not None]
     found = read_data(path, drop=dropped, n_features=task.inputs.public.shape[1])
-    rows, _ = match_columns(check_features(found.X, "rows", allow_missing=True), task.inputs.public)
+    rows, _ = match_columns(
+        check_features(found.X, path.name, allow_missing=True),
+        task.inputs.public,
+        called=(path.name, "the public pool"),
+    )
     with batch.open_ledger() as ledger:
         ledger.bind(task.fingerprint)
         client = SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT
         reservation = ledger.reservation(batch.charge_key, client=client)
+        if reservation is None and (batch.folder.public / "facts.json").exists():
+            raise PreconditionFailed(
+                "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
+            )
         if reservation is None or reservation.remaining("label"):
             raise PreconditionFailed(
                 f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"

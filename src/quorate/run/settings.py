@@ -108,12 +108,14 @@ def read_settings(path: Path) -> Settings:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise PreconditionFailed(f"no quorate.toml in {path.parent}; write one with: quorate init") from None
+    except PermissionError:
+        raise PreconditionFailed(f"no permission to read {path}; ask its owner for it") from None
     except (OSError, UnicodeDecodeError):
         raise PreconditionFailed(f"{path} cannot be read as UTF-8 text; write one with: quorate init") from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PreconditionFailed(f"{path.name} is not valid TOML: {error}") from None
+        raise PreconditionFailed(f"{path.name} is not valid TOML: {error}; texts need quotes") from None
     return settings_from(document, folder=path.parent)
 
 
@@ -194,6 +196,9 @@ class _Section:
     def required(self, key: str) -> Any:
         if key not in self.given:
             hints = {
+                "private": ' The rows to protect. Example: private = "visits.csv"',
+                "public": ' Rows that may be shown. Example: public = "survey.csv"',
+                "label": ' The column to predict. Example: label = "diagnosis"',
                 "classes": " Reading the label set from the data can reveal that a rare label is present. Example: "
                 'classes = ["no", "yes"]',
                 "epsilon": " There is no default: it is your decision. Example: epsilon = 1.0",
@@ -214,7 +219,10 @@ class _Section:
     def classes(self, key: str) -> tuple[Label, ...]:
         value = self.required(key)
         if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):
-            raise InvalidParameter(f"[{self.name}] {key} must be a list of texts or whole numbers, got {value!r}")
+            raise InvalidParameter(
+                f"[{self.name}] {key} must be a list of texts, whole numbers or truth values "
+                f'(["no", "yes"], [0, 1], [false, true]), got {value!r}'
+            )
         return tuple(value)
 
     def count(self, key: str, *, at_least: int = 0) -> int:

@@ -1,0 +1,148 @@
+"""``quorate audit``: claimed against measured, for a finished run; or the auditor at work on known cheats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from quorate.cli.options import as_json, print_json, run_folder
+from quorate.cli.progress import progress
+
+if TYPE_CHECKING:
+    from quorate.audit.cheats import Case
+    from quorate.run.audited import RunAudit
+    from quorate.run.journey import Watch
+
+WIDTH = 80
+CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a million audits
+
+
+@click.command(name="audit")
+@run_folder
+@click.option("--runs", type=int, help="How often one answer is drawn.  [default: 100000]")
+@click.option("--confidence", type=float, help="Of all bounds together.  [default: 0.95; for cheats 0.999999]")
+@click.option("--seed", type=int, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--show-cheats", is_flag=True, help="Audit broken mechanisms and their correct twins instead of a run.")
+@as_json
+def command(
+    run: Path,
+    runs: int | None,
+    confidence: float | None,
+    seed: int | None,
+    jobs: int,
+    show_cheats: bool,
+    as_json: bool,
+) -> None:
+    """Attack the mechanism of a finished RUN (default: here), and compare what that proves with what was claimed.
+
+    The run's own code and noise answer made-up votes on which one changed teacher shows most, once and for all its
+    answers together. Its teachers and its partition are tried on public rows. Nothing private is looked at and nothing
+    is charged; the result goes to public/audit.json and into the report. A pass is not a proof. The exit code is 0
+    whatever is found; programs read "violated".
+    """
+    if show_cheats:
+        _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, jobs, as_json)
+        return
+    from quorate.run.audited import RUNS, audit_run, publish_audit
+    from quorate.run.batch import read_batch, read_facts
+
+    facts = read_facts(run)
+    batch = read_batch(run)
+    with progress(quiet=as_json) as watch:
+        found = audit_run(
+            batch,
+            runs=RUNS if runs is None else runs,
+            confidence=0.95 if confidence is None else confidence,
+            seed=seed,
+            jobs=jobs,
+            watch=watch,
+        )
+    publish_audit(batch.folder, facts, found)
+    if as_json:
+        print_json(found.tree())
+        return
+    click.echo("\n".join(_lines(found)))
+    click.echo(f"wrote {batch.folder.public / 'audit.json'} and the report; that took {found.seconds:.0f} s")
+
+
+def _lines(found: RunAudit) -> list[str]:
+    """One line an attack, then the shards, then the verdict."""
+    wide = WIDTH - 40
+    lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>10}"]
+    for each in found.attacks:
+        name, *rest = _wrapped(each.name, wide - 1)
+        lines.append(
+            f"{name:<{wide}}{each.claimed:>11.4g}{each.proved:>10.4g}{each.result.trials:>9,}"
+            f"{_percent(each.result.confidence):>10}"
+        )
+        lines += [f"  {line}" for line in rest]
+    return [*lines, "", *_wrapped(f"Shards: {found.told_of_shards}", WIDTH), *_wrapped(found.verdict, WIDTH)]
+
+
+def _show_cheats(runs: int | None, confidence: float, seed: int | None, jobs: int, as_json: bool) -> None:
+    from dataclasses import replace
+
+    from quorate.audit.cheats import CHEATS, HONEST
+
+    cases = [(case if runs is None else replace(case, runs=runs), broken) for broken, group in
+             ((True, CHEATS), (False, HONEST)) for case in group]  # fmt: skip
+    rows = []
+    with progress(quiet=as_json) as watch:
+        for place, (case, broken) in enumerate(cases):
+            _tell(watch, place, len(cases))
+            rows.append(_row(case, broken, case.audit(confidence, seed=seed, jobs=jobs)))
+        _tell(watch, len(cases), len(cases))
+    if as_json:
+        print_json({"confidence": confidence, "seed": seed, "cases": rows})
+        return
+    for broken, title in ((True, "Broken"), (False, "Correct twins")):
+        shown = [row for row in rows if row["broken"] == broken]
+        click.echo(f"{title:<44}{'claimed':>12}{'proved':>12}{'caught':>8}")
+        for row in shown:
+            claimed = f"{row['quantity']} = {row['claimed']:.3g}"
+            proved = f"{row['quantity']} ≥ {row['lower_bound']:.3g}"
+            click.echo(f"{row['name']:<44}{claimed:>12}{proved:>12}{'yes' if row['caught'] else 'no':>8}")
+            for line in _wrapped(row["source"], WIDTH - 4):
+                click.echo(f"    {line}")
+        click.echo("")
+    caught, broken_ones = sum(row["caught"] for row in rows if row["broken"]), sum(row["broken"] for row in rows)
+    wrongly = sum(row["caught"] for row in rows if not row["broken"])
+    click.echo(f"{caught} of {broken_ones} broken ones caught, {wrongly} of {len(rows) - broken_ones} correct ones.")
+    for line in _wrapped(
+        f"Each bound holds with confidence {_percent(confidence)}. A mechanism that is not caught is not proved "
+        "correct: another attack may find more.",
+        WIDTH,
+    ):
+        click.echo(line)
+
+
+def _row(case: Case, broken: bool, result: Any) -> dict[str, Any]:
+    return {
+        "name": case.name,
+        "source": case.source,
+        "broken": broken,
+        "quantity": result.claimed.quantity,
+        "claimed": result.claimed.bound,
+        "lower_bound": result.lower_bound,
+        "caught": result.violated,
+        "trials": result.trials,
+        "seconds": result.seconds,
+    }
+
+
+def _tell(watch: Watch | None, done: int, total: int) -> None:
+    if watch is not None:
+        watch("auditing", done, total)
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.10g} %"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    from textwrap import wrap
+
+    return wrap(text, width, break_long_words=False, break_on_hyphens=False)

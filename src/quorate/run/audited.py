@@ -1,0 +1,393 @@
+"""The audit of a finished run: its own mechanism at its own noise, and its own teacher pipeline on public rows.
+
+What the ledger was charged for is the claim; what is attacked is the code and the noise that answered. No private row,
+vote or teacher is looked at, so what comes out may be published.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Event, Repeated
+from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.arguments import count, real
+from quorate.audit import (
+    AuditResult,
+    GaussianClaim,
+    ShardAudit,
+    SumOfAnswers,
+    audit_mechanism,
+    audit_shards,
+    claim_on,
+    hard_votes,
+)
+from quorate.data import take
+from quorate.data.rows import n_rows
+from quorate.ensemble import ClassifierTeacher
+from quorate.errors import PreconditionFailed
+from quorate.report import Audit, AuditLine, Check, Facts, render_html, render_json
+from quorate.run.batch import Batch
+from quorate.run.folder import RunFolder, write_atomically
+from quorate.run.journey import Watch
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
+from quorate.theory import is_stream
+
+FORMAT = 1
+RUNS = 100_000  # of one answer
+_CELLS = 100_000_000  # noisy counts that all runs of a whole schedule draw together
+_FEWEST = 400
+_STREAMS = 4_000  # runs of a mechanism that is a Python loop over queries
+
+SHARD_ROWS = 240
+ROWS_PER_TEACHER = 12
+SHARD_UNITS = 2
+NOT_A_PROOF = "That is not a proof: another attack may find more."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attack:
+    """One attack on the mechanism, in terms of ε at the run's δ.
+
+    Attributes
+    ----------
+    name : str
+        What was attacked, and on which votes.
+    claimed, proved : float
+        The ε that was charged for it, and the one that the attack proves from below. Where a Gaussian trade-off curve
+        is claimed, the proved ε is that of the curve the attack proves.
+    result : AuditResult
+        As measured.
+    """
+
+    name: str
+    claimed: float
+    proved: float
+    result: AuditResult
+
+    @property
+    def line(self) -> AuditLine:
+        """As a report shows it."""
+        return AuditLine(
+            attack=self.name,
+            claimed_epsilon=self.claimed,
+            lower_bound=self.proved,
+            confidence=self.result.confidence,
+            trials=self.result.trials,
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunAudit:
+    """What the audit of a run found.
+
+    Attributes
+    ----------
+    attacks : tuple of Attack
+        On the mechanism.
+    confidence : float
+        With which all bounds hold together.
+    delta : float
+        The run's δ.
+    shards : ShardAudit or None
+        Of the run's teacher pipeline and partition, on public rows with made-up labels.
+    without_shards : str or None
+        Why there is none.
+    seeded : bool
+        Whether the run's own noise was seeded: then it has no guarantee, whatever an audit finds.
+    seed : int or None
+        Of the audit.
+    seconds : float
+        That it took.
+    """
+
+    attacks: tuple[Attack, ...]
+    confidence: float
+    delta: float
+    shards: ShardAudit | None
+    without_shards: str | None
+    seeded: bool
+    seed: int | None
+    seconds: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether an attack proves more than was claimed, or a unit moved more than one teacher."""
+        return any(each.line.violated for each in self.attacks) or (self.shards is not None and self.shards.violated)
+
+    @property
+    def verdict(self) -> str:
+        """A few plain sentences."""
+        told = []
+        if any(each.line.violated for each in self.attacks):
+            told.append(
+                "VIOLATED: an attack on the mechanism proves more than was claimed. A correct mechanism looks like "
+                f"this in at most {100 * (1 - self.confidence):.3g} % of audits; audit again with more --runs and "
+                "--confidence 0.999999, and if it stays, the guarantee does not hold."
+            )
+        if self.shards is not None and self.shards.violated:
+            told.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
+        if not told:
+            told.append(
+                f"No violation found, at confidence {100 * self.confidence:.10g} % for all bounds together. "
+                f"{NOT_A_PROOF}"
+            )
+        if self.seeded:
+            told.append("The run's own noise was seeded: it has no guarantee, whatever an audit finds.")
+        return " ".join(told)
+
+    @property
+    def told_of_shards(self) -> str:
+        """What became of the shard audit, in a sentence or two."""
+        if self.shards is None:
+            return self.without_shards or ""
+        return self.shards.verdict
+
+    def tree(self) -> dict[str, Any]:
+        """Plain values, for ``audit.json``."""
+        return {
+            "format": FORMAT,
+            "violated": self.violated,
+            "verdict": self.verdict,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "attacks": [
+                {
+                    "attack": each.name,
+                    "guessed_by": each.result.attack,
+                    "claim": repr(each.result.claimed),
+                    "claimed_epsilon": each.claimed,
+                    "proved_epsilon": each.proved,
+                    "violated": each.line.violated,
+                    "confidence": each.result.confidence,
+                    "trials": each.result.trials,
+                    "seconds": each.result.seconds,
+                }
+                for each in self.attacks
+            ],
+            "shards": None
+            if self.shards is None
+            else {
+                "violated": self.shards.violated,
+                "most_teachers_moved": self.shards.worst,
+                "changes_tried": len(self.shards.probes),
+                "rows": "public rows with made-up labels",
+            },
+            "shards_verdict": self.told_of_shards,
+            "seeded_run": self.seeded,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "version": version("quorate"),
+        }
+
+
+def audit_run(
+    batch: Batch,
+    *,
+    runs: int = RUNS,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    jobs: int = 1,
+    watch: Watch | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> RunAudit:
+    """Audit the mechanism of a finished run, and its teacher pipeline.
+
+    Parameters
+    ----------
+    batch : Batch
+        The run, as read.
+    runs : int
+        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
+    confidence : float
+        With which all bounds hold together, in (0, 1).
+    seed : int, optional
+        Of the audit's own noise; the run's is not touched.
+    jobs : int
+        Processes.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+    clock : callable
+        Seconds.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the ledger holds no charge for what the folder asks for now: then it is not what was run.
+
+    Notes
+    -----
+    Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
+    """
+    begun = clock()
+    confidence = real("confidence", confidence, above=0, below=1)
+    runs, jobs = count("runs", runs, at_least=_FEWEST), count("jobs", jobs, at_least=1)
+    task, event = batch.task, charged_event(batch)
+    see = watch or (lambda stage, done, total: None)
+    planned = _planned(task, event, runs)
+    each = 1 - (1 - confidence) / len(planned)
+    attacks = tuple(_made(plan, each, task.facts.delta, seed, jobs, see) for plan in planned)
+    see("shards", 0, 1)
+    shards, why_not = shards_of(task, seed=seed, jobs=jobs)
+    see("shards", 1, 1)
+    return RunAudit(
+        attacks=attacks,
+        confidence=confidence,
+        delta=task.facts.delta,
+        shards=shards,
+        without_shards=why_not,
+        seeded=task.noise.seeded,
+        seed=seed,
+        seconds=clock() - begun,
+    )
+
+
+def charged_event(batch: Batch) -> Event:
+    """Return what the ledger was charged for, which is the claim.
+
+    Raises
+    ------
+    PreconditionFailed
+        If there is no such charge.
+    """
+    reservation = None
+    if batch.folder.has_ledger:
+        with batch.open_ledger() as ledger:
+            client = SEEDED_CLIENT if batch.task.noise.seeded else LOCAL_CLIENT
+            reservation = ledger.reservation(batch.charge_key, client=client)
+    if reservation is None:
+        root = batch.folder.root
+        raise PreconditionFailed(
+            f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
+            f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
+        )
+    return reservation.event
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    name: str
+    mechanism: Any
+    neighbours: Any
+    event: Event
+    runs: int
+
+
+def _planned(task: Task, event: Event, runs: int) -> list[_Plan]:
+    """Choose what is attacked: one answer and the whole schedule, on every kind of hard votes."""
+    mechanism: Any = task.recipe.mechanism
+    hard = hard_votes(mechanism, task.recipe.n_teachers, task.n_classes)
+    if is_stream(task.recipe.mechanism):
+        return [
+            _Plan(f"the whole run: {votes.name}", mechanism, votes.neighbours, event, min(runs, _STREAMS))
+            for votes in hard
+        ]
+    one, answers = (event.event, event.times) if isinstance(event, Repeated) else (event, 1)
+    planned = []
+    for votes in hard:
+        planned.append(_Plan(f"one answer: {votes.name}", mechanism, votes.neighbours, one, runs))
+        if answers > 1:
+            zero_and_one = tuple(np.broadcast_to(each, (answers, each.size)) for each in votes.neighbours)
+            fit = max(_FEWEST, _CELLS // (answers * task.n_classes))
+            name = f"all {answers:,} answers: {votes.name}"
+            planned.append(_Plan(name, SumOfAnswers(mechanism), zero_and_one, event, min(runs, fit)))
+    return planned
+
+
+def _made(plan: _Plan, confidence: float, delta: float, seed: int | None, jobs: int, see: Watch) -> Attack:
+    claim = claim_on(plan.event, delta)
+    result = audit_mechanism(
+        plan.mechanism,
+        plan.neighbours,
+        claim,
+        confidence,
+        plan.runs,
+        seed=seed,
+        jobs=jobs,
+        progress=lambda done, total: see(plan.name, done, total),
+    )
+    proved = result.lower_bound
+    if isinstance(claim, GaussianClaim):
+        proved = epsilon_of_gaussian(delta, proved) if proved > 0 else 0.0
+    return Attack(name=plan.name, claimed=price(plan.event, delta), proved=proved, result=result)
+
+
+def shards_of(task: Task, *, seed: int | None = None, jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
+    """Audit the run's teacher and partition; or say why not.
+
+    The rows are public ones with made-up labels and units, and the partition has a key of its own: what such an audit
+    finds on private rows would be about private rows.
+    """
+    n_public = n_rows(task.inputs.public)
+    n_teachers = min(task.recipe.n_teachers, n_public // ROWS_PER_TEACHER)
+    if n_teachers < 2:
+        return None, "Shards were not audited: that takes two teachers and two dozen public rows at least."
+    n = min(n_public, SHARD_ROWS, n_teachers * ROWS_PER_TEACHER)
+    n_teachers = min(n_teachers, n // ROWS_PER_TEACHER)
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.permutation(n_public)[:n])
+    codes = rng.permutation(n) % task.n_classes
+    try:
+        found = audit_shards(
+            ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+            task.views.teacher(take(task.inputs.public, rows)),
+            np.asarray(list(task.inputs.classes))[codes],
+            None if task.unit == "record" else np.arange(n) // 2,
+            classes=task.inputs.classes,
+            n_teachers=n_teachers,
+            partition=task.partition,
+            units=SHARD_UNITS,
+            seed=seed,
+            jobs=jobs,
+        )
+    except PreconditionFailed:
+        return None, (
+            "Shards could not be audited: two trainings on the same rows gave different teachers, so there is nothing "
+            "to compare. Give the teacher a random_state parameter that is obeyed."
+        )
+    return found, None
+
+
+def with_audit(facts: Facts, found: RunAudit) -> Facts:
+    """Return the facts of a run with what its audit found, in place of an earlier one.
+
+    The attacks become the section on audits; two checks say how they, and the shard audit, ended.
+    """
+    passed = not any(each.line.violated for each in found.attacks)
+    added = [
+        Check(
+            key="audit",
+            name="Attacks prove no more than was claimed",
+            passed=passed,
+            meaning=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
+        )
+    ]
+    if found.shards is not None:
+        added.append(
+            Check(
+                key="shard audit",
+                name=f"One changed {facts.setup.unit} changed one teacher",
+                passed=not found.shards.violated,
+                meaning=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
+            )
+        )
+    kept = [each for each in facts.checks if each.key not in {"audit", "shard audit"}]
+    return replace(facts, audit=Audit(lines=tuple(each.line for each in found.attacks)), checks=(*kept, *added))
+
+
+def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
+    """Write ``public/audit.json``, and the report and the facts with what was found; return those facts."""
+    told = with_audit(facts, found)
+    content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **found.tree()},
+                         ensure_ascii=False, indent=2, allow_nan=False)  # fmt: skip
+    write_atomically(folder.public / "audit.json", (content + "\n").encode())
+    write_atomically(folder.public / "report.html", render_html(told).encode())
+    write_atomically(folder.public / "facts.json", render_json(told).encode())
+    return told

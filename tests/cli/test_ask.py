@@ -1,0 +1,156 @@
+"""``quorate ask``: a finished run answers from what it kept back, once for each row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate.ledger import Ledger
+from quorate.run import online
+from quorate.run.stages import FolderStages
+
+
+@pytest.fixture
+def asked(make_run: Any, cli: Any) -> Path:
+    """A finished run with six answers kept back, and a file of five new rows beside it."""
+    root: Path = make_run(m=60, **{"mechanism.online_answers": 6})
+    assert cli("run", root)[0] == 0
+    pl.read_csv(root / "evaluation.csv").head(5).write_csv(root / "new.csv")  # with a label column, which is left out
+    return root
+
+
+def entries(root: Path) -> int:
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        return ledger.head.sequence
+
+
+def left(root: Path) -> int:
+    with Ledger(root / "ledger.db") as ledger:
+        (reservation,) = ledger.reservations()
+        return reservation.remaining("online answer")
+
+
+def test_a_class_a_row_is_printed_and_charged(asked: Path, cli: Any) -> None:
+    code, out, said = cli("ask", asked, asked / "new.csv")
+    assert code == 0
+    assert len(out.split()) == 5
+    assert set(out.split()) <= {"no", "yes"}
+    assert "1 answers left" in said
+    assert json.loads(cli("status", asked, "--json")[1])["answers_left"] == 1
+
+
+def test_a_row_that_was_answered_before_costs_nothing(asked: Path, cli: Any) -> None:
+    first = json.loads(cli("ask", asked, asked / "new.csv", "--json")[1])
+    assert first["answers_left"] == 1
+    assert first["seeded"] is False
+    before = entries(asked)
+    assert json.loads(cli("ask", asked, asked / "new.csv", "--json")[1]) == first
+    assert entries(asked) == before
+    turned = pl.read_csv(asked / "new.csv").reverse()
+    pl.concat([turned, turned]).write_csv(asked / "turned.csv")
+    again = json.loads(cli("ask", asked, asked / "turned.csv", "--json")[1])
+    assert again == {**first, "answers": first["answers"][::-1] * 2}
+
+
+def test_a_row_of_the_public_pool_has_its_label_already(asked: Path, cli: Any) -> None:
+    labels = pl.read_csv(asked / "public" / "labels.csv")
+    found = json.loads(cli("ask", asked, asked / "public.csv", "--json")[1])
+    assert found["answers_left"] == 6
+    assert [found["answers"][row] for row in labels["row"]] == labels["label"].to_list()
+
+
+def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> None:
+    cli("ask", asked, asked / "new.csv")
+    pl.read_csv(asked / "evaluation.csv").head(7).write_csv(asked / "more.csv")  # two new ones, one answer left
+    code, out, _ = cli("ask", asked, asked / "more.csv")
+    assert (code, out) == (3, "")
+    assert left(asked) == 1
+    pl.read_csv(asked / "evaluation.csv").head(6).write_csv(asked / "more.csv")
+    assert cli("ask", asked, asked / "more.csv")[0] == 0
+    assert cli("ask", asked, asked / "new.csv")[0] == 0  # free for ever
+
+
+def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> None:
+    root = make_run(m=60, **{"mechanism.online_answers": 6})
+    code, out, said = cli("ask", root, root / "public.csv")
+    assert (code, out) == (4, "")
+    assert f"quorate run {root}" in " ".join(said.split())
+
+
+def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> None:
+    root = make_run(m=60)
+    assert cli("run", root)[0] == 0
+    code, _, said = cli("ask", root, root / "public.csv")
+    assert code == 4
+    assert "online_answers" in said
+
+
+@pytest.mark.parametrize("content", [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", ""])
+def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cli: Any, content: str | None) -> None:
+    before = entries(asked)
+    if content is not None:
+        (asked / "bad.csv").write_text(content)
+    code, out, said = cli("ask", asked, asked / "bad.csv")
+    assert (code, out) == (4, "")
+    assert "Traceback" not in said
+    assert entries(asked) == before
+
+
+def test_changed_private_rows_are_refused(asked: Path, cli: Any) -> None:
+    pl.read_csv(asked / "private.csv").head(399).write_csv(asked / "private.csv")
+    assert cli("ask", asked, asked / "new.csv")[0] == 4
+
+
+def test_a_seeded_run_says_so_with_every_answer(make_run: Any, cli: Any) -> None:
+    root = make_run(m=60, **{"mechanism.online_answers": 6, "run.unsafe_noise_seed": 2})
+    cli("run", root)
+    _, out, said = cli("ask", root, root / "public.csv")
+    assert len(out.split()) == 60
+    assert "seeded noise: reproducible, therefore not private" in " ".join(said.split())
+    assert json.loads(cli("ask", root, root / "public.csv", "--json")[1])["seeded"] is True
+
+
+def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
+    asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[np.ndarray[Any, Any]] = []
+    real = online.asked_of
+
+    def overheard(*arguments: Any, **how: Any) -> Any:
+        votes = real(*arguments, **how)
+        seen.append(votes.reveal().copy())
+        return votes
+
+    monkeypatch.setattr(online, "asked_of", overheard)
+    pl.read_csv(asked / "new.csv").head(2).write_csv(asked / "some.csv")
+    kept = list((asked / "private").glob("teachers-*"))
+    assert kept
+    batch = online_batch(asked)
+    everything = batch.task.views.teacher(batch.task.inputs.public)
+    before = real(batch.task, teachers_of(batch), everything).reveal()
+    assert cli("ask", asked, asked / "some.csv")[0] == 0
+    for path in kept:
+        path.unlink()  # as where skops cannot write them
+    batch = online_batch(asked)
+    np.testing.assert_array_equal(real(batch.task, teachers_of(batch), everything).reveal(), before)
+    for path in (asked / "private").glob("teachers-*"):
+        path.unlink()
+    assert cli("ask", asked, asked / "new.csv")[0] == 0
+    assert [len(votes) for votes in seen] == [2, 3]  # the new ones alone
+    assert all(votes.sum(axis=1).max() <= 12 for votes in seen)
+
+
+def online_batch(root: Path) -> Any:
+    from quorate.run.batch import read_batch
+
+    return read_batch(root)
+
+
+def teachers_of(batch: Any) -> Any:
+    return online.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)

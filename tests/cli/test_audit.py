@@ -1,0 +1,137 @@
+"""``quorate audit`` on a small run, and the auditor at work on known cheats."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.audit import cheats
+from quorate.mechanisms import gaussian_noise
+from quorate.noise import discrete_gaussian
+from quorate.run import audited
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
+    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
+    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+
+
+@pytest.fixture
+def finished(make_run: Any, cli: Any) -> Path:
+    root: Path = make_run()
+    assert cli("run", root)[0] == 0
+    return root
+
+
+def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: Path, cli: Any) -> None:
+    code, out, said = cli("audit", finished, "--runs", 5_000, "--seed", 1)
+    assert code == 0
+    lines = out.splitlines()
+    assert max(map(len, lines[:-1])) <= 80
+    assert lines[0].split() == ["attack", "claimed", "ε", "proved", "ε", "trials", "confid."]
+    assert lines[1].startswith("one answer: two classes tie")
+    assert lines[2].startswith("all 150 answers: two classes tie")
+    assert lines[2].endswith("97.5 %")
+    text = " ".join(out.split())
+    assert "Shards: No violation found: one unit moved at most 1 teacher" in text
+    assert "No violation found, at confidence 95 % for all bounds together. That is not a proof" in text
+    assert "all 150 answers" in said
+    assert "changing one unit" in said
+
+
+def test_its_result_is_published_with_the_run(finished: Path, cli: Any, tmp_path: Path) -> None:
+    assert "Not audited yet" in (finished / "public" / "report.html").read_text()
+    code, out, said = cli("audit", finished, "--runs", 2_000, "--seed", 1, "--json")
+    assert (code, said) == (0, "")
+    shown = json.loads(out)
+    assert shown["violated"] is False
+    assert shown["seed"] == 1
+    written = json.loads((finished / "public" / "audit.json").read_text())
+    assert {key: written[key] for key in shown} == shown
+    facts = json.loads(cli("report", finished, "--json")[1])
+    assert [line["lower_bound"] for line in facts["audit"]["lines"]] == [
+        each["proved_epsilon"] for each in shown["attacks"]
+    ]
+    page = (finished / "public" / "report.html").read_text()
+    assert "all 150 answers: two classes tie" in page
+    cli("report", finished)  # written again from the facts, it says the same
+    assert (finished / "public" / "report.html").read_text() == page
+    assert cli("export", finished, "--to", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out" / "audit.json").exists()
+
+
+def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
+    )
+    code, out, _ = cli("audit", finished, "--runs", 20_000, "--seed", 1, "--confidence", "0.999999")
+    assert code == 0
+    assert "VIOLATED: an attack on the mechanism proves more than was claimed" in " ".join(out.split())
+    assert "An attack proves more than was claimed" in (finished / "public" / "report.html").read_text()
+
+
+def test_the_budget_and_the_ledger_are_not_touched(finished: Path, cli: Any) -> None:
+    before = cli("ledger", "show", finished, "--json")[1]
+    cli("audit", finished, "--runs", 400, "--seed", 1)
+    assert cli("ledger", "show", finished, "--json")[1] == before
+
+
+def test_a_run_that_has_not_finished_says_what_to_do(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    code, _, said = cli("audit", root)
+    assert code == 4
+    assert f"quorate run {root}" in said
+    assert [path.name for path in root.iterdir() if path.is_dir()] == [], "nothing was made"
+
+
+@pytest.mark.parametrize("wrong", [("--runs", 3), ("--confidence", 1), ("--confidence", "nan"), ("--jobs", 0)])
+def test_wrong_values_are_exit_code_2(finished: Path, cli: Any, wrong: tuple[object, ...]) -> None:
+    assert cli("audit", finished, *wrong)[0] == 2
+
+
+def few() -> tuple[Any, Any]:
+    broken = [case for case in cheats.CHEATS if case.name in {"noise shared by all classes", "Lyu Alg. 5"}]
+    correct = [case for case in cheats.HONEST if case.name == "Laplace noisy max"]
+    return tuple(broken), tuple(correct)
+
+
+def test_the_cheats_are_shown_with_where_they_come_from(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, correct = few()
+    monkeypatch.setattr(cheats, "CHEATS", broken)
+    monkeypatch.setattr(cheats, "HONEST", correct)
+    code, out, said = cli("audit", "--show-cheats", "--seed", 1)
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    lines = {line.split("  ")[0]: line for line in out.splitlines()}
+    for case in broken:
+        assert lines[case.name].endswith("yes")
+    for case in correct:
+        assert lines[case.name].endswith(" no")
+    text = " ".join(out.split())
+    for case in (*broken, *correct):
+        assert " ".join(case.source.split()) in text
+    assert "2 of 2 broken ones caught, 0 of 1 correct ones." in text
+    assert "not proved correct" in text
+    assert "auditing (3)" in said
+
+
+def test_the_cheats_as_json_are_one_object(cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken, correct = few()
+    monkeypatch.setattr(cheats, "CHEATS", broken)
+    monkeypatch.setattr(cheats, "HONEST", correct)
+    code, out, said = cli("audit", "--show-cheats", "--json", "--seed", 1, "--runs", 20_000)
+    assert (code, said) == (0, "")
+    shown = json.loads(out)
+    assert [(case["broken"], case["caught"]) for case in shown["cases"]] == [(True, True), (True, True), (False, False)]
+    assert {case["trials"] for case in shown["cases"]} == {10_000}
+
+
+def test_every_shipped_cheat_is_caught_from_the_command_line_and_no_correct_twin(cli: Any) -> None:
+    shown = json.loads(cli("audit", "--show-cheats", "--json", "--seed", 20_260_821)[1])
+    assert len(shown["cases"]) == len(cheats.CHEATS) + len(cheats.HONEST)
+    assert all(case["caught"] == case["broken"] for case in shown["cases"])

@@ -1,0 +1,231 @@
+"""``quorate votes``: releases charge once, an analysis tells its owner alone, and no vote is ever printed."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate.audit import Forbidden, Surfaces, find_leaks
+from quorate.cli import main
+from quorate.ledger import Ledger
+from quorate.mechanisms import ConfidentNoisyMax
+from quorate.run.foreign import data_dependent_epsilon
+from quorate.run.votes_file import VotesFile
+from quorate.types import Secret
+
+RNG = np.random.default_rng(31)
+NAMES = ["ant", "bee", "cow", "dog"]
+COUNTS = RNG.multinomial(250, RNG.dirichlet([0.2] * 4, size=120)).astype(np.int64)
+CLASSES = ("--classes", ",".join(NAMES))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "votes.csv"
+    pl.DataFrame(COUNTS, schema=NAMES).write_csv(path)
+    return path
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as opened:
+        return list(csv.DictReader(opened))
+
+
+def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
+    arguments = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, *more, "--json")
+    code, said, wrong = cli(*arguments)
+    assert code == 0, wrong
+    shown: dict[str, Any] = json.loads(said)
+    return shown
+
+
+def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    first = release(cli, file, out)
+    assert (first["asked"], first["answered"], first["n_teachers"]) == (120, 120, 250)
+    assert 1.99 < first["epsilon"] <= 2.0
+    written = labels(out)
+    assert {row["label"] for row in written} <= set(NAMES)
+    with Ledger(out / "ledger.db") as ledger:
+        entries = ledger.head.sequence
+    assert release(cli, file, out) == first
+    assert labels(out) == written
+    with Ledger(out / "ledger.db") as ledger:
+        assert (ledger.head.sequence, len(ledger.reservations())) == (entries, 1)
+
+
+def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Path) -> None:
+    code, out, _ = cli(
+        "votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out",
+        "--unit", "patient",
+    )  # fmt: skip
+    assert code == 0
+    assert "the owner's statement and was not checked" in out
+    assert "patient" in out
+    guarantee = json.loads((tmp_path / "out" / "public" / "guarantee.json").read_text())
+    assert "as the owner states" in guarantee["neighbours"]
+
+
+def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
+    words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
+    path = tmp_path / "labels.csv"
+    pl.DataFrame(words, schema=[f"t{k}" for k in range(200)]).write_csv(path)
+    code, out, _ = cli(
+        "votes", "release", path, "--classes", "no,yes", "--epsilon", 10, "--delta", 1e-5, "--out", tmp_path / "out",
+        "--mechanism", "StableSparseVector", "--set", "cutoff=2", "--json",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(out)["n_teachers"] == 200
+    assert {row["label"] for row in labels(tmp_path / "out")} <= {"yes", ""}
+
+
+def test_seeded_noise_is_marked(cli: Any, file: Path, tmp_path: Path) -> None:
+    shown = release(cli, file, tmp_path / "out", "--unsafe-noise-seed", 4)
+    assert "not private" in shown["caveats"][0]
+    assert all("not private" in row["guarantee"] for row in labels(tmp_path / "out"))
+
+
+def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file: Path, tmp_path: Path) -> None:
+    shown = release(cli, file, tmp_path / "out", "--data-dependent")
+    assert shown["sanitised_data_dependent_epsilon"] is not None
+    assert shown["epsilon"] <= 2.0
+    assert release(cli, file, tmp_path / "out", "--data-dependent") == shown
+    plain = release(cli, file, tmp_path / "plain")
+    assert plain["sanitised_data_dependent_epsilon"] is None
+
+
+def test_a_budget_that_the_figure_alone_would_use_up_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
+    code, _, said = cli(
+        "votes", "release", file, *CLASSES, "--epsilon", 0.3, "--delta", 1e-5, "--out", tmp_path / "out",
+        "--data-dependent",
+    )  # fmt: skip
+    assert code == 2
+    assert "leaves nothing for labels" in " ".join(said.split())
+    assert not (tmp_path / "out" / "ledger.db").exists()
+
+
+def test_a_ledger_of_other_votes_is_refused(cli: Any, file: Path, tmp_path: Path) -> None:
+    release(cli, file, tmp_path / "out")
+    pl.DataFrame(COUNTS[1:], schema=NAMES).write_csv(file)
+    code, _, said = cli("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", tmp_path / "out")
+    assert code == 4
+    assert "Traceback" not in said
+
+
+def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: Path, tmp_path: Path) -> None:
+    code, _, _ = cli(
+        "votes", "release", file, *CLASSES, "--epsilon", 0.5, "--delta", 1e-5, "--out", tmp_path / "out",
+        "--set", "sigma=10",
+    )  # fmt: skip
+    assert code == 3
+    assert not (tmp_path / "out" / "public" / "labels.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--set", "sigma"), "--set must be FIELD=VALUE"),
+        (("--set", "sgima=4"), 'did you mean "sigma"?'),
+        (("--set", "sigma=nan"), "sigma"),
+        (("--set", "form=binary"), "no field 'form'"),
+        (("--mechanism", "GaussianNoisyMx"), 'did you mean "GaussianNoisyMax"?'),
+        (("--mechanism", "ConfidentNoisyMax"), "needs threshold"),
+        (("--n-teachers", "0"), "n_teachers must be a whole number >= 1"),
+        (("--delta", "0"), "delta"),
+        (("--kind", "votes"), "votes"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["release", "analyse"])
+def test_a_wrong_argument_is_one_line_and_nothing_is_written(
+    cli: Any, file: Path, tmp_path: Path, verb: str, more: tuple[str, ...], said: str
+) -> None:
+    budget = ("--epsilon", 2) if verb == "release" else ()
+    code, _, wrong = cli("votes", verb, file, *CLASSES, *budget, "--delta", 1e-5, "--out", tmp_path / "out", *more)
+    assert code == 2
+    assert said in " ".join(wrong.split())
+    assert "Traceback" not in wrong
+    assert not (tmp_path / "out").exists()
+
+
+def forbidden(mechanism: ConfidentNoisyMax) -> list[Forbidden]:
+    secret = data_dependent_epsilon(VotesFile(Secret(COUNTS), tuple(NAMES), 250), mechanism, 1e-5).reveal()
+    margins = np.sort(COUNTS, axis=1)[:, -1] - np.sort(COUNTS, axis=1)[:, -2]
+    return [
+        Forbidden("votes", arrays=[COUNTS, *(COUNTS[:, c] for c in range(4))]),
+        Forbidden("margins", arrays=[margins, COUNTS.max(axis=1)]),
+        Forbidden("data-dependent figures", numbers=[secret["epsilon"], secret["epsilon_integer_orders"]]),
+    ]
+
+
+RELEASE = ("release", "--epsilon", "6")
+MECHANISM = ConfidentNoisyMax(threshold=150.0, sigma_threshold=90.0, sigma_answer=41.0)
+FIELDS = ("--mechanism", "ConfidentNoisyMax", "--set", "threshold=150", "--set", "sigma_threshold=90",
+          "--set", "sigma_answer=41")  # fmt: skip
+
+
+def walk(file: Path, root: Path) -> Surfaces:
+    """Analyse and release, in words and as JSON, then do both wrongly; record all that can be seen."""
+    common = (*CLASSES, "--delta", "1e-5", "--out", str(root / "out"), *FIELDS)
+    wrong = root / "wrong.csv"
+    wrong.write_text(file.read_text().replace(",0\n", ",0.5\n"))
+    headless = root / "headless.csv"
+    headless.write_text(file.read_text().split("\n", 1)[1])
+    with Surfaces() as seen:
+        for path in (file, wrong, headless, root / "nowhere.csv"):
+            for verb in (
+                ("analyse",),
+                ("release", "--epsilon", "6"),
+                ("release", "--epsilon", "6", "--data-dependent"),
+            ):
+                for form in ((), ("--json",)):
+                    with pytest.raises(SystemExit):
+                        main(["votes", verb[0], str(path), *common, *verb[1:], *form])
+    for place in ("public", "ledger.db"):
+        seen.add_files(root / "out" / place)
+    return seen
+
+
+def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path: Path) -> None:
+    seen = walk(file, tmp_path)
+    assert find_leaks(seen, forbidden(MECHANISM)) == []
+    private = tmp_path / "out" / "private"
+    assert stat.S_IMODE((private / "analysis.json").stat().st_mode) == 0o600
+    assert stat.S_IMODE(private.stat().st_mode) == 0o700
+
+
+def test_that_walk_finds_what_the_private_side_holds(file: Path, tmp_path: Path) -> None:
+    seen = walk(file, tmp_path)
+    seen.add_files(tmp_path / "out" / "private")
+    seen.add_files(file)
+    found = {leak.fact for leak in find_leaks(seen, forbidden(MECHANISM))}
+    assert found >= {"votes", "data-dependent figures"}
+
+
+def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: Any, file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    code, said, _ = cli("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS, "--json")
+    shown = json.loads(said)
+    assert code == 0
+    assert set(shown) == {"queries", "n_teachers", "mechanism", "delta", "data_independent_epsilon", "analysis"}
+    secret = json.loads(Path(shown["analysis"]).read_text())
+    assert "not for release" in secret["note"]
+    assert secret["epsilon"] < shown["data_independent_epsilon"]
+    assert not (out / "ledger.db").exists()
+    assert not any((out / "public").iterdir())
+
+
+def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: Path, tmp_path: Path) -> None:
+    code, said, _ = cli(
+        "votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", tmp_path / "out", "--json",
+        "--mechanism", "PermuteAndFlip", "--set", "epsilon=0.01",
+    )  # fmt: skip
+    assert code == 0
+    assert json.loads(said)["analysis"] is None
+    assert not (tmp_path / "out").exists()

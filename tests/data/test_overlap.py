@@ -1,0 +1,193 @@
+"""Private records among rows said to be public: what is found, what honest tables are never accused of."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+
+from quorate.data import PrivateRecords, load_adult, load_mushroom
+from quorate.data.overlap import FALSE_ALARM, _log_tail_of_overlap
+from quorate.errors import DataRefused
+from quorate.types import Secret
+
+KEY = Secret(bytes(range(32)))
+
+
+def holds(private, public) -> bool:
+    return PrivateRecords(*private, KEY).are_in(*public)
+
+
+def measured(n, seed, columns=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, columns)).round(6)
+    return X, (X[:, 0] > 0).astype(np.int64)
+
+
+def counted(n, seed, values=5, columns=3):
+    """Few distinct records: ``values ** columns``, and as many labels follow from them."""
+    X = np.random.default_rng(seed).integers(0, values, size=(n, columns))
+    return X, (X[:, 0] > values // 2).astype(np.int64)
+
+
+def joined(*tables):
+    return np.concatenate([X for X, _ in tables]), np.concatenate([y for _, y in tables])
+
+
+def part(table, rows):
+    X, y = table
+    return X[rows], y[rows]
+
+
+# --- what is found ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("others", [0, 30, 1100, 30_000])
+@pytest.mark.parametrize("ours", [20, 1000])
+def test_private_rows_among_any_number_of_others_are_found_where_rows_hardly_repeat(ours, others):
+    private = measured(3000, 1)
+    assert holds(private, joined(part(private, slice(0, ours)), measured(others, 2)))
+
+
+@pytest.mark.parametrize("ours", [5, 10, 19])
+def test_a_handful_of_private_rows_alone_is_found_too(ours):
+    assert holds(measured(3000, 1), part(measured(3000, 1), slice(0, ours)))
+
+
+@pytest.mark.parametrize(("values", "columns"), [(5, 3), (2, 5), (3, 4)])
+def test_a_private_table_of_few_distinct_records_is_found_whatever_row_it_lost(values, columns):
+    private = counted(3000, 3, values, columns)
+    for missing in (1, 5, 30):
+        assert holds(private, part(private, slice(0, -missing)))
+    assert holds(private, joined(part(private, slice(0, -30)), counted(30, 4, values, columns)))
+
+
+def test_private_rows_in_another_order_and_container_are_the_same_records():
+    import polars as pl
+
+    X, y = measured(300, 5)
+    order = np.random.default_rng(6).permutation(300)
+    names = ["a", "b", "c"]
+    assert holds((pl.DataFrame(X, schema=names), y), (pl.DataFrame(X[order], schema=names).to_pandas(), y[order]))
+
+
+def test_adult_with_a_thousand_private_rows_among_the_published_test_rows_is_found():
+    import polars as pl
+
+    adult = load_adult()
+    train = adult.train, (adult.train_labels == ">50K").astype(np.int64)
+    test = adult.test, (adult.test_labels == ">50K").astype(np.int64)
+    records = PrivateRecords(*train, KEY)
+    assert not records.are_in(*test)
+    assert records.are_in(pl.concat([test[0], train[0][:1000]]), np.concatenate([test[1], train[1][:1000]]))
+
+
+# --- what honest tables are never accused of ----------------------------------------------------------------------
+# Each pair is refused with probability 2e-6 at most; some 1,000 of them together with less than 2e-3, and the seeds
+# are fixed.
+
+
+@pytest.mark.parametrize(("values", "columns"), [(2, 1), (2, 5), (2, 10), (3, 6), (5, 3), (2, 14)])
+@pytest.mark.parametrize(("n", "m"), [(3000, 3000), (3000, 300), (300, 3000), (40, 40), (3, 3)])
+def test_honest_samples_of_one_population_pass(values, columns, n, m):
+    for seed in range(25):
+        assert not holds(counted(n, 2 * seed, values, columns), counted(m, 2 * seed + 1, values, columns))
+
+
+def test_honest_samples_of_measurements_pass():
+    for seed in range(10):
+        assert not holds(measured(400, 2 * seed), measured(300, 2 * seed + 1))
+
+
+def test_honest_samples_of_different_populations_pass():
+    """Half of the private rows are one of few, and the public rows are of these few alone."""
+    for seed in range(25):
+        common, rare = counted(1000, 3 * seed, 2, 5), measured(1000, 3 * seed + 1, 5)
+        assert not holds(joined(common, rare), counted(1000, 3 * seed + 2, 2, 5))
+        assert not holds(counted(1000, 3 * seed + 2, 2, 5), joined(common, rare))
+
+
+def test_honest_samples_of_skewed_records_pass():
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        a, b = (np.minimum(rng.zipf(1.5, size=(2000, 1)), 10_000).astype(float) for _ in range(2))
+        assert not holds((a, np.zeros(2000, np.int64)), (b, np.zeros(2000, np.int64)))
+
+
+def test_two_parts_of_mushroom_pass_and_its_few_valued_columns_too():
+    mushroom = load_mushroom()
+    y = (mushroom.labels == "poisonous").astype(np.int64)
+    for columns in (mushroom.X.columns, ["odor", "habitat"], mushroom.X.columns[:8]):
+        X = mushroom.X.select(columns)
+        order = np.random.default_rng(7).permutation(len(y))
+        for cut in (1000, 4062):
+            assert not holds((X[order[:cut]], y[order[:cut]]), (X[order[cut:]], y[order[cut:]]))
+
+
+def test_the_same_features_with_other_labels_are_other_records():
+    X, y = measured(300, 8)
+    assert not holds((X, y), (X, 1 - y))
+
+
+# --- the bound ------------------------------------------------------------------------------------------------------
+
+
+def exact_tail(shared: int, totals: dict[int, int]) -> float:
+    """P(Σ min(e, t − e) ≥ shared) by going through every outcome of every record."""
+    records = [t for t, k in totals.items() for _ in range(k)]
+    return sum(
+        np.prod([comb(t, e) / 2**t for t, e in zip(records, outcome, strict=True)])
+        for outcome in product(*(range(t + 1) for t in records))
+        if sum(min(e, t - e) for t, e in zip(records, outcome, strict=True)) >= shared
+    )
+
+
+@pytest.mark.parametrize("totals", [{2: 6}, {1: 2, 2: 3, 3: 2}, {4: 2, 5: 2}, {9: 1, 2: 2}, {1: 4}])
+def test_the_bound_is_never_below_the_exact_probability_of_any_split(totals):
+    most = sum((t // 2) * k for t, k in totals.items())
+    for shared in range(1, most + 1):
+        assert exp(_log_tail_of_overlap(shared, totals)) >= exact_tail(shared, totals) * (1 - 1e-9)
+
+
+def test_the_bound_is_exact_where_everything_is_shared_evenly():
+    assert _log_tail_of_overlap(20, {2: 20}) == pytest.approx(-20 * log(2), rel=1e-6)
+    assert _log_tail_of_overlap(20, {2: 20}) < log(FALSE_ALARM)
+    assert _log_tail_of_overlap(19, {2: 19}) > log(FALSE_ALARM)
+
+
+@pytest.mark.parametrize("chance", [0.05, 0.3, 0.7])
+def test_any_other_chance_than_a_half_shares_less(chance):
+    """Stochastically: of every t, so that the bound at one half holds for tables of whatever populations."""
+    for t in range(2, 30):
+        split = {p: [comb(t, e) * p**e * (1 - p) ** (t - e) for e in range(t + 1)] for p in (chance, 0.5)}
+        for least in range(1, t // 2 + 1):
+            tails = {p: sum(split[p][e] for e in range(least, t - least + 1)) for p in split}
+            assert tails[chance] <= tails[0.5] + 1e-12
+
+
+def test_independent_splits_trip_the_bound_no_more_often_than_it_says():
+    rng = np.random.default_rng(9)
+    totals = {2: 40, 3: 20, 30: 10}
+    drawn = sum(
+        np.minimum(e, t - e).sum(axis=1) for t, k in totals.items() for e in [rng.binomial(t, 0.5, size=(20_000, k))]
+    )
+    for shared in np.unique(drawn)[::5]:
+        # a binomial share exceeds its chance by 5 standard deviations with a probability below 1e-6
+        chance = exp(_log_tail_of_overlap(int(shared), totals))
+        assert (drawn >= shared).mean() <= chance + 5 * (chance / 20_000) ** 0.5
+
+
+def test_rows_and_labels_of_different_length_are_refused():
+    with pytest.raises(DataRefused, match="differ in length"):
+        PrivateRecords(np.zeros((3, 1)), np.zeros(2, np.int64), KEY)
+
+
+def test_what_is_kept_shows_and_gives_away_nothing():
+    import pickle
+
+    records = PrivateRecords(*measured(50, 1), KEY)
+    assert repr(records) == "PrivateRecords(…)"
+    with pytest.raises(Exception, match="does not travel"):
+        pickle.dumps(records)

@@ -1,0 +1,78 @@
+"""A file that is no CSV table: what it is instead, and what to do; nothing of it is quoted."""
+
+from pathlib import Path
+
+import pytest
+
+from quorate.data import encode_labels, match_columns, read_data
+from quorate.errors import DataRefused
+
+ROWS = "id;age;crp\n1;70;4,5\n"
+WRONG = [
+    ("empty", b"", "the file is empty"),
+    ("blank", b"\n \n", "the file is empty"),
+    ("latin1", "id,ort\n1,Köln\n".encode("latin1"), "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"),
+    ("latin1 header", "id,größe\n1,2\n".encode("latin1"), "not UTF-8 text"),
+    ("utf16", "id,age\n1,70\n".encode("utf-16"), "UTF-16 text, not UTF-8; save as CSV UTF-8"),
+    ("binary", bytes(range(256)) * 8, "a binary file, not text"),
+    ("renamed spreadsheet", b"PK\x03\x04" + bytes(64), "Excel is not read, whatever the file's name"),
+    ("semicolons", ROWS.encode(), "the columns look separated by ';'; save with commas (or .tsv for tabs)"),
+    ("tabs", ROWS.replace(";", "\t").encode(), r"the columns look separated by '\t'; save with commas"),
+    ("no rows", b"id,age,ill\n", "the file names its columns and holds no row"),
+    ("no header", b"17,70.5,yes\n18,64.5,no\n", "the first line looks like a row"),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
+def test_each_kind_of_wrong_file_is_told_apart(tmp_path, content, expected):
+    path = tmp_path / "private.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataRefused) as refusal:
+        read_data(path, label=None if "no row" in expected else "ill")
+    message = str(refusal.value)
+    assert message.startswith(f"{path}: ")
+    assert expected in message
+    assert not any(private in message for private in ("Köln", "17", "70"))
+
+
+def test_tabs_are_expected_where_the_name_says_so(tmp_path):
+    (tmp_path / "t.tsv").write_text("id,age\n1,2\n")
+    with pytest.raises(DataRefused, match=r"separated by ','; save with tabs, or name it \.csv"):
+        read_data(tmp_path / "t.tsv")
+
+
+def test_a_spreadsheet_and_a_folder_say_so(tmp_path):
+    (tmp_path / "private.xlsx").write_bytes(b"PK\x03\x04")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(DataRefused, match=r"private\.xlsx: Excel is not read; save as CSV UTF-8$"):
+        read_data(tmp_path / "private.xlsx", label="ill", unit="id")
+    with pytest.raises(DataRefused, match=r"folder\.csv: this is a folder"):
+        read_data(tmp_path / "folder.csv", label="ill")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.parquet", "t.svm"])
+def test_a_file_that_may_not_be_read_names_the_permission(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(b"")
+
+    def denied(*_, **__):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", denied)
+    with pytest.raises(DataRefused, match=f"no permission to read .*{name}; ask its owner"):
+        read_data(tmp_path / name)
+
+
+def test_a_truth_value_label_says_how_to_declare_it():
+    with pytest.raises(DataRefused, match=r"holds truth values, but classes are text; write classes = \[false, true\]"):
+        encode_labels([True, False], ["false", "true"], name="column 'ill'")
+
+
+def test_tables_are_called_what_the_caller_calls_them():
+    import polars as pl
+
+    ours, theirs = pl.DataFrame({"age": [1], "crp": [2]}), pl.DataFrame({"age": ["old"], "crp": [2]})
+    called = ("evaluation.csv", "the public pool")
+    with pytest.raises(DataRefused, match=r"^evaluation\.csv lacks the column 'crp'\. Give both"):
+        match_columns(ours.drop("crp"), theirs, called=called)
+    with pytest.raises(DataRefused, match=r"holds numbers in evaluation\.csv, but text in the public pool; write it"):
+        match_columns(ours, theirs, called=called)

@@ -1,0 +1,80 @@
+"""What charges promise together is never more than each of them promises."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger.claim import DIFFERENT_NEIGHBOURS, Claim, claimed_together
+
+RELATIONS = {
+    "add, remove or replace one person": {"add", "remove", "replace"},
+    "add, remove or replace one person, as the owner states": {"add", "remove", "replace"},
+    "replace one person": {"replace"},
+}
+claims = st.builds(
+    Claim,
+    unit=st.just("person"),
+    neighbours=st.sampled_from(sorted(RELATIONS)),
+    caveats=st.lists(st.sampled_from(["n is public", "seeded", "stated"]), unique=True).map(tuple),
+)
+
+
+@given(every=st.lists(claims, min_size=1, max_size=6))
+def test_the_whole_holds_for_the_changes_of_all_with_the_caveats_of_any(every):
+    together = claimed_together(every)
+    covered = set.intersection(*(RELATIONS[each.neighbours] for each in every))
+    assert RELATIONS[together.neighbours.removesuffix(", as the owner states")] == covered
+    assert together.neighbours.endswith("states") == any(each.neighbours.endswith("states") for each in every)
+    assert {caveat for each in every for caveat in each.caveats} == set(together.caveats) - {DIFFERENT_NEIGHBOURS}
+    mixed = len({frozenset(RELATIONS[each.neighbours]) for each in every}) > 1
+    assert (DIFFERENT_NEIGHBOURS in together.caveats) == mixed
+    assert len(set(together.caveats)) == len(together.caveats)
+
+
+@given(every=st.lists(claims, min_size=1, max_size=6))
+def test_one_after_the_other_is_all_at_once(every):
+    running = every[0]
+    for each in every[1:]:
+        running = claimed_together([running, each])
+    whole = claimed_together(every)
+    assert (running.neighbours, set(running.caveats)) == (whole.neighbours, set(whole.caveats))
+
+
+@given(every=st.lists(claims, min_size=1, max_size=3), place=st.integers(0, 3))
+def test_two_units_have_no_guarantee_in_common(every, place):
+    every.insert(min(place, len(every)), Claim(unit="record", neighbours="replace one record"))
+    with pytest.raises(PreconditionFailed, match="cannot be for two units"):
+        claimed_together(every)
+
+
+def test_changes_of_another_kind_are_not_taken_for_either():
+    added = Claim(unit="person", neighbours="add, remove or replace one person")
+    for phrase in ("change the label of one person", "replace one persona", "add or remove one person"):
+        with pytest.raises(PreconditionFailed, match="another kind of change"):
+            claimed_together([added, Claim(unit="person", neighbours=phrase)])
+        alone = Claim(unit="person", neighbours=phrase)
+        assert claimed_together([alone, alone]) == alone
+    with pytest.raises(InvalidParameter):
+        claimed_together([])
+
+
+WRONG = [
+    {"unit": ""},
+    {"unit": "  "},
+    {"unit": 3},
+    {"neighbours": "two\nlines"},
+    {"neighbours": "x" * 1001},
+    {"caveats": "one"},
+    {"caveats": ("",)},
+    {"caveats": (None,)},
+    {"caveats": ["one"]},
+]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_claim_is_made_of_lines_of_text(wrong):
+    with pytest.raises(InvalidParameter):
+        Claim(**{"unit": "person", "neighbours": "replace one person", **wrong})

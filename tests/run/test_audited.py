@@ -1,0 +1,339 @@
+"""The audit of a run: what was charged is the claim, what answers is attacked, and nothing private is looked at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
+from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, SumOfAnswers, claim_on, hard_votes
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    Exponential,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    LaplaceNoisyMax,
+    NoisyCounts,
+    PermuteAndFlip,
+    PrivatePrediction,
+    SoftLabel,
+    StableSparseVector,
+    distance_to_instability,
+    gaussian_noise,
+)
+from quorate.noise import SeededNoise, discrete_gaussian
+from quorate.report import Facts, render_html
+from quorate.run import audited
+from quorate.run.audited import audit_run, publish_audit, shards_of, with_audit
+from quorate.run.batch import perform, read_batch, read_facts
+
+CONFIDENCE = 1 - 1e-6
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
+    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
+    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+
+
+@pytest.fixture
+def finished(make_run: Any) -> Path:
+    root: Path = make_run(**{"mechanism.online_answers": 5})
+    perform(read_batch(root), command="quorate run")
+    return root
+
+
+def audit(root: Path, **how: Any) -> Any:
+    return audit_run(read_batch(root), **{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how)
+
+
+# --- what is attacked ------------------------------------------------------------------------------------------------
+
+MECHANISMS = (
+    GaussianNoisyMax(sigma=40.0), NoisyCounts(sigma=40.0, form="binary"), LaplaceNoisyMax(20.0),
+    ConfidentNoisyMax(200, 150.0, 40.0), InteractiveNoisyMax(200, 150.0, 40.0, 250, 0.9), Exponential(0.1),
+    PermuteAndFlip(0.1), PrivatePrediction(0.1), DistanceToInstability(0.5, 1e-6),
+    StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50),
+    SoftLabel(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=50, bins=10),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("n_teachers", [1, 2, 3, 12, 250])
+def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_mechanism_takes_them(
+    mechanism: Any, n_teachers: int
+) -> None:
+    if isinstance(mechanism, InteractiveNoisyMax):
+        mechanism = replace(mechanism, n_teachers=n_teachers)
+    for votes in hard_votes(mechanism, n_teachers, 2):
+        zero, one = votes.neighbours
+        if isinstance(mechanism, SoftLabel):
+            assert zero.shape == one.shape == (4, n_teachers)
+            changed = ~((zero == one) | (np.isnan(zero) & np.isnan(one)))
+            assert (changed.sum(axis=1) <= 1).all()
+        else:
+            for each in (zero, one):
+                assert each.dtype == np.int64
+                assert each.min() >= 0
+                assert each.sum(axis=-1).max() <= n_teachers
+            assert (np.abs(one - zero).sum(axis=-1) <= 2).all()
+        assert changed.any() if isinstance(mechanism, SoftLabel) else not np.array_equal(zero, one)
+        if zero.ndim == 1:
+            mechanism.release(zero, SeededNoise(0))
+        else:
+            mechanism.release(zero, SeededNoise(0))
+            assert len(zero) <= mechanism.n_queries
+
+
+def test_hard_votes_stand_where_the_test_of_a_mechanism_decides() -> None:
+    test = DistanceToInstability(0.5, 1e-6)
+    (votes,) = hard_votes(test, 250, 3)
+    assert distance_to_instability(np.stack(votes.neighbours)).tolist() == [27, 28]
+    assert 27 < test.threshold < 28
+    sparse = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
+    (stream,) = hard_votes(sparse, 250, 3)
+    (distance,) = set(distance_to_instability(stream.neighbours[0]).tolist())
+    assert 0.4 < sparse.pass_probability(distance) < 0.6
+
+
+def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
+    many = Composed((Repeated(DiscreteGaussian(30.0, 1.0), 9), DiscreteGaussian(10.0, 2**0.5)))
+    assert claim_on(many, 1e-5) == GaussianClaim((9 / 900 + 2 / 100) ** 0.5)
+    assert isinstance(claim_on(Repeated(DiscreteGaussian(9.0, 1.0), 9), 1e-5), ApproxClaim)
+    assert isinstance(claim_on(Composed((many, PureDP(0.1))), 1e-5), ApproxClaim)
+    assert claim_on(PureDP(0.5), 1e-5) == PureClaim(0.5)
+
+
+def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to() -> None:
+    runs = np.random.default_rng(0).integers(40, 60, (7, 11, 2))
+    for mechanism in (GaussianNoisyMax(9.0), ConfidentNoisyMax(52, 4.0, 4.0)):
+        answers = mechanism.release_many(runs.reshape(-1, 2), SeededNoise(3)).reshape(7, 11)
+        expected = [[(row == code).sum() for code in (-1, 0, 1)] for row in answers]
+        assert SumOfAnswers(mechanism).release_many(runs, SeededNoise(3)).tolist() == expected
+    noisy = NoisyCounts(9.0)
+    counts = noisy.release_many(runs.reshape(-1, 2), SeededNoise(3)).reshape(7, 11, 2)
+    assert np.array_equal(SumOfAnswers(noisy).release_many(runs, SeededNoise(3)), counts.sum(axis=1))
+
+
+# --- correct runs are not flagged ------------------------------------------------------------------------------------
+
+
+def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished: Path) -> None:
+    found = audit(finished, confidence=0.95)
+    assert not found.violated, found.verdict
+    assert [each.name for each in found.attacks] == ["one answer: two classes tie", "all 155 answers: two classes tie"]
+    whole = found.attacks[1]
+    assert 3.99 < whole.claimed <= 4.0
+    assert 0.75 * whole.claimed < whole.proved <= whole.claimed
+    assert found.shards.worst == 1
+    assert {probe.change for probe in found.shards.probes} == {"add", "remove", "replace"}
+    assert "not a proof" in found.verdict
+
+
+def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished: Path) -> None:
+    found = audit(finished, confidence=0.9, runs=400)
+    assert [each.result.confidence for each in found.attacks] == pytest.approx([0.95, 0.95])
+
+
+OTHERS = {
+    "GaussianNoisyMax": {},
+    "LaplaceNoisyMax": {},
+    "ConfidentNoisyMax": {"mechanism.threshold": 8.0},
+    "DistanceToInstability": {},
+    "PrivatePrediction": {},
+    "StableSparseVector": {"mechanism.cutoff": 2},
+    "SoftLabel": {"mechanism.cutoff": 1, "mechanism.bins": 4},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
+    make_run: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+    root = make_run(m=40, **{"mechanism.name": name, "teachers.count": 12, **OTHERS[name]})
+    batch = read_batch(root)
+    monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)  # the labels are not needed
+    found = audit_run(batch, runs=1_000, confidence=CONFIDENCE, seed=1)
+    assert not found.violated, found.verdict
+    assert all(0 <= each.proved <= each.claimed <= 4.0 for each in found.attacks)
+
+
+# --- broken ones are -------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
+    )
+    found = audit(finished)
+    assert found.violated
+    assert found.attacks[1].proved > found.attacks[1].claimed
+    assert found.verdict.startswith("VIOLATED: an attack on the mechanism proves more than was claimed")
+
+
+def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+    priced = gaussian_noise.gaussian_event
+    monkeypatch.setattr(
+        "quorate.mechanisms.noisy_counts.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
+    )  # the event says twice the σ that answers
+    perform(read_batch(root), command="quorate run")
+    assert audit(root).violated
+
+
+def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody scales the pooled rows before they are cut into shards."""
+    task = read_batch(finished).task
+    from quorate.audit import shards as module
+
+    real = module.train_teachers
+
+    def pooled(teacher: Any, X: Any, *args: Any, **how: Any) -> Any:
+        return real(teacher, (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9), *args, **how)
+
+    assert not shards_of(task, seed=2)[0].violated  # type: ignore[union-attr]
+    monkeypatch.setattr(module, "train_teachers", pooled)
+    found, why_not = shards_of(task, seed=2)
+    assert why_not is None
+    assert found is not None
+    assert found.violated
+    assert "fitted on the features of all rows together" in found.verdict
+
+
+# --- the shards ------------------------------------------------------------------------------------------------------
+
+
+class Restless(ClassifierMixin, BaseEstimator):
+    """Two trainings on the same rows differ."""
+
+    def fit(self, X: Any, y: Any) -> Restless:
+        import os
+
+        self.classes_ = np.unique(y)
+        self.noise_ = os.urandom(8)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.resize(self.classes_, X.shape[0])
+
+
+def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path, make_run: Any) -> None:
+    task = read_batch(finished).task
+    found, why_not = shards_of(replace(task, teacher=Restless()), seed=1)
+    assert found is None
+    assert "two trainings on the same rows gave different teachers" in (why_not or "")
+    small = read_batch(make_run("small", m=20)).task
+    found, why_not = shards_of(small)
+    assert found is None
+    assert "two dozen public rows" in (why_not or "")
+
+
+def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> None:
+    """Persons of a run have several rows; a balanced partition claims replacements alone."""
+    task = read_batch(finished).task.without_private_rows()
+    found, _ = shards_of(replace(task, unit="patient", partition="balanced"), seed=1)
+    assert found is not None
+    assert not found.violated
+    assert {probe.change for probe in found.probes} == {"replace"}
+    assert "one row" in {probe.touched for probe in found.probes}
+
+
+# --- what is written -------------------------------------------------------------------------------------------------
+
+
+def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished: Path) -> None:
+    batch = read_batch(finished)
+    before = read_facts(finished)
+    assert before.audit is None
+    assert before.audit_command == "quorate audit run"
+    found = audit(finished, runs=2_000)
+    told = publish_audit(batch.folder, before, found)
+    assert read_facts(finished) == told == Facts.from_json(told.to_json())
+    assert (finished / "public" / "report.html").read_text() == render_html(told)
+    assert told.audit is not None
+    assert [line.attack for line in told.audit.lines] == [each.name for each in found.attacks]
+    assert {check.key: check.passed for check in told.checks}["audit"]
+    assert {check.key: check.passed for check in told.checks}["shard audit"]
+    written = json.loads((finished / "public" / "audit.json").read_text())
+    assert written["violated"] is False
+    assert written["ledger_head"] == before.provenance.ledger_head
+    assert [each["claimed_epsilon"] for each in written["attacks"]] == [each.claimed for each in found.attacks]
+    assert "not a proof" in written["verdict"]
+    again = with_audit(told, found)
+    assert again == told, "an earlier audit is replaced"
+
+
+def test_a_violation_reaches_the_report(finished: Path) -> None:
+    found = audit(finished, runs=400)
+    attack = found.attacks[1]
+    broken = replace(found, attacks=(found.attacks[0], replace(attack, proved=2 * attack.claimed)))
+    told = with_audit(read_facts(finished), broken)
+    assert broken.violated
+    assert not {check.key: check.passed for check in told.checks}["audit"]
+    assert "the guarantee does not hold" in render_html(told)
+
+
+def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path) -> None:
+    found = audit(finished)
+    whole = found.attacks[1]
+    event = read_batch(finished).task.recipe.event
+    assert whole.claimed == epsilon(event, 1e-5)
+    assert whole.proved == epsilon_of_gaussian(1e-5, whole.result.lower_bound)
+
+
+def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+
+    def bounds(**how: Any) -> list[float]:
+        return [each.proved for each in audit(finished, runs=2_000, confidence=0.9, **how).attacks]
+
+    assert bounds() == bounds(jobs=2)
+    assert bounds() != bounds(seed=2)
+
+
+def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path) -> None:
+    batch = read_batch(finished)
+    publish_audit(batch.folder, read_facts(finished), audit(finished, runs=400))
+    perform(batch, command="quorate run")
+    assert not (finished / "public" / "audit.json").exists()
+    assert read_facts(finished).audit is None
+
+
+def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
+    with pytest.raises(PreconditionFailed, match="nothing to audit"):
+        audit(make_run("never"))
+    path = finished / "quorate.toml"
+    path.write_text(path.read_text().replace("count = 12", "count = 11"))
+    with pytest.raises(PreconditionFailed, match="holds no charge for what"):
+        audit(finished)
+
+
+def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: Any) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 3})
+    perform(read_batch(root), command="quorate run")
+    assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
+
+
+@pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"jobs": 0}])
+def test_wrong_arguments_are_refused(finished: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        audit(finished, **wrong)

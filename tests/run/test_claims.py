@@ -1,0 +1,130 @@
+"""A guarantee is for everything on its ledger: for the changes of which all of it holds, and with every caveat."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggregate
+from quorate.accounting import PureDP
+from quorate.data.identity import fingerprint, slot_bytes
+from quorate.errors import PreconditionFailed
+from quorate.ledger.claim import DIFFERENT_NEIGHBOURS
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import OSNoise
+from quorate.run import journey
+from quorate.run.claims import BY_POSITION, EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
+from quorate.run.folder import fingerprint_key
+from quorate.run.foreign import release_votes
+from quorate.run.votes_file import VotesFile
+from quorate.types import Secret
+
+N = 300
+RNG = np.random.default_rng(4)
+X = RNG.normal(size=(N, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+POOL = RNG.normal(size=(60, 3))
+GROUPS = np.arange(N) // 4
+
+
+def ledger_for_several() -> Ledger:
+    return Ledger(budget=Budget(100.0, 1e-2))
+
+
+def fit(ledger: Ledger, *, groups: Any = None, **changes: Any) -> PrivateClassifier:
+    settings = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1, **changes}
+    return PrivateClassifier(GaussianNB(), ledger=ledger, **settings).fit(X, Y, public=PublicPool(POOL), groups=groups)
+
+
+def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> SubsampleAggregate:
+    settings = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "jobs": 1, **changes}
+    return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
+
+
+@pytest.mark.parametrize("make", [fit, aggregate])
+@pytest.mark.parametrize("order", [("balanced", "hash"), ("hash", "balanced")])
+def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, order: tuple[str, str]) -> None:
+    ledger = ledger_for_several()
+    first, second = (make(ledger, partition=each).guarantee_ for each in order)
+    alone = {"balanced": "replace one record", "hash": "add, remove or replace one record"}[order[0]]
+    assert (first.neighbours, first.caveats) == (alone, (BY_POSITION, NOT_DURABLE))
+    assert second.epsilon > first.epsilon
+    assert second.neighbours == "replace one record"
+    assert second.caveats == (BY_POSITION, DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
+
+
+def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
+    ledger = ledger_for_several()
+    fit(ledger)
+    told = fit(ledger).guarantee_
+    assert told.neighbours == "add, remove or replace one record"
+    assert told.caveats == (BY_POSITION, NOT_DURABLE, EARLIER)
+
+
+def test_a_number_that_was_read_once_stays_a_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = ledger_for_several()
+    read = fit(ledger, n_teachers="auto", epsilon=20.0).guarantee_
+    assert N_IS_PUBLIC in read.caveats
+    later = fit(ledger)
+    assert N_IS_PUBLIC in later.guarantee_.caveats
+    assert N_IS_PUBLIC in later.facts().guarantee.caveats
+
+
+@pytest.mark.parametrize("make", [fit, aggregate])
+@pytest.mark.parametrize("grouped_first", [False, True])
+def test_a_ledger_of_one_unit_takes_no_release_for_another(
+    make: Any, grouped_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run per record and a run per person, declared to be one release, have no guarantee in common."""
+    ledger = ledger_for_several()
+    first, then = (GROUPS, None) if grouped_first else (None, GROUPS)
+    made = make(ledger, groups=first)
+    ledger.same_release(fingerprint(X, Y, slot_bytes(then, N), fingerprint_key(ledger)), "the ids were added")
+    entries, spent = ledger.head, ledger.spent
+    monkeypatch.setattr(journey, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    with pytest.raises(PreconditionFailed, match="cannot be for two units") as refusal:
+        make(ledger, groups=then)
+    assert "\n" not in str(refusal.value)
+    assert (ledger.head, ledger.spent) == (entries, spent)
+    assert made.guarantee_.unit == ("person" if grouped_first else "record")
+
+
+def test_two_words_for_a_unit_are_two_units() -> None:
+    ledger = ledger_for_several()
+    fit(ledger, groups=GROUPS, unit="patient")
+    with pytest.raises(PreconditionFailed, match="protect one patient, and this one one household"):
+        fit(ledger, groups=GROUPS, unit="household")
+
+
+def test_a_charge_that_says_nothing_is_said_to(tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger.db", budget=Budget(100.0, 1e-2)) as ledger:
+        ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="by hand")
+        with pytest.raises(PreconditionFailed, match="whose data it protects"):
+            claimed(ledger, seeded=False)
+        assert fit(ledger).guarantee_.caveats == (BY_POSITION, NOT_CLAIMED, EARLIER)
+
+
+def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    counts = RNG.multinomial(100, [0.7, 0.2, 0.1], size=20).astype(np.int64)
+    file = VotesFile(Secret(counts), ("a", "b", "c"), 100)
+
+    def release(unit: str, sigma: float) -> Any:
+        return release_votes(
+            file,
+            GaussianNoisyMax(sigma=sigma),
+            root=tmp_path,
+            budget=Budget(50.0, 1e-3),
+            delta=1e-5,
+            noise=OSNoise(),
+            unit=unit,
+        )
+
+    assert release("patient", 40.0).guarantee.unit == "patient"
+    with pytest.raises(PreconditionFailed, match="cannot be for two units"):
+        release("record", 50.0)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        assert [each.claim.unit for each in ledger.reservations() if each.claim] == ["patient"]

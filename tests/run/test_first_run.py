@@ -1,0 +1,144 @@
+"""What a first-time user meets: a check that writes nothing, its notes, keys that are gone, settings that changed."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.ledger import Ledger
+
+
+def files(root: Path) -> list[str]:
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    before = files(root)
+    code, out, _ = cli("check", root)
+    assert (code, files(root)) == (0, before)
+    assert "12 teachers; " in out
+    assert cli("run", root)[0] == 0
+    after = files(root)
+    assert cli("check", root)[0] == 0
+    assert files(root) == after
+
+
+def test_one_teacher_is_not_several(make_run: Any, cli: Any) -> None:
+    _, out, _ = cli("check", make_run(**{"teachers.count": 1}))
+    assert "  train      1 teacher; " in out
+
+
+def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
+    pool = pl.read_csv(root / "public.csv")
+    pool.with_columns(ill=pl.lit("no"), patient_id=pl.lit("P1"), ward=pl.lit("north"), bmi=pl.lit(None)).write_csv(
+        root / "public.csv"
+    )
+    code, out, _ = cli("check", root)
+    assert code == 0
+    for expected in (
+        "note       [data] n_records = 300 is more than 10 % off the number of patients in the private table",
+        "note       public.csv has the label column 'ill': it is left out",
+        "note       public.csv has the id column 'patient_id': it is left out",
+        "note       nothing can be learned from column 'bmi' of public.csv: all entries are empty",
+        "note       nothing can be learned from column 'ward' of public.csv: all entries have one value",
+    ):
+        assert expected in out, out
+    assert "200" not in out  # the true number of patients
+
+
+def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
+    assert "note " not in cli("check", root)[1]
+
+
+@pytest.mark.parametrize("verb", ["run", "ask"])
+def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: str) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    assert cli("run", root)[0] == 0
+    (root / "private" / "run.key").unlink()
+    more = [root / "public.csv"] if verb == "ask" else []
+    code, _, said = cli(verb, root, *more)
+    assert code == 4
+    assert "private/run.key is missing; restore it from a backup" in said
+    assert not (root / "private" / "run.key").exists()
+    (root / "public" / "facts.json").unlink()  # charged, and not finished
+    assert "private/run.key is missing" in cli(verb, root, *more)[2]
+    shutil.rmtree(root / "private")
+    for each in [*root.glob("ledger.db*"), *(root / "public").iterdir()]:
+        each.unlink()
+    assert cli("run", root)[0] == 0  # a folder without a run gets a key of its own
+
+
+def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 1, "budget.epsilon": 9.0, "mechanism.sigma": 200.0})
+    assert cli("run", root)[0] == 0
+    settings = (root / "quorate.toml").read_text().replace("unsafe_noise_seed = 1\n", "")
+    (root / "quorate.toml").write_text(settings)
+    assert "run.key" not in cli("check", root)[2]
+
+
+def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    assert cli("run", root)[0] == 0
+    settings = root / "quorate.toml"
+    original = settings.read_text()
+    settings.write_text(original.replace("count = 12", "count = 13"))
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 3
+        assert "the settings or files differ from the finished run's; put them back" in said
+    code, _, said = cli("ask", root, root / "public.csv")
+    assert code == 4
+    assert "differ from the finished run's, so its teachers cannot be asked; put them back" in said
+    settings.write_text(original)
+    assert cli("run", root)[0] == 0
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    assert cli("run", root)[0] == 0
+    pl.read_csv(root / "evaluation.csv").head(9).write_csv(root / "new.csv")
+    code, _, said = cli("ask", root, root / "new.csv")
+    assert code == 3
+    assert "9 new rows" in said
+    assert "5 of 5 answers left; ask about 5 rows at most" in said
+    pl.read_csv(root / "new.csv").drop("bmi").write_csv(root / "new.csv")
+    assert "new.csv lacks the column 'bmi'" in cli("ask", root, root / "new.csv")[2]
+
+
+def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_run(**{"data.private": None})
+    assert '[data] private is required. The rows to protect. Example: private = "visits.csv"' in cli("check", root)[2]
+    (root / "quorate.toml").write_text("[data]\nprivate = visits.csv\n")
+    assert "; texts need quotes" in cli("check", root)[2]
+
+    def denied(*_: Any, **__: Any) -> str:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_text", denied)
+    assert f"no permission to read {root / 'quorate.toml'}" in cli("check", root)[2]
+
+
+def test_a_ledger_that_may_not_be_written_charges_nothing(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+    assert cli("run", root)[0] == 0
+
+    def denied(*_: Any, **__: Any) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("quorate.ledger.sqlite._take_lock", denied)
+    for arguments in (("status", root), ("ledger", "show", root), ("ledger", "verify", root)):
+        code, _, said = cli(*arguments)
+        assert code == 4
+        assert "no permission to open the ledger" in said
+        assert said.strip().endswith("nothing was charged)")

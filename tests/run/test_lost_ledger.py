@@ -1,0 +1,210 @@
+"""A ledger that was deleted with its anchor, or put back with it: missed; a first start that was cut short: not."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.errors import LedgerIntegrityError, PreconditionFailed
+from quorate.ledger import Budget, Ledger
+from quorate.run.batch import check, perform, read_batch
+from quorate.run.folder import RunFolder, fingerprint_key
+
+BUDGET = Budget(4.0, 1e-5)
+LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
+
+
+def run(root: Path) -> None:
+    perform(read_batch(root), command="quorate run")
+
+
+def delete(root: Path, *names: str) -> None:
+    for name in (*LEDGER, *names):
+        path = root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
+
+
+@pytest.mark.parametrize(
+    "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
+)
+def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run: Any, left: tuple[str, ...]) -> None:
+    root = make_run(n=200, m=40)
+    run(root)
+    delete(root, *set(TRACES) - set(left))
+    # Where the private side is gone, the run's key is missed first.
+    refusal = LedgerIntegrityError if "private" in left or "public" not in left else PreconditionFailed
+    for act in (run, lambda root: check(read_batch(root, begin=False))):
+        with pytest.raises(refusal, match=r"restore (both|it) from a backup"):
+            act(root)
+    assert not (root / "ledger.db").exists()
+
+
+def test_every_command_that_needs_the_ledger_misses_it(make_run: Any, cli: Any) -> None:
+    root = make_run(n=200, m=40)
+    assert cli("run", root)[0] == 0
+    delete(root)
+    for command in (("run", root), ("check", root), ("status", root), ("ledger", "show", root)):
+        code, _, said = cli(*command)
+        assert code == (4 if command[0] == "ledger" else 5), command
+        assert "ledger" in said
+
+
+def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, tmp_path: Path) -> None:
+    root = make_run(n=200, m=40)
+    with RunFolder(root).open_ledger(BUDGET):
+        pass
+    older = {name: (root / name).read_bytes() for name in LEDGER if (root / name).exists()}
+    run(root)
+    head = root / "private" / "ledger.head"
+    assert stat.S_IMODE(head.stat().st_mode) == 0o600
+    newer = {name: (root / name).read_bytes() for name in older}
+    for name, content in older.items():
+        (root / name).write_bytes(content)
+    Ledger(root / "ledger.db").close()  # the two agree with each other
+    with pytest.raises(LedgerIntegrityError, match=r"older than private/ledger\.head"):
+        run(root)
+    for name, content in newer.items():
+        (root / name).write_bytes(content)
+    run(root)
+    assert str(_head(root).sequence) in head.read_text()
+
+
+def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any) -> None:
+    root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
+    for each in (root, other):
+        run(each)
+    shutil.copy(other / "private" / "ledger.head", root / "private" / "ledger.head")
+    with pytest.raises(LedgerIntegrityError, match="of another run"):
+        run(root)
+    (root / "private" / "ledger.head").write_text("{}")
+    with pytest.raises(LedgerIntegrityError, match="altered"):
+        run(root)
+
+
+def _head(root: Path) -> Any:
+    with Ledger(root / "ledger.db") as ledger:
+        return ledger.head
+
+
+def test_a_run_after_the_head_was_noted_goes_on(make_run: Any) -> None:
+    root = make_run(n=200, m=40)
+    run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.raise_budget(Budget(9.0, 1e-5), "approved")
+        ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="beside the run")
+    folder = RunFolder(root)
+    with folder.open_ledger() as ledger:
+        newest = ledger.head
+    assert newest.hash in (root / "private" / "ledger.head").read_text()
+
+
+# --- a first start that was cut short -------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from quorate.ledger import Budget, Ledger
+from quorate.run.folder import RunFolder, fingerprint_key
+import quorate.ledger.sqlite as sqlite
+
+root, point = Path(sys.argv[1]), sys.argv[2]
+die = lambda: os.kill(os.getpid(), signal.SIGKILL)
+folder = RunFolder(root)
+folder.make()
+fingerprint_key(folder.ledger)
+if point == "key":
+    die()
+if point == "lock":
+    sqlite.AnchorFile.read = lambda self: die()
+if point == "first entry":
+    sqlite.SqliteStore._leave_traces = lambda self: die()
+
+def at(step):
+    seen.append(step)
+    if f"{step} {seen.count(step)}" == point:
+        die()
+
+seen = []
+with Ledger(store=sqlite.SqliteStore(folder.ledger, create=True, at=at), budget=Budget(4.0, 1e-5)):
+    pass
+die()
+"""
+POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "begun 1", "inserted 1", "committed 1",
+          "anchor written 2", "anchor renamed 2", "anchored 2", "first entry", "end"]  # fmt: skip
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: Any, point: str) -> None:
+    root = make_run(n=200, m=40)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(root), point], check=False, capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    drawn = fingerprint_key(root / "ledger.db").reveal()
+    if point in ("key", "lock", "first entry"):
+        check(read_batch(root))
+        run(root)
+    else:
+        with RunFolder(root).open_ledger(BUDGET):
+            pass
+    assert (root / "ledger.db.key").read_bytes() == drawn
+    assert not (root / "ledger.db.key.new").exists()
+    delete(root)
+    with pytest.raises(LedgerIntegrityError), RunFolder(root).open_ledger(BUDGET):
+        pass
+
+
+def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any) -> None:
+    root = make_run(n=200, m=40)
+    check(read_batch(root))
+    assert not RunFolder(root).has_ledger
+    run(root)
+
+
+# --- without a run's folder -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("left", ["ledger.db.key", "ledger.db.lock"])
+def test_a_bare_ledger_is_missed_by_its_key_or_its_lock(tmp_path: Path, left: str) -> None:
+    path = tmp_path / "ledger.db"
+    fingerprint_key(path)
+    with Ledger(path, budget=BUDGET) as ledger:
+        ledger.bind("a" * 64)
+    for file in tmp_path.iterdir():
+        if file.name != left:
+            file.unlink()
+    for budget in (None, BUDGET):
+        with pytest.raises(LedgerIntegrityError, match="but were there"):
+            Ledger(path, budget=budget)
+    assert {file.name for file in tmp_path.iterdir()} <= {left, "ledger.db.lock"}
+
+
+def test_a_lock_that_was_taken_and_no_ledger_made_is_no_trace(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    os.close(os.open(tmp_path / "ledger.db.lock", os.O_CREAT | os.O_RDWR, 0o600))
+    fingerprint_key(path)
+    Ledger(path, budget=BUDGET).close()
+    assert (tmp_path / "ledger.db.lock").stat().st_size
+    assert (tmp_path / "ledger.db.key").exists()
+
+
+def test_a_ledger_from_before_gets_its_traces_when_it_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    Ledger(path, budget=BUDGET).close()
+    (tmp_path / "ledger.db.lock").unlink()
+    Ledger(path).close()
+    for name in LEDGER:
+        (tmp_path / name).unlink(missing_ok=True)
+    with pytest.raises(LedgerIntegrityError, match="but were there"):
+        Ledger(path, budget=BUDGET)
