@@ -7,6 +7,7 @@ Queries are the same where their features are the same byte for byte, after cano
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 
 import numpy as np
 
@@ -58,6 +59,7 @@ class Memo:
 
     def __init__(self, answers: Mapping[bytes, int] | None = None) -> None:
         self._answers = dict(answers or {})
+        self.lock = Lock()  # held while a batch is asked, so that two threads do not pay for one query twice
 
     def remember(self, digests: Iterable[bytes], answers: Iterable[int]) -> None:
         """Keep answers; the first answer to a query stays."""

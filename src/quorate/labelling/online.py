@@ -39,7 +39,7 @@ class OnlineAnswers:
     noise : NoiseSource
         Addressed by purpose and by the number of the answer.
     memo : Memo
-        Every answer released so far; the labels of public rows belong in it. One thread at a time asks with a memo.
+        Every answer released so far; the labels of public rows belong in it. Threads that share a memo take turns.
     n_classes : int
         Number of declared classes.
 
@@ -95,6 +95,10 @@ class OnlineAnswers:
         BudgetExhausted
             If fewer answers are left than there are new queries; nothing is drawn then.
         """
+        with self.memo.lock:
+            return self._ask(digests)
+
+    def _ask(self, digests: Sequence[bytes]) -> IntArray:
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
         if len(new):

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 
 import numpy as np
 
@@ -67,6 +68,7 @@ class StableAnswers:
         self._mechanism = mechanism
         self._noise = noise
         self._stage: SparseVectorState | None = None
+        self._turn = Lock()
 
     def __repr__(self) -> str:
         return f"StableAnswers({self._mechanism})"
@@ -128,6 +130,10 @@ class StableAnswers:
         InvalidParameter
             If the reservation did not pay for this mechanism.
         """
+        with self._turn:  # a threshold belongs to one query at a time
+            return self._answer(reservation, question, votes)
+
+    def _answer(self, reservation: Reservation, question: str, votes: Secret[Sequence[str | None]]) -> str | None:
         self._check_paid(reservation)
         self.check_left(reservation)
         values, counts = tally(votes.reveal())
