@@ -32,7 +32,8 @@ def test_each_kind_of_wrong_file_is_told_apart(tmp_path, content, expected):
     message = str(refusal.value)
     assert message.startswith(f"{path}: ")
     assert expected in message
-    assert not any(private in message for private in ("Köln", "17", "70"))
+    said = message.removeprefix(f"{path}: ")  # the path may hold any number
+    assert not any(private in said for private in ("Köln", "17", "70"))
 
 
 def test_tabs_are_expected_where_the_name_says_so(tmp_path):
