@@ -170,3 +170,8 @@ def test_deep_nesting_is_priced():
     for _ in range(50):
         event = Composed((event, PureDP(1e-4)))
     assert close(epsilon(event, 0.0), 51e-4, 1e-12)
+
+
+@pytest.mark.parametrize("event", [Gaussian(30, 1), DiscreteGaussian(30, 1), Composed((Gaussian(30, 1), PureDP(0.1)))])
+def test_a_probability_below_every_float_is_not_rounded_to_none(event):
+    assert 0 < delta(event, 3.0) < 1e-300

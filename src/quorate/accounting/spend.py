@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import exp, inf, log, prod
+from math import exp, inf, log, prod, ulp
 
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
@@ -117,9 +117,10 @@ def delta(event: Event, epsilon: float) -> float:
     exact = _exact(composition, order - 1)
     if exact is not None:
         best = min(best, exp(exact[0](epsilon)))
+    best = max(best, ulp(0.0))  # the loss passes ε with some probability, be it below every float: never 0
     if composition.infinite == 0:
         return best
-    return min(exp(mixed(log(best), composition.infinite)) * (1 + 2.0**-48), 1.0) if best else composition.infinite
+    return min(exp(mixed(log(best), composition.infinite)) * (1 + 2.0**-48), 1.0)
 
 
 def _exact(composition: Composition, tilt: float) -> tuple[LogDelta, str] | None:
