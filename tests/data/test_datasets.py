@@ -63,6 +63,24 @@ def test_the_indicators_of_mushroom_are_those_of_the_derived_file():
     assert_array_equal(table.X.toarray(), mushroom.one_hot())
 
 
+def test_the_indicators_of_adult_are_those_that_platt_describes():
+    indicators = load_adult().a9a()
+    assert indicators.shape == (48_842, 123)
+    assert set(np.unique(indicators)) == {0.0, 1.0}
+    unknown = pl.concat([load_adult().train, load_adult().test]).null_count().sum_horizontal().item()
+    assert indicators.sum() == 14 * 48_842 - unknown
+    first = np.flatnonzero(indicators[0]) + 1  # 39 years, State-gov, Bachelors, …: the first line of the file
+    assert first.tolist() == [3, 11, 14, 19, 39, 42, 55, 64, 67, 73, 75, 76, 80, 83]
+
+
+@pytest.mark.skipif(not (LARGER / "a9a" / "a9a.xz").exists(), reason="QUORATE_DATA is not there")
+def test_the_indicators_of_adult_are_those_of_the_published_files():
+    tables = [read_data(LARGER / "a9a" / name, n_features=123) for name in ("a9a.xz", "a9a.t.xz")]
+    assert_array_equal(np.vstack([table.X.toarray() for table in tables]), load_adult().a9a())
+    labels = np.concatenate([load_adult().train_labels, load_adult().test_labels])
+    assert_array_equal(np.concatenate([table.y for table in tables]) == 1, labels == ">50K")
+
+
 @pytest.mark.skipif(not (LARGER / "imdb" / "imdb_counts.npz").exists(), reason="QUORATE_DATA is not there")
 def test_the_sparse_reader_reads_the_published_counts_of_reviews():
     table = read_data(LARGER / "imdb" / "imdb_counts.npz", label="y")
