@@ -18,6 +18,7 @@ import pytest
 import quorate.mechanisms
 from quorate.accounting import calibrate_sigma, delta
 from quorate.mechanisms import StableSparseVector
+from quorate.report.chart import STYLES
 
 THEORY = Path(__file__).parent.parent / "docs" / "theory"
 PAGES = sorted(THEORY.glob("*.md"))
@@ -142,7 +143,7 @@ def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) ->
 
 
 def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(figures: ModuleType) -> None:
-    styles = script("plain_svg").STYLES
+    styles = STYLES
     assert len({dash for _, dash, _ in styles}) == len({marker for *_, marker in styles}) == len(styles)
     for make in figures.FIGURES.values():
         used = [style for style, _, _ in make()._keys]

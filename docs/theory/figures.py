@@ -10,7 +10,6 @@ from math import exp, log, sqrt
 from pathlib import Path
 
 import numpy as np
-from plain_svg import Axis, Chart
 from scipy.stats import binom
 
 from quorate.accounting import (
@@ -31,6 +30,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.renyi import delta_of_curve
 from quorate.mechanisms import DistanceToInstability, NoisySum, PrivatePrediction, StableSparseVector
 from quorate.noise import SeededNoise
+from quorate.report.chart import Axis, Chart
 
 FOLDER = Path(__file__).parent / "figures"
 DELTA, DELTA_SAYS = 1e-5, "10⁻⁵"

@@ -34,6 +34,7 @@ report      run/public/report.html
 from __future__ import annotations
 
 from quorate.report.card import model_card
+from quorate.report.chart import Axis, Chart
 from quorate.report.facts import Facts, Provenance, Setup, render_json
 from quorate.report.findings import Audit, AuditLine, Check, Choice, Score, Utility
 from quorate.report.internal import InternalFacts, TeacherFacts
@@ -59,6 +60,8 @@ __all__ = [
     "InternalFacts",
     "TeacherFacts",
     "Outputs",
+    "Chart",
+    "Axis",
     "render_text",
     "render_html",
     "render_json",

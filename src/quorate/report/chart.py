@@ -22,13 +22,21 @@ STYLES = (
     ("#2f6f3e", "2 4", "triangle"),
     ("#6b3fa0", "12 4 2 4", "diamond"),
     ("#444444", "5 2", "none"),
+    ("#8a6d00", "1 3", "cross"),
+    ("#00707a", "8 2 2 2", "plus"),
 )
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """One axis: its ends, what it measures and in which unit."""
+    """One axis: its ends, what it measures and in which unit.
+
+    Examples
+    --------
+    >>> Axis("rows", 1, 1000, log=True).marks()
+    (1.0, 10.0, 100.0, 1000.0)
+    """
 
     label: str
     low: float
@@ -64,7 +72,26 @@ class Axis:
 
 @dataclass
 class Chart:
-    """A chart that is filled with lines and words, and written out once."""
+    """A chart that is filled with lines and words, and written out once.
+
+    Parameters
+    ----------
+    title : str
+        Stands above the frame.
+    x, y : Axis
+        What the axes measure.
+    told : str
+        What the picture shows, for who cannot see it.
+    legend : {"top left", "top right", "bottom left", "bottom right"}
+        The corner of the legend.
+
+    Examples
+    --------
+    >>> chart = Chart("Squares", Axis("x", 0, 2), Axis("x squared", 0, 4), "A rising curve.")
+    >>> chart.line([0, 1, 2], [0, 1, 4], "squares", 0)
+    >>> chart.written()[:4], "squares" in chart.written()
+    ('<svg', True)
+    """
 
     title: str
     x: Axis
@@ -151,10 +178,10 @@ class Chart:
             shapes.append(f'<path d="M{at} {TOP}V{bottom}" stroke="{GRID}"/>')
             shapes.append(f'<text x="{at}" y="{bottom + 20}" text-anchor="middle">{self.x.written(value)}</text>')
         for value in self.y.marks():
-            at = self._y(value)
-            shapes.append(f'<path d="M{LEFT} {_number(at)}H{right}" stroke="{GRID}"/>')
+            height = self._y(value)
+            shapes.append(f'<path d="M{LEFT} {_number(height)}H{right}" stroke="{GRID}"/>')
             shapes.append(
-                f'<text x="{LEFT - 8}" y="{_number(at + 5)}" text-anchor="end">{self.y.written(value)}</text>'
+                f'<text x="{LEFT - 8}" y="{_number(height + 5)}" text-anchor="end">{self.y.written(value)}</text>'
             )
         shapes.append(f'<path d="M{LEFT} {TOP}V{bottom}H{right}" fill="none" stroke="{INK}" stroke-width="1.4"/>')
         shapes.append(
@@ -177,7 +204,7 @@ class Chart:
         shapes = [f'<rect {box} fill="{PAPER}" stroke="{GRID}"/>']
         for row, (style, name, marked) in enumerate(self._keys):
             colour, dash, marker = STYLES[style if style >= 0 else -1 - style]
-            y = top + 18 + 21 * row
+            y = top + 18.0 + 21 * row
             dashed = f' stroke-dasharray="{dash}"' if dash else ""
             if style >= 0:
                 shapes.append(
@@ -219,4 +246,8 @@ def _marker(kind: str, x: float, y: float, colour: str) -> str:
         return f'<path d="M{a} {_number(y - 5)}l4.8 8.6h-9.6z" {style}/>'
     if kind == "diamond":
         return f'<path d="M{a} {_number(y - 5.6)}l4.6 5.6l-4.6 5.6l-4.6 -5.6z" {style}/>'
+    if kind == "cross":
+        return f'<path d="M{_number(x - 4)} {_number(y - 4)}l8 8m0 -8l-8 8" {style}/>'
+    if kind == "plus":
+        return f'<path d="M{_number(x - 5)} {b}h10m-5 -5v10" {style}/>'
     return ""
