@@ -1,6 +1,17 @@
 """The private side: partition → teachers → votes. Everything that leaves this room is a Secret."""
 
+from quorate.ensemble.average_stability import AverageStability, average_stability
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.diagnostics import (
+    Agreement,
+    HighMarginCurve,
+    SoftLabelQuality,
+    agreement,
+    expected_margins,
+    high_margin_curve,
+    margins,
+    soft_label_quality,
+)
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
 from quorate.ensemble.partition import Partition, balanced_shards, hash_shards, neighbours, partition_rows
@@ -36,6 +47,16 @@ __all__ = [
     "held_out_in_shards",
     "teacher_errors",
     "unit_outcomes",
+    "margins",
+    "expected_margins",
+    "high_margin_curve",
+    "HighMarginCurve",
+    "agreement",
+    "Agreement",
+    "average_stability",
+    "AverageStability",
+    "soft_label_quality",
+    "SoftLabelQuality",
     "dump_voters",
     "load_voters",
 ]

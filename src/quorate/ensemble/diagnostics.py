@@ -1,0 +1,238 @@
+r"""How far teachers agree: for the owner's eyes, and for synthetic or public labels.
+
+Everything here is exact, so it is as secret as the votes; each function gives back a :class:`~quorate.types.Secret`.
+What may be published about agreement goes through a mechanism, at a price.
+
+With K teachers the share that votes for a class estimates :math:`E[\hat h_1(x) \mid x]`, so half the gap between the
+two largest shares estimates the expected margin :math:`\Delta(x) = |E[\hat h_1(x)|x] - \tfrac12|` of LZCW21 (4), and
+is the same number for two classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.errors import InvalidParameter
+from quorate.types import FloatArray, IntArray, Secret
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+def margins(counts: Secret[IntArray]) -> Secret[IntArray]:
+    r"""Return the gap between the two largest counts of each query, in votes.
+
+    For two classes it is :math:`\hat\Delta(x) = |2\sum_k h_k(x) - K|` where every teacher votes (LZCW21 Alg. 2).
+
+    Parameters
+    ----------
+    counts : Secret[IntArray]
+        Votes ``(n_queries, n_classes)``, at least two classes.
+
+    Returns
+    -------
+    Secret[IntArray]
+        ``(n_queries,)``, 0..K.
+
+    Raises
+    ------
+    InvalidParameter
+        If the counts are no such table.
+
+    Examples
+    --------
+    >>> margins(Secret(np.array([[30, 220], [125, 125]]))).reveal().tolist()
+    [190, 0]
+    """
+    largest = np.sort(_votes(counts), axis=1)
+    return Secret(largest[:, -1] - largest[:, -2])
+
+
+def expected_margins(counts: Secret[IntArray], n_teachers: int) -> Secret[FloatArray]:
+    r"""Estimate the expected margin of each query, ``(n_queries,)``, in [0, 1/2] (LZCW21 (4)).
+
+    Its standard error is at most :math:`1/(2\sqrt K)`.
+
+    Examples
+    --------
+    >>> expected_margins(Secret(np.array([[30, 220], [125, 125]])), 250).reveal().tolist()
+    [0.38, 0.0]
+    """
+    n_teachers = count("n_teachers", n_teachers, at_least=1)
+    return Secret(margins(counts).reveal() / (2 * n_teachers))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HighMarginCurve:
+    r"""For which :math:`(\nu, \xi)` the approximate high-margin condition holds on the queries.
+
+    Attributes
+    ----------
+    xi, nu : FloatArray
+        ``(n_points,)``: a margin in [0, 1/2], and the share of queries with an expected margin of at most that.
+    """
+
+    xi: FloatArray = field(repr=False)
+    nu: FloatArray = field(repr=False)
+
+
+def high_margin_curve(counts: Secret[IntArray], n_teachers: int, *, points: int = 51) -> Secret[HighMarginCurve]:
+    r"""Estimate the curve of LZCW21 Definition 17, :math:`\nu(\xi) = P[\Delta(x) \le \xi]`.
+
+    The paper's display has :math:`\Delta(x) > \xi`; its text, Proposition 18 and Theorem 19 need the share of queries
+    whose margin is *small*, which is what stands here.
+
+    Parameters
+    ----------
+    counts : Secret[IntArray]
+        Votes ``(n_queries, n_classes)``.
+    n_teachers : int
+        K ≥ 1.
+    points : int
+        Margins from 0 to 1/2, ≥ 2.
+
+    Examples
+    --------
+    >>> curve = high_margin_curve(Secret(np.array([[0, 10], [2, 8], [5, 5], [4, 6]])), 10, points=6).reveal()
+    >>> curve.xi.round(1).tolist(), curve.nu.tolist()
+    ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.25, 0.5, 0.5, 0.75, 0.75, 1.0])
+    """
+    found = expected_margins(counts, n_teachers).reveal()
+    xi = np.linspace(0, 0.5, count("points", points, at_least=2))
+    # Both sides are multiples of 1/(2K) up to rounding; half a vote apart is never the same margin.
+    nu = (found[None, :] <= xi[:, None] + 1 / (8 * n_teachers)).mean(axis=1)
+    return Secret(HighMarginCurve(xi, nu))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Agreement:
+    r"""How far the ensemble agrees with a reference classifier h*.
+
+    Attributes
+    ----------
+    plurality : float
+        Share of queries on which the largest count is h*'s class; ties go to the lowest class.
+    votes : FloatArray
+        ``(n_queries,)``: the share of teachers that vote as h*.
+    margins : FloatArray
+        ``(n_queries,)``: the expected margin.
+    cumulated : (FloatArray, FloatArray)
+        LZCW21 Figure 4: running sums over the queries, in their order, of the expected margin, and of
+        :math:`\tfrac12 - P[h_1(x) \ne h^*(x)]`, which is the same sum where every plurality is h*'s class and every
+        vote is for one of two.
+    """
+
+    plurality: float
+    votes: FloatArray = field(repr=False)
+    margins: FloatArray = field(repr=False)
+
+    @property
+    def cumulated(self) -> tuple[FloatArray, FloatArray]:
+        """Both running sums, ``(n_queries,)`` each."""
+        return np.cumsum(self.margins), np.cumsum(self.votes - 0.5)
+
+    @property
+    def correlation(self) -> float:
+        """Pearson's correlation of the two margins over the queries; NaN where one of them never varies."""
+        ours, theirs = self.margins, self.votes - 0.5
+        if np.ptp(ours) == 0 or np.ptp(theirs) == 0:
+            return float("nan")
+        return float(np.corrcoef(ours, theirs)[0, 1])
+
+
+def agreement(counts: Secret[IntArray], reference: ArrayLike, n_teachers: int) -> Secret[Agreement]:
+    """Hold the votes against the classes of a reference, such as one model trained on all private rows.
+
+    Parameters
+    ----------
+    counts : Secret[IntArray]
+        Votes ``(n_queries, n_classes)``.
+    reference : array_like of int
+        ``(n_queries,)``, the class code that h* gives each query.
+    n_teachers : int
+        K ≥ 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If `reference` has not one class code for each query.
+
+    Examples
+    --------
+    >>> found = agreement(Secret(np.array([[30, 220], [200, 50]])), [1, 1], 250).reveal()
+    >>> found.plurality, found.votes.tolist()
+    (0.5, [0.88, 0.2])
+    """
+    votes, codes = _votes(counts), np.asarray(reference)
+    known = codes.shape == (len(votes),) and codes.dtype.kind in "iu"
+    if not known or (len(codes) and not (codes.min() >= 0 and codes.max() < votes.shape[1])):
+        raise InvalidParameter("reference must hold one class code, 0..C-1, for each query")
+    return Secret(
+        Agreement(
+            plurality=float(np.mean(votes.argmax(axis=1) == codes)),
+            votes=votes[np.arange(len(votes)), codes] / count("n_teachers", n_teachers, at_least=1),
+            margins=expected_margins(counts, n_teachers).reveal(),
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SoftLabelQuality:
+    """How near the teachers' scores lie to 0 or 1 on each query.
+
+    Attributes
+    ----------
+    weak : FloatArray
+        ``(n_queries,)``: the least α for which the mean score is at most α, or at least 1 - α (BTT18 Def. 5.11).
+    strong : FloatArray
+        ``(n_queries,)``: the least α for which all but a share β of the scores lie within α of the same end, 0 or 1
+        (Def. 5.12, with both the coins and the data set drawn anew for each teacher).
+    """
+
+    weak: FloatArray = field(repr=False)
+    strong: FloatArray = field(repr=False)
+
+
+def soft_label_quality(scores: Secret[FloatArray], *, beta: float = 0.05) -> Secret[SoftLabelQuality]:
+    """Estimate the quality of soft labels, query by query.
+
+    Parameters
+    ----------
+    scores : Secret[FloatArray]
+        ``(n_queries, n_teachers)`` in [0, 1]; NaN where a teacher abstains, and left out.
+    beta : float
+        The share of teachers that may be off, in (0, 1).
+
+    Returns
+    -------
+    Secret[SoftLabelQuality]
+        NaN for a query on which every teacher abstains.
+
+    Examples
+    --------
+    >>> found = soft_label_quality(Secret(np.array([[0.9, 1.0, 0.8], [0.0, 1.0, 0.5]])), beta=0.4).reveal()
+    >>> found.weak.round(3).tolist(), found.strong.round(3).tolist()
+    ([0.1, 0.5], [0.1, 0.5])
+    """
+    beta, table = real("beta", beta, above=0, below=1), scores.reveal()
+    if table.ndim != 2:
+        raise InvalidParameter("scores must be a table (n_queries, n_teachers); pass one row for each query")
+    weak, strong = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    for query, row in enumerate(table):
+        told = np.sort(row[~np.isnan(row)])
+        if len(told):
+            kept = len(told) - int(np.floor(beta * len(told)))  # teachers that must lie near the end
+            weak[query] = min(told.mean(), 1 - told.mean())
+            strong[query] = min(told[kept - 1], 1 - told[len(told) - kept])
+    return Secret(SoftLabelQuality(weak, strong))
+
+
+def _votes(counts: Secret[IntArray]) -> IntArray:
+    votes = counts.reveal()
+    if votes.ndim != 2 or votes.shape[1] < 2:
+        raise InvalidParameter("counts must be votes (n_queries, n_classes) of two classes or more")
+    return votes
