@@ -16,6 +16,7 @@ from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
 from quorate.ensemble.partition import Partition, balanced_shards, hash_shards, neighbours, partition_rows
 from quorate.ensemble.persistence import dump_voters, load_voters
+from quorate.ensemble.prior_matching import MatchedVoter, PriorMatchingTeacher
 from quorate.ensemble.scores import gather_scores
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
@@ -35,6 +36,8 @@ __all__ = [
     "ConstantVoter",
     "ClassifierTeacher",
     "ClassifierVoter",
+    "PriorMatchingTeacher",
+    "MatchedVoter",
     "Preprocessing",
     "check_unfitted",
     "train_teachers",

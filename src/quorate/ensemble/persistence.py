@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.prior_matching import MatchedVoter
 from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Voter
 from quorate.errors import PreconditionFailed
 from quorate.types import Secret
@@ -79,6 +80,13 @@ def _record(voter: Voter) -> dict[str, Any] | None:
         return {"kind": "constant", "code": int(voter.code)}
     if type(voter) is ClassifierVoter:
         return {"kind": "classifier", "estimator": voter.estimator, "codes": np.asarray(voter.codes)}
+    if type(voter) is MatchedVoter:
+        return {
+            "kind": "matched",
+            "estimator": voter.estimator,
+            "codes": np.asarray(voter.codes),
+            "threshold": float(voter.threshold),
+        }
     return None
 
 
@@ -90,5 +98,8 @@ def _voter(record: dict[str, Any]) -> Voter:
             return ConstantVoter(int(record["code"]))
         case "classifier":
             return ClassifierVoter(record["estimator"], np.asarray(record["codes"], dtype=np.int64))
+        case "matched":
+            codes = np.asarray(record["codes"], dtype=np.int64)
+            return MatchedVoter(record["estimator"], codes, float(record["threshold"]))
         case _:
             raise ValueError
