@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorate.data import PublicPool
-    from quorate.estimators import PrivateClassifier, SubsampleAggregate
+    from quorate.estimators import LabelPrivateClassifier, PrivateClassifier, SubsampleAggregate
     from quorate.ledger import Budget, Ledger
 
-__all__ = ["PrivateClassifier", "SubsampleAggregate", "PublicPool", "Budget", "Ledger"]
+__all__ = ["PrivateClassifier", "LabelPrivateClassifier", "SubsampleAggregate", "PublicPool", "Budget", "Ledger"]
 
 _ROOMS = {
     "PrivateClassifier": "quorate.estimators",
+    "LabelPrivateClassifier": "quorate.estimators",
     "SubsampleAggregate": "quorate.estimators",
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",

@@ -10,6 +10,7 @@ import pytest
 
 from quorate.accounting import Guarantee
 from quorate.report import (
+    AgreementFacts,
     Answers,
     Audit,
     AuditLine,
@@ -20,9 +21,11 @@ from quorate.report import (
     InternalFacts,
     Part,
     Provenance,
+    QualityFacts,
     Score,
     Setup,
     Spending,
+    StabilityFacts,
     TeacherFacts,
     Utility,
 )
@@ -171,6 +174,10 @@ def planted_internal_facts() -> InternalFacts:
         teachers=tuple(
             TeacherFacts(index=i, n_records=30303 + i, status="planted-state", accuracy=0.5151) for i in range(251)
         ),
+        high_margin=((0.0, 0.0303), (0.25, 0.51), (0.5, 1.0)),
+        agreement=AgreementFacts(plurality=0.98765, correlation=0.4321, cumulated=((0.1, 0.1), (60.6, 50.5))),
+        stability=StabilityFacts(mean=0.06162, standard_error=0.0012, n_records=919, exchanges=17),
+        quality=QualityFacts(beta=0.07, weak=(0.01, 0.2, 0.5), strong=(0.02, 0.4, 1.0)),
         notes=("planted-note",),
     )
 

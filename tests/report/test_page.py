@@ -88,7 +88,8 @@ def test_the_page_is_well_formed_small_and_alone(edition, runs):
     assert len(text.encode()) < 400_000
     assert not tags & {"script", "link", "img", "iframe", "object", "embed", "base", "form", "a"}
     assert not re.search(r"https?:|//|@import|javascript:|\bon\w+=", re.sub(r"<!doctype html>", "", text))
-    assert set(re.findall(r"url\(([^)]*)\)", text)) <= {"#hatch", "#grain", "#weave"}
+    assert {link[1:] for link in re.findall(r"url\((#[^)]*)\)", text)} <= {attrs.get("id") for _, attrs in page.seen}
+    assert set(re.findall(r"url\((.)", text)) <= {"#"}
     ids = [attrs["id"] for _, attrs in page.seen if "id" in attrs]
     assert len(ids) == len(set(ids))
 
@@ -302,7 +303,7 @@ def test_what_is_planted_shows_in_the_internal_edition_alone(facts, runs):
     public = render_html(facts)
     internal = render_html(facts, "internal", Secret(runs.internal()))
 
-    for planted in ("planted-state", "planted-note", "30,303", "51.5 %"):
+    for planted in ("planted-state", "planted-note", "30,303", "51.5 %", "98.8 %", "0.432", "0.0616", "all but 7%"):
         assert planted in internal
         assert planted not in public
     assert Page(internal).of("h2") == [*SECTIONS, "For the owner alone"]
@@ -310,6 +311,13 @@ def test_what_is_planted_shows_in_the_internal_edition_alone(facts, runs):
     assert "not for release" in Page(internal).of("title")[0]
     assert 'content: "not for release"' in internal
     assert "not for release" not in public
+
+
+def test_the_pictures_of_the_owner_have_ids_of_their_own(facts, runs):
+    internal = render_html(facts, "internal", Secret(runs.internal()))
+    ids = re.findall(r' id="([^"]+)"', internal)
+    assert len(ids) == len(set(ids))
+    assert {"curve-inside", "sums-inside", "quality-inside"} <= set(ids)
 
 
 def test_internal_facts_do_not_print_themselves(runs):

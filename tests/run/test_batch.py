@@ -373,6 +373,12 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path
     assert sum(teacher.n_records for teacher in told.reveal().teachers) == 400
     assert len(told.reveal().teachers) == 12
     assert {teacher.status for teacher in told.reveal().teachers} == {"trained"}
+    curve = told.reveal().high_margin
+    assert [nu for _, nu in curve] == sorted(nu for _, nu in curve)
+    assert curve[-1] == (0.5, 1.0)
+    assert told.reveal().agreement.plurality > 0.8
+    assert 0 < told.reveal().stability.mean < 0.5
+    assert told.reveal().stability.n_records == 400 // 12
 
 
 def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:

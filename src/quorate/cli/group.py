@@ -27,6 +27,7 @@ COMMANDS = {
     "votes": "Release or analyse votes made elsewhere; no vote is ever printed.",
     "ledger": "Show, verify, export, open or close the record of what was spent.",
     "export": "Copy what may leave the building into a folder.",
+    "reproduce": "Run the papers' experiments on public data, their figures beside ours.",
 }
 
 EXIT_CODES = """\b

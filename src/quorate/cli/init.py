@@ -35,11 +35,14 @@ partition = "hash"             # "hash" (add, remove or replace a unit) or "bala
 [mechanism]
 name = "auto"                  # "GaussianNoisyMax" releases a class, "NoisyCounts" the noisy votes at the same price
 queries = "auto"               # how many public rows to label: a number, "all" or "auto"
+# strategy = "random"          # which ones, up to a number: "random", or chosen from released answers by "margin",
+#                              # "disagreement" or "oracular-cal", from public rows alone by "k-means" or "core-set"
 online_answers = 0             # answers kept back for later questions, at the same noise, inside the same budget
 # sigma = 40.0                 # noise in votes; by default the least that the budget allows
 
 [student]
 model = "logistic"             # as for teachers
+# method = "values"            # how it learns, such as "values", "noisy-labels" or "self-training"
 declined = "drop"              # a declined answer is dropped, or becomes a "random" class
 
 [run]

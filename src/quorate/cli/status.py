@@ -42,7 +42,7 @@ def read_status(run: Path) -> dict[str, Any]:
     from quorate.errors import LedgerBusy
     from quorate.run.accounts import spent_of
     from quorate.run.folder import RunFolder
-    from quorate.run.journey import CHUNK
+    from quorate.run.journey import CHUNK, FINISHED
     from quorate.run.settings import read_settings
 
     folder = RunFolder(run)
@@ -63,6 +63,8 @@ def read_status(run: Path) -> dict[str, Any]:
                     newest = ledger.reservations()[-1]
                     labels = newest.remaining("label") == 0
                     answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
+                    if not labels and (folder.private / f"{FINISHED}.stage").exists():  # a strategy has stopped
+                        labels, answers_left = True, (answers_left or 0) + newest.remaining("label")
         except LedgerBusy:
             busy = True
     finished = (folder.public / "facts.json").exists()

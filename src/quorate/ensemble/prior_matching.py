@@ -80,12 +80,14 @@ class PriorMatchingTeacher:
         assert isinstance(voter, ClassifierVoter)  # noqa: S101 - what a classifier's teacher gives otherwise
         try:
             scores = positive_scores(voter.estimator, self.pool)
+            if scores.shape != (n_rows(self.pool),):
+                return AbstainingVoter()
+            threshold = matching_threshold(scores, float(np.mean(y == voter.codes[1])))
         except MemoryError:
             raise  # as in the classifier's own training
         except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
             return AbstainingVoter()
-        base_rate = float(np.mean(y == voter.codes[1]))
-        return MatchedVoter(voter.estimator, voter.codes, matching_threshold(scores, base_rate))
+        return MatchedVoter(voter.estimator, voter.codes, threshold)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quorate.errors import PreconditionFailed
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Budget, Ledger, Receipt
 
 #: What ``ledger=`` may be.
 GivenLedger = str | Path | Ledger | None
@@ -24,8 +24,40 @@ def place_of(given: GivenLedger) -> Path | Ledger | None:
     return Path(given) if isinstance(given, str) else given
 
 
+class LastSeen:
+    """The newest entry of a ledger that a fitted estimator knows of.
+
+    Between two questions a ledger's file is let go of. Were an older state put back in its place, anchor and all, the
+    answers given since would be given again from what was reserved; so each opening asks for that entry.
+
+    Examples
+    --------
+    >>> seen, ledger = LastSeen(), Ledger(budget=Budget(1.0, 1e-5))
+    >>> with opened(ledger, budget=Budget(1.0, 1e-5), seen=seen):
+    ...     pass
+    >>> with opened(Ledger(budget=Budget(1.0, 1e-5)), budget=Budget(1.0, 1e-5), seen=seen):
+    ...     pass
+    Traceback (most recent call last):
+    quorate.errors.LedgerIntegrityError: the ledger does not hold entry 1 of the receipt: an older or another ledger ...
+    """
+
+    def __init__(self) -> None:
+        self._receipt: Receipt | None = None
+
+    def check(self, ledger: Ledger) -> None:
+        """Refuse a ledger that does not hold the newest entry that was seen."""
+        if self._receipt is not None:
+            ledger.check_receipt(self._receipt)
+
+    def note(self, ledger: Ledger) -> None:
+        """Remember its newest entry."""
+        self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
+
+
 @contextmanager
-def opened(given: GivenLedger, *, budget: Budget, in_memory: Ledger | None = None) -> Iterator[Ledger]:
+def opened(
+    given: GivenLedger, *, budget: Budget, in_memory: Ledger | None = None, seen: LastSeen | None = None
+) -> Iterator[Ledger]:
     """Open the ledger for one act: a path is let go of again, so that others may read it in between.
 
     Parameters
@@ -36,6 +68,13 @@ def opened(given: GivenLedger, *, budget: Budget, in_memory: Ledger | None = Non
         What a new ledger is opened with. One that exists has its own.
     in_memory : Ledger, optional
         Where None was given, the one that was made before.
+    seen : LastSeen, optional
+        What the estimator knows of it: asked for on entering, brought up to date on leaving.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        If the ledger does not hold what was seen in it before.
 
     Examples
     --------
@@ -43,6 +82,17 @@ def opened(given: GivenLedger, *, budget: Budget, in_memory: Ledger | None = Non
     ...     ledger.durable
     False
     """
+    seen = seen or LastSeen()
+    with _held(given, budget, in_memory) as ledger:
+        seen.check(ledger)
+        try:
+            yield ledger
+        finally:
+            seen.note(ledger)
+
+
+@contextmanager
+def _held(given: GivenLedger, budget: Budget, in_memory: Ledger | None) -> Iterator[Ledger]:
     if isinstance(given, Ledger):
         yield given
     elif given is None:

@@ -19,17 +19,16 @@ from quorate.accounting import Guarantee
 from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
-from quorate.estimators.opening import GivenLedger, opened, place_of
-from quorate.labelling import Memo, OnlineAnswers, Released
-from quorate.ledger import Budget, Ledger
+from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
+from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.report import Facts, Utility, render_html, render_text
-from quorate.run.accounts import Occasion, facts, guarantee, score
+from quorate.run.accounts import Occasion, ex_post, facts, guarantee, score
 from quorate.run.folder import fingerprint_key
 from quorate.run.inputs import HOLDS_PRIVATE
-from quorate.run.journey import Outcome, asked_of, conduct
+from quorate.run.journey import Outcome, answering_purposes, asked_of, conduct
 from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
-from quorate.students import class_probabilities
-from quorate.students.teach import Declined
+from quorate.students import Declined, class_probabilities
 from quorate.types import FloatArray, Secret
 
 
@@ -43,8 +42,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     ----------
     teacher : estimator, default LogisticRegression(C=100)
         Any scikit-learn classifier or Pipeline, unfitted. Each teacher is a clone, fitted on its own shard.
-    student : estimator, default LogisticRegression()
-        Any scikit-learn classifier or Pipeline, unfitted. It sees public points and released answers alone.
+    student : estimator or student, default LogisticRegression()
+        Any scikit-learn classifier or Pipeline, unfitted, which makes the most of what is released; or a way to
+        learn of :mod:`quorate.students`, such as ``FromValues(shares="auto")``. It sees public points and released
+        answers alone.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.
@@ -52,8 +53,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
     n_teachers : int or "auto"
         K.
-    queries : int, "auto" or "all"
-        ℓ, the public points whose labels are released.
+    queries : int, "auto", "all" or a strategy
+        ℓ, the public points whose labels are released. A strategy of :mod:`quorate.labelling.active`, such as
+        ``Margin(300)``, chooses them from the answers released so far, up to its cap; price and noise are the cap's.
     mechanism : "auto", the name of a mechanism, or a mechanism
         What crosses the boundary: any of :mod:`quorate.mechanisms` that answers from votes. A name leaves its noise
         to the budget, which buys the least that the schedule allows.
@@ -71,6 +73,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
     declined : {"drop", "random"}
         What becomes of a query without an answer.
+    prior_matching : bool, default False
+        For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
+        as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one
+        everywhere; weakly regularised ones it does not help.
     preprocessing : {"inside", "public"}
         "public" says that steps which are fitted already were fitted on public data.
     jobs : int, optional
@@ -87,7 +93,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     released_ : Released
         The released answers, in the order of `queries_`.
     queries_ : (n_queries,) int array
-        Rows of the public pool that were asked.
+        Rows of the public pool that were asked; by a strategy, in the order in which it asked.
+    ex_post_epsilon_ : float or None
+        What the answers drawn so far cost, read after the fact, where a strategy stopped early. It is no guarantee:
+        that is `guarantee_`, whatever was asked. None where nothing below it can be said.
     recipe_ : Recipe
         K, ℓ and the mechanism, with a reason for each choice that was left open.
     classes_ : (n_classes,) array
@@ -120,7 +129,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         epsilon: float,
         delta: float,
         n_teachers: int | Literal["auto"] = "auto",
-        queries: int | Literal["auto", "all"] = "auto",
+        queries: int | Literal["auto", "all"] | Strategy = "auto",
         mechanism: Any = "auto",
         online_answers: int = 0,
         ledger: GivenLedger = None,
@@ -128,6 +137,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         n_records: int | None = None,
         partition: Partition = "hash",
         declined: Declined = "drop",
+        prior_matching: bool = False,
         preprocessing: Preprocessing = "inside",
         jobs: int | None = None,
         unsafe_noise_seed: int | None = None,
@@ -146,6 +156,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.n_records = n_records
         self.partition = partition
         self.declined = declined
+        self.prior_matching = prior_matching
         self.preprocessing = preprocessing
         self.jobs = jobs
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -188,6 +199,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 unit=self.unit,
                 partition=self.partition,
                 declined=self.declined,
+                prior_matching=self.prior_matching,
                 preprocessing=self.preprocessing,
                 jobs=self.jobs,
             ),
@@ -199,7 +211,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             fingerprint_key=fingerprint_key(place_of(self.ledger)),
             noise=noise,
         )
-        with self._opened() as ledger:
+        seen = LastSeen()
+        with self._opened(seen=seen) as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             private = task.inputs.private.reveal()
@@ -207,6 +220,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 task=task.without_private_rows(),
                 outcome=outcome,
                 ledger=ledger,
+                seen=seen,
                 memo=outcome.memo(task),
                 records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
                 occasion=Occasion(
@@ -233,7 +247,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return class_probabilities(self._student(), self._public_rows(X), self.classes_.tolist())
 
     def ask(self, X: Any) -> list[Any]:
-        """Ask the ensemble: charged to the answers kept back at ``fit``.
+        """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
 
         Parameters
         ----------
@@ -256,17 +270,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ensemble = kept.outcome.ensemble
         if ensemble is None:
             raise PreconditionFailed(
-                "no online answers were kept back; give online_answers= before fit. "
+                "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
             )
         rows = self._public_rows(X)
         task = kept.task
-        with self._opened(kept.ledger) as ledger:
-            reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
-            if reservation is None:
-                raise PreconditionFailed(
-                    "the ledger holds no reservation of this fit; give the ledger it was fitted with"
-                )
+        with self._opened(kept.ledger, kept.seen) as ledger:
+            reservation = self._reservation(ledger)
             online = OnlineAnswers(
                 count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
                 mechanism=task.recipe.mechanism,
@@ -274,9 +284,18 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 noise=task.noise,
                 memo=kept.memo,
                 n_classes=task.n_classes,
+                purposes=answering_purposes(task, reservation),
             )
             codes = online.ask(row_digests(rows))
         return [None if code < 0 else task.inputs.classes[code] for code in codes]
+
+    @property
+    def ex_post_epsilon_(self) -> float | None:
+        """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
+        self._student()
+        with self._opened(self._kept.ledger, self._kept.seen) as ledger:
+            found = ex_post(self._kept.task, ledger, self._reservation(ledger))
+        return None if found is None else found.epsilon
 
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
@@ -303,7 +322,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             if kept.records.are_in(rows, codes):
                 raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        with self._opened(kept.ledger) as ledger:
+        with self._opened(kept.ledger, kept.seen) as ledger:
             reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
             outcome = replace(kept.outcome, reservation=reservation or kept.outcome.reservation)
             return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
@@ -363,6 +382,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             raise NotFittedError("this PrivateClassifier is not fitted; call fit(X, y, public=PublicPool(...)) first")
         return self.student_
 
+    def _reservation(self, ledger: Ledger) -> Reservation:
+        made = self._kept.outcome.reservation
+        found = ledger.reservation(made.key, client=made.client)
+        if found is None:
+            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
+        return found
+
     def _public_rows(self, X: Any) -> Any:
         rows, pool = check_features(X, "X", allow_missing=True), self._kept.task.inputs.public
         if rows.shape[1] != pool.shape[1]:
@@ -373,9 +399,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, _ = match_columns(rows, pool)
         return rows
 
-    def _opened(self, in_memory: Ledger | None = None) -> AbstractContextManager[Ledger]:
+    def _opened(self, in_memory: Ledger | None = None, seen: LastSeen | None = None) -> AbstractContextManager[Ledger]:
         budget = Budget(*floor_budget(self.epsilon, self.delta))
-        return opened(self.ledger, budget=budget, in_memory=in_memory)
+        return opened(self.ledger, budget=budget, in_memory=in_memory, seen=seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,6 +411,7 @@ class _Kept:
     task: Task
     outcome: Outcome
     ledger: Ledger
+    seen: LastSeen
     memo: Memo
     records: PrivateRecords
     occasion: Occasion

@@ -22,7 +22,7 @@ from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import Shard, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
-from quorate.estimators.opening import opened, place_of
+from quorate.estimators.opening import LastSeen, opened, place_of
 from quorate.estimators.question import question_of
 from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stored_answers
 from quorate.ledger import Budget, Ledger, Reservation
@@ -201,7 +201,8 @@ class SubsampleAggregate(BaseEstimator):
         shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
 
         budget = Budget(epsilon, delta)
-        with opened(self.ledger, budget=budget) as ledger:
+        seen = LastSeen()
+        with opened(self.ledger, budget=budget, seen=seen) as ledger:
             ledger.bind(print_)
             reservation = ledger.reserve(
                 mechanism.event,
@@ -216,6 +217,7 @@ class SubsampleAggregate(BaseEstimator):
                 answers=StableAnswers(mechanism, noise),
                 charge=(reservation.key, reservation.client),
                 ledger=ledger,
+                seen=seen,
                 budget=budget,
                 unit=unit,
                 jobs=jobs,
@@ -375,7 +377,7 @@ class SubsampleAggregate(BaseEstimator):
         return n_shards
 
     def _opened(self, kept: _Kept) -> AbstractContextManager[Ledger]:
-        return opened(self.ledger, budget=kept.budget, in_memory=kept.ledger)
+        return opened(self.ledger, budget=kept.budget, in_memory=kept.ledger, seen=kept.seen)
 
     def _fitted(self) -> _Kept:
         if not hasattr(self, "_kept"):
@@ -391,6 +393,7 @@ class _Kept:
     answers: StableAnswers
     charge: tuple[str, str]
     ledger: Ledger
+    seen: LastSeen
     budget: Budget
     unit: str
     jobs: int

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from quorate.labelling.active import (
+    CoreSet,
+    Disagreement,
+    History,
+    KMeans,
+    Margin,
+    OracularCAL,
+    Random,
+    Strategy,
+    VersionSpace,
+)
+from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
 from quorate.labelling.answering import answering, stages_of
 from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
 from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
+from quorate.labelling.ex_post import ex_post_epsilon
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.online import OnlineAnswers
 from quorate.labelling.passive import label, stored_labels
@@ -15,6 +28,20 @@ from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_tea
 __all__ = [
     "label",
     "stored_labels",
+    "label_adaptively",
+    "stored_adaptively",
+    "Pool",
+    "Labelled",
+    "Strategy",
+    "History",
+    "Random",
+    "Disagreement",
+    "OracularCAL",
+    "VersionSpace",
+    "Margin",
+    "KMeans",
+    "CoreSet",
+    "ex_post_epsilon",
     "OnlineAnswers",
     "answering",
     "stages_of",

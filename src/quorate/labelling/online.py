@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.errors import BudgetExhausted
 from quorate.labelling.answering import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.paid import check_paid
@@ -42,11 +43,14 @@ class OnlineAnswers:
         Every answer released so far; the labels of public rows belong in it. Threads that share a memo take turns.
     n_classes : int
         Number of declared classes.
+    purposes : tuple of str, default ("online answer",)
+        What pays, in this order. "label" stands for the labels that an active strategy has left when it stopped; they
+        are of the same schedule, and have the same noise.
 
     Raises
     ------
     InvalidParameter
-        If the reservation holds no online answers, or did not pay for this mechanism.
+        If the reservation holds no such answers, or did not pay for this mechanism.
 
     Examples
     --------
@@ -70,10 +74,12 @@ class OnlineAnswers:
     noise: NoiseSource
     memo: Memo
     n_classes: int
+    purposes: tuple[str, ...] = (PURPOSE,)
     _answering: Answering = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_paid(self.reservation, PURPOSE, self.mechanism)
+        for purpose in self.purposes:
+            check_paid(self.reservation, purpose, self.mechanism)
         object.__setattr__(self, "_answering", answering(self.mechanism, self.reservation))
 
     def ask(self, digests: Sequence[bytes]) -> IntArray:
@@ -101,19 +107,41 @@ class OnlineAnswers:
     def _ask(self, digests: Sequence[bytes]) -> IntArray:
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
-        if len(new):
-            asked = [digests[row] for row in new]
-            drawn = self.reservation.draw(PURPOSE, len(new))  # durable before any noise exists
-            counts = self.count_votes(new).reveal()
-            answers = self._answering.answer(counts, self.noise.at(PURPOSE, drawn.first))
+        for purpose, part in self._paid_for(new):
+            asked = [digests[row] for row in part]
+            drawn = self.reservation.draw(purpose, len(part))  # durable before any noise exists
+            counts = self.count_votes(part).reveal()
+            answers = self._answering.answer(counts, self.noise.at(purpose, drawn.first))
             self.reservation.store(drawn, {"queries": [digest.hex() for digest in asked], "answers": answers})
             self.memo.remember(asked, self._codes(answers))
         return np.array([self.memo.recall(digests[first[query]]) for query in which], dtype=np.int64)
 
+    def _paid_for(self, new: IntArray) -> list[tuple[str, IntArray]]:
+        """Divide new queries among what pays for them; all or nothing."""
+        if len(self.purposes) == 1 or not len(new):
+            return [(purpose, new) for purpose in self.purposes if len(new)]  # the draw is all or nothing by itself
+        left = [self.reservation.remaining(purpose) for purpose in self.purposes]
+        if len(new) > sum(left):
+            raise BudgetExhausted(
+                f"{len(new):,} new rows, {sum(left):,} answers left; "
+                + (f"ask about {sum(left):,} rows at most" if sum(left) else "ask the student, which answers for free"),
+                spent=sum(self.reservation.purposes[purpose] for purpose in self.purposes) - sum(left),
+                requested=len(new),
+                limit=sum(self.reservation.purposes[purpose] for purpose in self.purposes),
+                unit="answers",
+            )
+        parts = []
+        for purpose, answers in zip(self.purposes, left, strict=True):
+            if len(new[:answers]):
+                parts.append((purpose, new[:answers]))
+            new = new[answers:]
+        return parts
+
     def recall_stored(self) -> None:
         """Put every online answer that the ledger holds into the memo, after a restart."""
-        for block in self.reservation.blocks(PURPOSE):
-            if block.answers is not None:
+        blocks = [block for purpose in self.purposes for block in self.reservation.blocks(purpose)]
+        for block in blocks:
+            if block.answers is not None and "queries" in block.answers:
                 asked = [bytes.fromhex(digest) for digest in block.answers["queries"]]
                 self.memo.remember(asked, self._codes(block.answers["answers"]))
 

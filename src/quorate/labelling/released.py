@@ -59,6 +59,10 @@ class Released:
         """``(n_queries,)``: the class released for each query, by its index; -1 where there is no answer."""
         return np.where(self.answered, class_codes(self.mechanism, self.answers), DECLINED)
 
+    def rows(self, which: IntArray) -> Released:
+        """Return the answers to the queries `which`, ``(n_taken,)`` positions, in that order; one may come twice."""
+        return Released(self.answers[which], self.declined[which], self.interrupted[which], self.mechanism)
+
     @property
     def holds_values(self) -> bool:
         """Whether a student can learn from noisy votes, and not from classes alone."""

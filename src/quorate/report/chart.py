@@ -84,6 +84,8 @@ class Chart:
         What the picture shows, for who cannot see it.
     legend : {"top left", "top right", "bottom left", "bottom right"}
         The corner of the legend.
+    prefix : str
+        Of the picture's ids, where a page holds several.
 
     Examples
     --------
@@ -98,13 +100,21 @@ class Chart:
     y: Axis
     told: str  # what the picture shows, for who cannot see it
     legend: Literal["top left", "top right", "bottom left", "bottom right"] = "top right"
+    prefix: str = ""
     _shapes: list[str] = field(default_factory=list)
     _keys: list[tuple[int, str, bool]] = field(default_factory=list)
 
     def line(
-        self, xs: Iterable[float], ys: Iterable[float], name: str, style: int, *, marks: int = 6, stairs: bool = False
+        self,
+        xs: Iterable[float],
+        ys: Iterable[float],
+        name: str,
+        style: int,
+        *,
+        marks: int | None = 6,
+        stairs: bool = False,
     ) -> None:
-        """Draw a line, with `marks` markers on it; as stairs where it goes from whole number to whole number."""
+        """Draw a line, with `marks` markers on it (None: one at every point); as stairs between whole numbers."""
         colour, dash, marker = STYLES[style]
         points = [(x, y) for x, y in zip(map(float, xs), map(float, ys), strict=True) if isfinite(y)]
         path = "M" + " ".join(self._at(x, y) for x, y in points)
@@ -115,10 +125,15 @@ class Chart:
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self._shapes.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"{dashed}/>')
         inside = [(x, y) for x, y in points if 0 <= self.x.share(x) <= 1 and 0 <= self.y.share(y) <= 1]
-        for k in range(marks):
-            x, y = inside[round((k + (0.3 + 0.2 * style)) * (len(inside) - 1) / marks) % len(inside)]
+        places = (
+            range(len(inside))
+            if marks is None
+            else (round((k + (0.3 + 0.2 * style)) * (len(inside) - 1) / marks) % len(inside) for k in range(marks))
+        )
+        for place in places:
+            x, y = inside[place]
             self._shapes.append(_marker(marker, self._x(x), self._y(y), colour))
-        self._keys.append((style, name, marks > 0))
+        self._keys.append((style, name, marks != 0))
 
     def points(self, xs: Iterable[float], ys: Iterable[float], name: str, style: int) -> None:
         """Draw markers alone."""
@@ -129,7 +144,7 @@ class Chart:
 
     def bars(self, edges: Sequence[float], heights: Sequence[float], *, hatched: bool = False) -> None:
         """Draw columns from 0."""
-        fill = "url(#hatch)" if hatched else "#c9d3e6"
+        fill = f"url(#{self.prefix}hatch)" if hatched else "#c9d3e6"
         for left, right, height in zip(edges, edges[1:], heights, strict=False):
             x, y = self._x(left), self._y(height)
             size = f'width="{_number(self._x(right) - x)}" height="{_number(self._y(self.y.low) - y)}"'
@@ -153,19 +168,20 @@ class Chart:
         halo = f'stroke="{PAPER}" stroke-width="4" paint-order="stroke"'
         self._shapes.append(f'<text {place} text-anchor="{anchor}" {halo}>{escape(text)}</text>')
 
-    def written(self) -> str:
-        """The SVG."""
+    def written(self, *, inline: bool = False) -> str:
+        """Return the SVG: a file of its own, or an element of a page."""
+        named = f'aria-label="{escape(self.title)}"' if inline else 'xmlns="http://www.w3.org/2000/svg"'
         head = (
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+            f'<svg {named} viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'font-family="Helvetica, Arial, sans-serif" font-size="14" fill="{INK}">'
             f"<title>{escape(self.title)}</title><desc>{escape(self.told)}</desc>"
-            f'<defs><clipPath id="inside"><rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
-            f'height="{HEIGHT - TOP - BOTTOM}"/></clipPath><pattern id="hatch" width="6" height="6" '
+            f'<defs><clipPath id="{self.prefix}inside"><rect x="{LEFT}" y="{TOP}" width="{WIDTH - LEFT - RIGHT}" '
+            f'height="{HEIGHT - TOP - BOTTOM}"/></clipPath><pattern id="{self.prefix}hatch" width="6" height="6" '
             f'patternUnits="userSpaceOnUse"><rect width="6" height="6" fill="#f3dccf"/>'
             f'<path d="M0 6L6 0" stroke="#b3440e"/></pattern></defs>'
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>'
         )
-        inside = f'<g clip-path="url(#inside)">{"".join(self._shapes)}</g>'
+        inside = f'<g clip-path="url(#{self.prefix}inside)">{"".join(self._shapes)}</g>'
         parts = (head, self._frame(), inside, self._legend(), "</svg>")
         return "\n".join(part for part in parts if part) + "\n"
 

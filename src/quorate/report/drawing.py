@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import cycle
 
+from quorate.report.chart import Chart
 from quorate.report.element import Markup, element, join
 
 FILLS = ("ink-1", "ink-2", "ink-3", "ink-4", "ink-5", "ink-6")  #: in the order in which parts take them
@@ -153,3 +154,8 @@ def columns(title: str, heights: Sequence[int]) -> Markup:
         for i, h in enumerate(heights)
     )
     return _picture(title, join(*bars), width=600, height=101, class_="columns")
+
+
+def chart(drawn: Chart) -> Markup:
+    """Return a line chart; its words were escaped where it was written."""
+    return Markup(drawn.written(inline=True))

@@ -9,7 +9,7 @@ from quorate.report.notation import visible
 
 
 class Markup(str):
-    """Text that is already HTML. Only this module and constants make it."""
+    """Text that is already HTML. Only this module, constants and charts, which escape their words, make it."""
 
     __slots__ = ()
 

@@ -57,6 +57,8 @@ class Setup(Plain):
         Who is trusted with what.
     data_collection : str or None
         How the private rows were collected, in the owner's words.
+    strategy : str or None
+        What chose the queries from released answers, up to `n_queries`; None where they were fixed beforehand.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class Setup(Plain):
     recipe: tuple[str, ...] = ()
     trust_model: str = TRUST_MODEL
     data_collection: str | None = None
+    strategy: str | None = None
 
     def _check(self) -> None:
         require(self.n_teachers >= 1, f"n_teachers must be >= 1, got {self.n_teachers}")

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from quorate.errors import InvalidParameter
 from quorate.report import drawing
-from quorate.report.element import Child, element
+from quorate.report.chart import Axis, Chart
+from quorate.report.element import Child, Markup, element
 from quorate.report.layout import table
 from quorate.report.notation import percent, several
 from quorate.report.plain import Plain
@@ -38,6 +39,65 @@ class TeacherFacts(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class AgreementFacts(Plain):
+    """How far the teachers agree with one model trained on all private rows.
+
+    Parameters
+    ----------
+    plurality : float
+        Share of queries on which the largest count is that model's class.
+    correlation : float or None
+        Of the two margins over the queries; None where one of them never varies.
+    cumulated : tuple of (float, float)
+        Running sums of the expected margin, and of one half less the share of teachers that differ from the model.
+
+    Examples
+    --------
+    >>> AgreementFacts(plurality=0.95, correlation=0.9, cumulated=[(0.4, 0.4), (0.8, 0.7)]).plurality
+    0.95
+    """
+
+    plurality: float
+    correlation: float | None
+    cumulated: tuple[tuple[float, float], ...]
+
+    def _check(self) -> None:
+        if not 0 <= self.plurality <= 1:
+            raise InvalidParameter("plurality is a share in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StabilityFacts(Plain):
+    """How far one exchanged record moves a teacher's scores, on average.
+
+    Examples
+    --------
+    >>> StabilityFacts(mean=0.02, standard_error=0.004, n_records=60, exchanges=10).mean
+    0.02
+    """
+
+    mean: float
+    standard_error: float
+    n_records: int
+    exchanges: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class QualityFacts(Plain):
+    """How near soft labels lie to 0 or 1: the least α of each query, in rising order.
+
+    Examples
+    --------
+    >>> QualityFacts(beta=0.05, weak=[0.01, 0.4], strong=[0.02, 0.7]).beta
+    0.05
+    """
+
+    beta: float
+    weak: tuple[float, ...]
+    strong: tuple[float, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class InternalFacts(Plain):
     """What only the owner may see; it travels inside a :class:`~quorate.types.Secret`.
 
@@ -45,6 +105,14 @@ class InternalFacts(Plain):
     ----------
     margins : tuple of (int, int)
         Gap between the two largest counts, in votes, and how many queries had it.
+    high_margin : tuple of (float, float)
+        A margin ξ, and the share ν of queries whose expected margin is at most that (LZCW21 Def. 17).
+    agreement : AgreementFacts, optional
+        With one model trained on all private rows.
+    stability : StabilityFacts, optional
+        Of a teacher, on average (BTT18 Def. 5.7).
+    quality : QualityFacts, optional
+        Of soft labels (BTT18 Def. 5.11, 5.12).
     teachers : tuple of TeacherFacts
         One per teacher.
     notes : tuple of str
@@ -57,6 +125,10 @@ class InternalFacts(Plain):
     """
 
     margins: tuple[tuple[int, int], ...] = ()
+    high_margin: tuple[tuple[float, float], ...] = ()
+    agreement: AgreementFacts | None = None
+    stability: StabilityFacts | None = None
+    quality: QualityFacts | None = None
     teachers: tuple[TeacherFacts, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -70,7 +142,15 @@ class InternalFacts(Plain):
 
 def owners_section(internal: InternalFacts) -> tuple[Child, ...]:
     """Return the section that the internal edition ends with."""
-    return (*_margins(internal), *_teachers(internal), *(element("p", note) for note in internal.notes))
+    return (
+        *_margins(internal),
+        *_high_margin(internal),
+        *_agreement(internal),
+        *_stability(internal),
+        *_quality(internal),
+        *_teachers(internal),
+        *(element("p", note) for note in internal.notes),
+    )
 
 
 def _margins(internal: InternalFacts) -> tuple[Child, ...]:
@@ -86,6 +166,87 @@ def _margins(internal: InternalFacts) -> tuple[Child, ...]:
         element("h3", "Margins"),
         element("figure", drawing.columns(title, heights), element("figcaption", title)),
     )
+
+
+def _high_margin(internal: InternalFacts) -> tuple[Child, ...]:
+    if not internal.high_margin:
+        return ()
+    chart = Chart(
+        "Share of queries with a small margin",
+        Axis("expected margin ξ", 0, 0.5),
+        Axis("share ν of queries with a margin of at most ξ", 0, 1),
+        "A line rising from the share of queries on which teachers are divided evenly to 1.",
+        "top left",
+        prefix="curve-",
+    )
+    xs, ys = zip(*internal.high_margin, strict=True)
+    chart.line(xs, ys, "queries", 0)
+    told = (
+        "The lower the line stays, the more noise the votes can bear: (ν, ξ) of the approximate high-margin condition."
+    )
+    return (element("h3", "High margin"), _figure(chart, told))
+
+
+def _agreement(internal: InternalFacts) -> tuple[Child, ...]:
+    found = internal.agreement
+    if found is None:
+        return ()
+    told = (
+        f"The plurality is the class of one model trained on all private rows on {percent(found.plurality)} of queries."
+    )
+    if found.correlation is not None:
+        told += f" Margins for the plurality and for that class correlate at {found.correlation:.3f}."
+    shown: list[Child] = [element("h3", "Agreement"), element("p", told)]
+    if len(found.cumulated) > 1:
+        xs, ys = zip(*found.cumulated, strict=True)
+        chart = Chart(
+            "Running sums of two margins over the queries",
+            Axis("of the expected margin", 0, max(*xs, 1e-9)),
+            Axis("of the margin for that model's class", min(0.0, *ys), max(*ys, 1e-9)),
+            "A line; where it is straight, the plurality is that model's class everywhere.",
+            "top left",
+            prefix="sums-",
+        )
+        chart.line(xs, ys, "queries in their order", 1)
+        shown.append(_figure(chart, "Straight where the plurality is that model's class on every query."))
+    return tuple(shown)
+
+
+def _stability(internal: InternalFacts) -> tuple[Child, ...]:
+    found = internal.stability
+    if found is None:
+        return ()
+    return (
+        element("h3", "Stability"),
+        element(
+            "p",
+            f"To exchange one of the {found.n_records:,} records of a teacher moves its scores by {found.mean:.4f} on "
+            f"average (standard error {found.standard_error:.4f}, {found.exchanges} exchanges).",
+        ),
+    )
+
+
+def _quality(internal: InternalFacts) -> tuple[Child, ...]:
+    found = internal.quality
+    if found is None or not found.weak:
+        return ()
+    chart = Chart(
+        "How near soft labels lie to 0 or 1",
+        Axis("share of queries", 0, 1),
+        Axis("least α of a query", 0, 1),
+        "Two rising lines: the mean score, and all but a few of the scores.",
+        "top left",
+        prefix="quality-",
+    )
+    for style, (name, values) in enumerate(
+        (("of the mean score", found.weak), (f"of all but {found.beta:.0%} of the scores", found.strong))
+    ):
+        chart.line([(k + 1) / len(values) for k in range(len(values))], values, name, style)
+    return (element("h3", "Soft labels"), _figure(chart, "Low lines: the teachers are sure, and of the same class."))
+
+
+def _figure(chart: Chart, caption: str) -> Markup:
+    return element("figure", drawing.chart(chart), element("figcaption", caption))
 
 
 def _teachers(internal: InternalFacts) -> tuple[Child, ...]:

@@ -155,8 +155,10 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
 
 def _asked(facts: Facts) -> str:
     setup = facts.setup
+    chosen = "" if setup.strategy is None else f", chosen by {setup.strategy}"
+    at_most_ = "" if setup.strategy is None else "at most "
     return (
-        f"{setup.mechanism}, for {setup.n_queries:,} of the public rows, "
+        f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the public rows{chosen}, "
         f"with {several(setup.online_answers, 'answer')} kept back for later. "
         f"Released: {facts.guarantee.mechanism}."
     )

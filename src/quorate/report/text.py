@@ -67,6 +67,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     rows = [
         ("teachers", f"{facts.setup.n_teachers:,} · {sentences.where_a_unit_goes(facts)}"),
         ("queries", f"{answers.asked:,} asked · {answers.answered:,} answered · {answers.declined:,} declined{lost}"),
+        *_chosen(facts),
         *_classes(facts, width - _LABEL),
         *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
         *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
@@ -77,6 +78,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
             if score is not None
         ),
         ("guarantee", guarantee_line(facts)),
+        *_ex_post(facts),
         ("spent", sentences.spent(facts)),
         ("left", sentences.left(facts)),
     ]
@@ -94,6 +96,18 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     if facts.seeded:
         lines += _wrapped("!", f"{sentences.SEEDED}.", width)
     return "\n".join(lines) + "\n"
+
+
+def _chosen(facts: Facts) -> list[tuple[str, str]]:
+    setup = facts.setup
+    return [] if setup.strategy is None else [("", f"chosen by {setup.strategy}, at most {setup.n_queries:,}")]
+
+
+def _ex_post(facts: Facts) -> list[tuple[str, str]]:
+    found = facts.spending.ex_post
+    if found is None:
+        return []
+    return [("ex post", f"{sentences.bound(found.epsilon, found.delta)}: read after the fact, not the guarantee")]
 
 
 def guarantee_line(facts: Facts) -> str:

@@ -18,11 +18,13 @@ from numpy.typing import ArrayLike
 from quorate.accounting import Guarantee, explain
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
+from quorate.labelling import ex_post_epsilon
 from quorate.ledger import Ledger, Reservation
-from quorate.report import Answers, Check, Choice, Facts, Part, Provenance, Score, Setup, Spending, Utility
+from quorate.report import Answers, Check, Choice, ExPost, Facts, Part, Provenance, Score, Setup, Spending, Utility
 from quorate.run.claims import claimed
-from quorate.run.journey import Outcome
+from quorate.run.journey import Outcome, answering_purposes
 from quorate.run.task import Task
+from quorate.students import FromAnswers, Student
 from quorate.theory import AnyMechanism, form_of, open_fields, recipe, scale_of
 
 PURPOSES = ("label", "online answer")
@@ -87,12 +89,13 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             classes=tuple(str(each) for each in task.inputs.classes),
             n_public=len(task.inputs.digests),
             n_queries=recipe_.n_queries,
-            teacher=name_of(task.teacher),
+            teacher=name_of(task.teacher) + (", priors matched" if task.prior_matching else ""),
             student=name_of(task.student),
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
             recipe=(*recipe_.why, *(f"caution: {each}" for each in recipe_.cautions)),
+            strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, outcome, ledger),
         answers=Answers(
@@ -127,6 +130,7 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
     epsilon, delta = spent_of(ledger)
     purposes = outcome.reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
+    asking = answering_purposes(task, outcome.reservation)
     parts = []
     for purpose in PURPOSES:
         if purpose in purposes:
@@ -154,9 +158,31 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
         left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
         left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
         composition=budget.composition,
-        answers_left=outcome.reservation.remaining("online answer") if "online answer" in purposes else None,
+        answers_left=sum(outcome.reservation.remaining(each) for each in asking) if asking else None,
         durable=ledger.durable,
         parts=tuple(parts),
+        ex_post=ex_post(task, ledger, outcome.reservation),
+    )
+
+
+def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:
+    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing.
+
+    It is about one reservation, so nothing is said where the ledger holds others too.
+    """
+    if task.strategy is None or len(ledger.reservations()) != 1:
+        return None
+    cap = task.recipe.n_queries + task.recipe.online_answers
+    drawn = cap - sum(reservation.remaining(each) for each in answering_purposes(task, reservation))
+    found = ex_post_epsilon(task.recipe.mechanism, cap=cap, drawn=drawn, delta=task.facts.delta)
+    if found is None or not found < spent_of(ledger)[0]:
+        return None
+    return ExPost(
+        epsilon=found,
+        delta=task.facts.delta,
+        meaning=f"{drawn:,} of at most {cap:,} answers were drawn, and the answers themselves decided how many: this "
+        "is what those cost, given where the run stopped. It could not be promised beforehand, and it grows if the "
+        "answers that are left are asked for.",
     )
 
 
@@ -248,6 +274,9 @@ def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence
 
 
 def name_of(model: Any) -> str:
-    """Class name of a model; the steps of a Pipeline in their order."""
+    """Class name of a model; the steps of a Pipeline in their order; how a student learned in brackets."""
+    if isinstance(model, Student):
+        taught = name_of(model.learner)
+        return taught if isinstance(model, FromAnswers) else f"{taught} ({type(model).__name__})"
     steps = getattr(model, "steps", None)
     return " → ".join(type(step).__name__ for _, step in steps) if steps else type(model).__name__

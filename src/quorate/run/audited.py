@@ -31,7 +31,6 @@ from quorate.audit import (
 )
 from quorate.data import take
 from quorate.data.rows import n_rows
-from quorate.ensemble import ClassifierTeacher
 from quorate.errors import PreconditionFailed
 from quorate.report import Audit, AuditLine, Check, Facts, render_html, render_json
 from quorate.run.batch import Batch
@@ -336,7 +335,7 @@ def shards_of(task: Task, *, seed: int | None = None, jobs: int = 1) -> tuple[Sh
     codes = rng.permutation(n) % task.n_classes
     try:
         found = audit_shards(
-            ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+            task.trainer,
             task.views.teacher(take(task.inputs.public, rows)),
             np.asarray(list(task.inputs.classes))[codes],
             None if task.unit == "record" else np.arange(n) // 2,

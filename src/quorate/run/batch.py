@@ -13,13 +13,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import SoftLabel
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
@@ -27,9 +28,9 @@ from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
 from quorate.run.inputs import HOLDS_PRIVATE
 from quorate.run.journey import Outcome, Watch, conduct, schedule
-from quorate.run.models import model_of
+from quorate.run.models import model_of, student_of
 from quorate.run.notes import notes
-from quorate.run.settings import DataSettings, Settings, read_settings
+from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
 from quorate.run.stages import FolderStages, stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task, Wishes, floor_budget, noise_and_key, prepare
 from quorate.theory import form_of, scale_of
@@ -125,15 +126,18 @@ def read_batch(root: Path, *, begin: bool = True) -> Batch:
             epsilon=settings.run.epsilon or settings.budget.epsilon,
             delta=settings.run.delta or settings.budget.delta,
             teacher=model_of(settings.teachers.model, "teacher", folder=root),
-            student=model_of(settings.student.model, "student", folder=root),
+            student=student_of(
+                settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
+            ),
             n_teachers=settings.teachers.count,
-            queries=settings.mechanism.queries,
+            queries=queries_of(settings.mechanism),
             mechanism=settings.mechanism.name,
             mechanism_fields=settings.mechanism.fields,
             online_answers=settings.mechanism.online_answers,
             n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
             partition=settings.teachers.partition,
+            prior_matching=settings.teachers.prior_matching,
             declined=settings.student.declined,
             jobs=settings.run.jobs,
             built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
@@ -148,6 +152,19 @@ def read_batch(root: Path, *, begin: bool = True) -> Batch:
         noise=noise,
     )
     return Batch(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+
+def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
+    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them.
+
+    Examples
+    --------
+    >>> queries_of(MechanismSettings(queries=300)), queries_of(MechanismSettings(queries=300, strategy="core-set"))
+    (300, CoreSet(n=300))
+    """
+    if settings.strategy == "random" or isinstance(settings.queries, str):
+        return settings.queries
+    return NAMED[settings.strategy](settings.queries)
 
 
 def refuse_lost_key(folder: RunFolder) -> None:
@@ -246,6 +263,7 @@ def check(batch: Batch) -> dict[str, Any]:
     return {
         "n_teachers": task.recipe.n_teachers,
         "n_queries": task.recipe.n_queries,
+        "strategy": None if task.strategy is None else type(task.strategy).__name__,
         "online_answers": task.recipe.online_answers,
         "mechanism": type(task.recipe.mechanism).__name__,
         "form": form_of(task.recipe.mechanism),

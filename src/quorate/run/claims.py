@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from quorate.ensemble import Partition, neighbours
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Claim, Ledger
@@ -13,6 +15,9 @@ BY_POSITION = (
     "renumbering the rest is not covered"
 )
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
+LABELS_ONLY = (
+    "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is not protected"
+)
 NOT_DURABLE = (
     "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
     "counted"
@@ -34,7 +39,9 @@ PARTITION_IS_STATED = (
 
 def claim_of(task: Task) -> Claim:
     """What a run of `task` promises."""
-    return claim_of_rows(task.unit, task.partition, n_was_read=task.n_was_read)
+    made = claim_of_rows(task.unit, task.partition, n_was_read=task.n_was_read and not task.labels_only)
+    said = (LABELS_ONLY,) if task.labels_only else ()
+    return replace(made, caveats=(*said, *made.caveats, *task.caveats))
 
 
 def claim_of_rows(unit: str, partition: Partition, *, n_was_read: bool = False) -> Claim:

@@ -71,7 +71,14 @@ class Inputs:
 
 
 def check_inputs(
-    X: Any, y: Any, *, public: Any, classes: Sequence[Any], groups: Any | None, label_name: str = "y"
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    classes: Sequence[Any],
+    groups: Any | None,
+    label_name: str = "y",
+    labels_only: bool = False,
 ) -> Inputs:
     """Check the tables against each other.
 
@@ -87,6 +94,8 @@ def check_inputs(
         Whose row it is.
     label_name : str
         What the labels are called in a message.
+    labels_only : bool
+        Whether features are public, so that the private rows may be the pool.
 
     Raises
     ------
@@ -109,7 +118,7 @@ def check_inputs(
         raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
     slots = slot_bytes(groups, n)
     rows, pool = match_columns(rows, public.rows())
-    if is_same_table(rows, pool):
+    if not labels_only and is_same_table(rows, pool):
         raise DataRefused(
             "public holds the private rows again; every row of the pool is published, in effect. Give rows that may "
             "be shown and are about nobody in the private table"

@@ -1,21 +1,42 @@
-"""Facts for the owner's eyes: margins of the votes, and what became of single teachers. Never published."""
+"""Facts for the owner's eyes: how far teachers agree, and what became of single ones. Never published."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
-from quorate.ensemble import partition_rows
-from quorate.report import InternalFacts, TeacherFacts
+from quorate.data import n_rows, take
+from quorate.ensemble import (
+    ClassifierTeacher,
+    agreement,
+    average_stability,
+    high_margin_curve,
+    margins,
+    partition_rows,
+    soft_label_quality,
+    train_teachers,
+)
+from quorate.mechanisms import SoftLabel
+from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.run.batch import Batch
 from quorate.run.journey import votes
 from quorate.run.stages import FolderStages
-from quorate.types import Secret
+from quorate.run.task import Task
+from quorate.types import IntArray, Secret, derive
+
+EXCHANGES = 10  # pairs of teachers trained to estimate stability
+SHOWN_POINTS = 200  # of a running sum or a curve; more cannot be seen
+BETA = 0.05  # share of teachers that may be off in a strong soft label
 
 
 def internal_facts(batch: Batch) -> Secret[InternalFacts]:
-    """Gather margins and per-teacher facts of a run, from its stored votes where they fit.
+    """Gather what only the owner may see of a run, from its stored votes where they fit.
+
+    One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
+    one record exchanged.
 
     Returns
     -------
@@ -24,20 +45,79 @@ def internal_facts(batch: Batch) -> Secret[InternalFacts]:
     """
     task = batch.task
     _, counts = votes(task, task.queries, FolderStages(batch.folder.private), lambda stage, done, total: None)
-    largest = np.sort(counts.reveal(), axis=1)
-    gaps = Counter((largest[:, -1] - largest[:, -2]).tolist())
+    told: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
+    if isinstance(task.recipe.mechanism, SoftLabel):
+        told["quality"] = _quality(counts)
+    else:
+        told["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))
+        curve = high_margin_curve(counts, task.recipe.n_teachers).reveal()
+        told["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
+        told["agreement"] = _agreement(task, counts)
     return Secret(
         InternalFacts(
-            margins=tuple(sorted(gaps.items())),
-            teachers=tuple(_teachers(batch)),
-            notes=("Margins and shard sizes are exact: whoever reads this page reads private data.",),
+            **told,
+            notes=("Margins, agreement and shard sizes are exact: whoever reads this page reads private data.",),
         )
     )
 
 
-def _teachers(batch: Batch) -> list[TeacherFacts]:
-    private, n_teachers = batch.task.inputs.private.reveal(), batch.task.recipe.n_teachers
-    shards = partition_rows(private.slots, n_teachers, batch.task.key, partition=batch.task.partition).reveal()
+def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
+    private = task.inputs.private.reveal()
+    alone = train_teachers(
+        ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+        task.views.teacher(private.X),
+        private.codes,
+        Secret(np.zeros(len(private.codes), dtype=np.int64)),
+        n_teachers=1,
+        n_classes=task.n_classes,
+        key=Secret(derive(task.key, "one model of all rows")),
+        jobs=1,
+    )
+    reference = alone.voters.reveal()[0].vote(task.views.teacher(take(task.inputs.public, task.queries)))
+    if (reference < 0).any():
+        return None  # the model failed on all rows; nothing to compare with
+    found = agreement(counts, reference, task.recipe.n_teachers).reveal()
+    shown = np.unique(np.linspace(0, len(reference) - 1, min(SHOWN_POINTS, len(reference))).astype(int))
+    ours, theirs = found.cumulated
+    return AgreementFacts(
+        plurality=found.plurality,
+        correlation=None if math.isnan(found.correlation) else found.correlation,
+        cumulated=tuple(zip(ours[shown].tolist(), theirs[shown].tolist(), strict=True)),
+    )
+
+
+def _stability(task: Task) -> StabilityFacts | None:
+    private = task.inputs.private.reveal()
+    each = n_rows(private.X) // task.recipe.n_teachers
+    if each < 1 or each >= n_rows(private.X):
+        return None
+    try:
+        found = average_stability(
+            ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+            task.views.teacher(private.X),
+            private.codes,
+            task.views.teacher(take(task.inputs.public, task.queries[:SHOWN_POINTS])),
+            n_rows_each=each,
+            n_classes=task.n_classes,
+            exchanges=EXCHANGES,
+            rng=np.random.default_rng(int.from_bytes(derive(task.key, "stability"), "big")),
+        ).reveal()
+    except Exception:  # noqa: BLE001 - the teacher's own code: without its scores there is no such fact
+        return None
+    return StabilityFacts(mean=found.mean, standard_error=found.standard_error, n_records=each, exchanges=EXCHANGES)
+
+
+def _quality(scores: Secret[Any]) -> QualityFacts:
+    found = soft_label_quality(scores, beta=BETA).reveal()
+    known = ~np.isnan(found.weak)
+    return QualityFacts(
+        beta=BETA, weak=tuple(np.sort(found.weak[known]).tolist()), strong=tuple(np.sort(found.strong[known]).tolist())
+    )
+
+
+def _teachers(task: Task) -> list[TeacherFacts]:
+    private, n_teachers = task.inputs.private.reveal(), task.recipe.n_teachers
+    shards = partition_rows(private.slots, n_teachers, task.key, partition=task.partition).reveal()
     told = []
     for teacher in range(n_teachers):
         codes = private.codes[shards == teacher]

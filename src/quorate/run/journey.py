@@ -17,7 +17,6 @@ import numpy as np
 
 from quorate.data import take
 from quorate.ensemble import (
-    ClassifierTeacher,
     Ensemble,
     count_votes,
     dump_voters,
@@ -26,16 +25,18 @@ from quorate.ensemble import (
     partition_rows,
     train_chunk,
 )
-from quorate.labelling import Memo, Released, label, stages_of
+from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.run.claims import claim_of
 from quorate.run.stages import NoStages, StageStore, stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
-from quorate.students import class_probabilities, teach_plain, teach_values
+from quorate.students import Lesson, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
 
 CHUNK = 64  # teachers a stage: what a killed run trains again at most
+FINISHED = "asked"  # the stage that says that a strategy has stopped
 
 Watch = Callable[[str, int, int], None]  # stage, done, total: no private number
 
@@ -52,7 +53,7 @@ class Outcome:
 
     def memo(self, task: Task) -> Memo:
         """The released labels by query, so that asking one of them again is free."""
-        return memo_of(task, self.released)
+        return memo_of(task, self.queries, self.released)
 
 
 def conduct(
@@ -90,24 +91,71 @@ def conduct(
     ensemble, counts = votes(task, queries, stages, see)
     reservation = ledger.reserve(**charge)
     interactive = isinstance(task.recipe.mechanism, InteractiveNoisyMax)
-    released = label(
-        counts,
-        task.recipe.mechanism,
-        reservation,
-        task.noise,
-        predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
-        progress=lambda done, total: see("labels", done, total),
-    )
+    if task.strategy is None:
+        released = label(
+            counts,
+            task.recipe.mechanism,
+            reservation,
+            task.noise,
+            predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
+            progress=lambda done, total: see("labels", done, total),
+        )
+    else:
+        found = label_adaptively(
+            counts,
+            pool_of(task),
+            task.strategy,
+            task.recipe.mechanism,
+            reservation,
+            task.noise,
+            key=task.key,
+            progress=lambda done, total: see("labels", done, total),
+        )
+        queries, released = found.rows, found.released
+        stages.save(FINISHED, finished_key(task, charge["key"]), b"")
     see("student", 0, 1)
-    student = teach(task, queries, released)
+    student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
+    if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
+        ensemble = None  # nothing is left to ask it
     return Outcome(student=student, released=released, queries=queries, reservation=reservation, ensemble=ensemble)
 
 
-def memo_of(task: Task, released: Released) -> Memo:
+def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
+    """What pays for questions after the labels: what was kept back, then what a strategy that stopped has left."""
+    kept = ("online answer",) if "online answer" in reservation.purposes else ()
+    return kept if task.strategy is None else (*kept, "label")
+
+
+def finished_key(task: Task, charge: str) -> str:
+    """Key of the note that a strategy has stopped: what it left may then be asked for, and not before."""
+    return stage_key(task.key, FINISHED, {**task.made_from, "charge": charge})
+
+
+def pool_of(task: Task) -> Pool:
+    """What a strategy sees: distinct public points as numbers, in the order of the stream."""
+    points = take(task.views.numbers(task.inputs.public), task.queries)
+    return Pool(rows=task.queries, points=points, n_classes=task.n_classes)
+
+
+def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray, Released]:
+    """Let public points take over answers where the strategy says so; noisy votes stay with their own point."""
+    if task.strategy is None or released.holds_values or not len(queries):
+        return queries, released
+    pool = pool_of(task)
+    place = {row: at for at, row in enumerate(pool.rows.tolist())}
+    asked = np.array([place[row] for row in queries.tolist()], dtype=np.int64)
+    whose = task.strategy.spread(pool.points, asked, strategy_rng(task.key, 0))
+    if whose is None:
+        return queries, released
+    told = whose >= 0
+    return pool.rows[told], released.rows(whose[told])
+
+
+def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
     """The released labels by query, declined ones included; what was lost with a process was never released."""
     known = ~released.interrupted
-    digests = [task.inputs.digests[row] for row in task.queries[known]]
+    digests = [task.inputs.digests[row] for row in queries[known]]
     return Memo(dict(zip(digests, released.codes[known].tolist(), strict=True)))
 
 
@@ -144,7 +192,7 @@ def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tupl
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
         stages.save(stage, key, content.getvalue())
-    return (ensemble if task.recipe.online_answers else None), counts
+    return ensemble, counts
 
 
 def asked_of(
@@ -161,8 +209,7 @@ def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray |
     if not so_far.answered.any():
         return None
     pool = task.views.student(take(task.inputs.public, queries))
-    rng = np.random.default_rng(int.from_bytes(derive(task.key, "interim student"), "big"))
-    student = teach_plain(task.student, pool, so_far, task.inputs.classes, rng=rng)
+    student = task.student.learn(lesson_of(task, queries, so_far, purpose="interim student"))
     return class_probabilities(student, pool, task.inputs.classes)
 
 
@@ -182,7 +229,7 @@ def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
         stored = stages.load(stage, key)
         if stored is None:
             voters = train_chunk(
-                ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+                task.trainer,
                 X,
                 private.codes,
                 shards,
@@ -204,22 +251,7 @@ def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
     """Fit the student on released answers and public points; behind the encoder where there is one."""
-    rng = np.random.default_rng(int.from_bytes(derive(task.key, "student"), "big"))
-    pool = task.views.student(task.inputs.public)
-    classes = task.inputs.classes
-    if released.holds_values and released.answered.any():
-        student = teach_values(
-            task.student,
-            pool,
-            task.views.numbers(task.inputs.public),
-            queries,
-            released,
-            classes,
-            n_teachers=task.recipe.n_teachers,
-            rng=rng,
-        )
-    else:
-        student = teach_plain(task.student, take(pool, queries), released, classes, declined=task.declined, rng=rng)
+    student = task.student.learn(lesson_of(task, queries, released, purpose="student"))
     encoder = task.views.student.encoder
     if encoder is None:
         return student
@@ -227,3 +259,17 @@ def teach(task: Task, queries: IntArray, released: Released) -> Any:
     from sklearn.pipeline import Pipeline
 
     return Pipeline([("encoder", FrozenEstimator(encoder)), ("student", student)])
+
+
+def lesson_of(task: Task, queries: IntArray, released: Released, *, purpose: str) -> Lesson:
+    """Gather all that a student may see: public rows and facts, and answers that were paid for."""
+    return Lesson(
+        pool=task.views.student(task.inputs.public),
+        points=task.views.numbers(task.inputs.public),
+        queries=queries,
+        released=released,
+        classes=task.inputs.classes,
+        n_teachers=task.recipe.n_teachers,
+        seed=int.from_bytes(derive(task.key, purpose), "big"),
+        declined=task.declined,
+    )

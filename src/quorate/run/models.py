@@ -5,11 +5,20 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from quorate.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    from quorate.students import Student
+
 Role = Literal["teacher", "student"]
+
+#: ``[student] method``, and the student that each stands for.
+METHODS = (
+    "auto", "labels", "noisy-labels", "values", "self-training", "label-spreading", "label-propagation", "voting-class",
+)  # fmt: skip
+SHARES = ("linear", "kernel", "gaussian-process", "auto")
 
 TEACHER_C = 100.0  # weak regularisation: voting averages a teacher's variance away, but never its bias
 MAX_ITERATIONS = 1_000
@@ -60,3 +69,48 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
             "takes no arguments and returns a scikit-learn classifier"
         ) from None
     return model
+
+
+def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student:
+    """Return the student that the names in ``[student]`` stand for.
+
+    Raises
+    ------
+    InvalidParameter
+        If the names do not go together.
+
+    Examples
+    --------
+    >>> student_of("forest", method="values", shares="auto", folder=Path())
+    FromValues(estimator=RandomForestClassifier(min_samples_leaf=2, n_estimators=200), shares='auto')
+    """
+    from quorate import students
+
+    if shares not in {"values": SHARES, "noisy-labels": ("linear", "kernel")}.get(method, ("linear",)):
+        raise InvalidParameter(
+            f'[student] shares = "{shares}" does not go with method = "{method}"; "values" takes any, "noisy-labels" '
+            '"linear" or "kernel", and no other method models shares'
+        )
+    if model == "shares" and method not in ("values", "noisy-labels"):
+        raise InvalidParameter(
+            f'[student] model = "shares" is what method = "values" or "noisy-labels" fits, got method = "{method}"'
+        )
+    estimator = None if model == "shares" else model_of(model, "student", folder=folder)
+    if isinstance(estimator, students.Student):
+        if method != "auto":
+            raise InvalidParameter(
+                f"[student] model {model!r} returns a student, which has a method of its own; leave out method"
+            )
+        return estimator
+    made: dict[str, Any] = {
+        "auto": lambda: students.FromAnswers(estimator),
+        "labels": lambda: students.FromLabels(estimator),
+        "noisy-labels": lambda: students.FromNoisyLabels(estimator, shares=shares),  # type: ignore[arg-type]
+        "values": lambda: students.FromValues(estimator, shares=shares),  # type: ignore[arg-type]
+        "self-training": lambda: students.SelfTraining(estimator),
+        "label-spreading": lambda: students.SpreadLabels(estimator),
+        "label-propagation": lambda: students.SpreadLabels(estimator, method="propagation"),
+        "voting-class": lambda: students.VotingClass(estimator),
+    }
+    student: students.Student = made[method]()
+    return student

@@ -8,13 +8,11 @@ from typing import Any
 
 from quorate.data import check_features, match_columns, read_data, row_digests, take
 from quorate.errors import PreconditionFailed
-from quorate.labelling import OnlineAnswers, stored_labels
+from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
 from quorate.run.batch import Batch
-from quorate.run.journey import Watch, asked_of, memo_of, teachers
+from quorate.run.journey import FINISHED, Watch, answering_purposes, asked_of, finished_key, memo_of, teachers
 from quorate.run.stages import FolderStages
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
-
-PURPOSE = "online answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +51,7 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
         If fewer answers are left than there are new rows; nothing is drawn then.
     """
     task, data = batch.task, batch.settings.data
-    if not task.recipe.online_answers:
+    if not task.recipe.online_answers and task.strategy is None:
         raise PreconditionFailed(
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
@@ -72,21 +70,33 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
             raise PreconditionFailed(
                 "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
             )
-        if reservation is None or reservation.remaining("label"):
+        stages = FolderStages(batch.folder.private)
+        if task.strategy is None or reservation is None:
+            finished = reservation is not None and not reservation.remaining("label")
+        else:
+            finished = stages.load(FINISHED, finished_key(task, batch.charge_key)) is not None
+        if reservation is None or not finished:
             raise PreconditionFailed(
                 f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
             )
-        ensemble = teachers(task, FolderStages(batch.folder.private), watch or (lambda stage, done, total: None))
-        released = stored_labels(task.recipe.mechanism, reservation, n_classes=task.n_classes)
+        purposes = answering_purposes(task, reservation)
+        ensemble = teachers(task, stages, watch or (lambda stage, done, total: None))
+        queries, mechanism = task.queries, task.recipe.mechanism
+        if task.strategy is None:
+            released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
+        else:
+            labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
+            queries, released = labelled.rows, labelled.released
         online = OnlineAnswers(
             count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
-            mechanism=task.recipe.mechanism,
+            mechanism=mechanism,
             reservation=reservation,
             noise=task.noise,
-            memo=memo_of(task, released),
+            memo=memo_of(task, queries, released),
             n_classes=task.n_classes,
+            purposes=purposes,
         )
         online.recall_stored()
         codes = online.ask(row_digests(rows))
-        left = reservation.remaining(PURPOSE)
+        left = sum(reservation.remaining(purpose) for purpose in purposes)
     return Asked([None if code < 0 else task.inputs.classes[code] for code in codes], left)

@@ -21,11 +21,13 @@ from quorate.ensemble import ClassifierTeacher
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.training import rows_alone
 from quorate.errors import InvalidParameter
+from quorate.labelling.active import History, Strategy
 from quorate.run.inputs import Inputs, Views
 from quorate.students.declared import fit_student
 from quorate.types import IntArray
 
 ROWS = 200  # enough for the folds and neighbours that a model may ask for
+STREAM = 40  # points that a strategy rehearses on, or two for each class
 NO_LABEL = "what it predicts is not one of its labels for each row"
 _LONGEST = 300  # characters of another library's message
 
@@ -69,6 +71,19 @@ def rehearse_student(student: Any, inputs: Inputs, views: Views) -> None:
         predicted = np.asarray(learner.predict(seen))
     if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
         raise _refusal("student", student, seen, NO_LABEL)
+
+
+def rehearse_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
+    """Have a strategy choose from a few public rows with made-up answers, as :func:`rehearse_teacher` does."""
+    if (stage := _stage(inputs, views)) is None:
+        return
+    n_classes = len(inputs.classes)
+    every = max(1, len(stage[0]) // max(STREAM, 2 * n_classes))
+    rows, codes = (each[::every] for each in stage)
+    points = views.numbers(take(inputs.public, rows))
+    asked = np.arange(0, len(rows), 2)[: strategy.n]
+    with _told("strategy", strategy, points):
+        strategy.next_batch(points, History(asked, codes[asked], n_classes), np.random.default_rng(0))
 
 
 def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:

@@ -14,13 +14,17 @@ from typing import Any, Literal
 
 from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.labelling.active import NAMED
+from quorate.run.models import METHODS, SHARES
 from quorate.theory import KINDS
 
 Label = str | int | bool
 Auto = Literal["auto"]
 
 MECHANISMS = ("auto", *KINDS)
+STRATEGIES = tuple(NAMED)
 TEACHER_MODELS = ("logistic", "forest", "boosting")
+STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +56,7 @@ class TeacherSettings:
     model: str = "logistic"
     count: int | Auto = "auto"
     partition: Literal["hash", "balanced"] = "hash"
+    prior_matching: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -60,6 +65,7 @@ class MechanismSettings:
 
     name: str = "auto"
     queries: int | Literal["auto", "all"] = "auto"
+    strategy: str = "random"
     online_answers: int = 0
     fields: Mapping[str, Any] = field(default_factory=dict)
 
@@ -69,6 +75,8 @@ class StudentSettings:
     """``[student]``: what may be published."""
 
     model: str = "logistic"
+    method: str = "auto"
+    shares: Literal["linear", "kernel", "gaussian-process", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
 
 
@@ -132,6 +140,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     budget = _Section("budget", document, BudgetSettings)
     teachers = _Section("teachers", document, TeacherSettings)
     mechanism = _Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
+    _check_strategy(mechanism.given)
     student = _Section("student", document, StudentSettings)
     run = _Section("run", document, RunSettings)
     return Settings(
@@ -153,15 +162,19 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             model=teachers.model("model", TEACHER_MODELS),
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
             partition=teachers.choice("partition", ("hash", "balanced")),  # type: ignore[arg-type]
+            prior_matching=teachers.flag("prior_matching"),
         ),
         mechanism=MechanismSettings(
             name=mechanism.choice("name", MECHANISMS),
             queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
+            strategy=mechanism.choice("strategy", STRATEGIES),
             online_answers=mechanism.count("online_answers"),
             fields={key: value for key, value in mechanism.given.items() if key in mechanism.more},
         ),
         student=StudentSettings(
-            model=student.model("model", TEACHER_MODELS),
+            model=student.model("model", STUDENT_MODELS),
+            method=student.choice("method", METHODS),
+            shares=student.choice("shares", SHARES),  # type: ignore[arg-type]
             declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
         ),
         run=RunSettings(
@@ -178,6 +191,16 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     name = document.get("mechanism", {}).get("name", "auto")
     kind = KINDS.get("NoisyCounts" if name == "auto" else str(name))
     return () if kind is None else kind.fields
+
+
+def _check_strategy(given: Mapping[str, Any]) -> None:
+    """A strategy that learns needs a cap of its own: all points, or the recipe's number, leave nothing to choose."""
+    strategy, queries = given.get("strategy", "random"), given.get("queries", "auto")
+    if strategy != "random" and isinstance(queries, str):
+        raise InvalidParameter(
+            f'[mechanism] strategy = "{strategy}" chooses which public rows to ask, so queries must say how many at '
+            f"most, got {queries!r}. Example: queries = 300"
+        )
 
 
 class _Section:
@@ -234,6 +257,12 @@ class _Section:
             listed = " or ".join(f'"{word}"' for word in words)
             return one_of(f"[{self.name}] {key}", value, words, hint=f"A whole number or {listed} is expected")
         return self.count(key, at_least=at_least)
+
+    def flag(self, key: str) -> bool:
+        value = self.given.get(key, self.defaults[key])
+        if not isinstance(value, bool):
+            raise InvalidParameter(f"[{self.name}] {key} must be true or false, got {value!r}; write it without quotes")
+        return value
 
     def choice(self, key: str, allowed: tuple[str, ...]) -> str:
         return one_of(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), allowed)

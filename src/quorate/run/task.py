@@ -14,20 +14,30 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.data import check_classes, fingerprint, public_digest, row_digests
-from quorate.ensemble import ClassifierTeacher, Partition, Preprocessing, check_unfitted, neighbours
+from quorate.ensemble import (
+    ClassifierTeacher,
+    Partition,
+    Preprocessing,
+    PriorMatchingTeacher,
+    Teacher,
+    check_unfitted,
+    neighbours,
+)
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
+from quorate.labelling.active import Strategy
 from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.run.described import described
 from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.run.models import built_in
-from quorate.run.rehearsal import rehearse_student, rehearse_teacher
-from quorate.students.teach import Declined
+from quorate.run.rehearsal import rehearse_strategy, rehearse_student, rehearse_teacher
+from quorate.students import Declined, Student, as_student
 from quorate.theory import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.types import IntArray, Secret, derive
 
+LABEL = "label"  # the unit where features are public and no ids are given
 LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
 
 
@@ -44,7 +54,7 @@ class Wishes:
     teacher: Any = None
     student: Any = None
     n_teachers: int | Literal["auto"] = "auto"
-    queries: int | Literal["auto", "all"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
     mechanism: Any = "auto"
     mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
     online_answers: int = 0
@@ -53,8 +63,11 @@ class Wishes:
     partition: Partition = "hash"
     declined: Declined = "drop"
     preprocessing: Preprocessing = "inside"
+    prior_matching: bool = False
     jobs: int | None = None
     built_in: bool = False  # the models are ours, and want every frame encoded
+    labels_only: bool = False  # features are public, and the private rows are the pool
+    caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     label_name: str = "y"
 
 
@@ -68,8 +81,10 @@ class Task:
         Both sides of the boundary, checked.
     views : Views
         How teachers and student see rows.
-    teacher, student : estimator
-        Unfitted scikit-learn classifiers.
+    teacher : estimator
+        An unfitted scikit-learn classifier.
+    student : Student
+        What learns from the answers.
     facts : PublicFacts
         What the recipe was made from.
     recipe : Recipe
@@ -84,18 +99,26 @@ class Task:
         What becomes of a query without an answer.
     preprocessing : {"inside", "public"}
         Whether steps that are fitted already are kept as they are.
+    prior_matching : bool
+        Whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
+    labels_only : bool
+        Whether features are public, and labels alone are protected.
+    caveats : tuple of str
+        What the guarantee rests on beside.
     key, fingerprint_key : Secret[bytes]
         The run's key, and the one that binds data to a ledger; 32 bytes each.
     noise : NoiseSource
         Where privacy noise comes from.
     jobs : int
         Processes.
+    strategy : Strategy or None
+        What chooses the queries from released answers; None where they are fixed before the first answer.
     """
 
     inputs: Inputs = field(repr=False)
     views: Views = field(repr=False)
     teacher: Any
-    student: Any
+    student: Student
     facts: PublicFacts
     recipe: Recipe
     unit: str
@@ -103,10 +126,14 @@ class Task:
     partition: Partition
     declined: Declined
     preprocessing: Preprocessing
+    prior_matching: bool
+    labels_only: bool
+    caveats: tuple[str, ...]
     key: Secret[bytes] = field(repr=False)
     fingerprint_key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
     jobs: int
+    strategy: Strategy | None = None
 
     @property
     def n_classes(self) -> int:
@@ -117,6 +144,19 @@ class Task:
     def neighbours(self) -> str:
         """What the guarantee compares: ``"add, remove or replace one person"``."""
         return f"{neighbours(self.partition).removesuffix(' only')} one {self.unit}"
+
+    @property
+    def by_position(self) -> bool:
+        """Whether a unit is known by the position of its row, since no ids were given."""
+        return self.unit in ("record", LABEL)
+
+    @property
+    def trainer(self) -> Teacher:
+        """How one teacher is trained on its shard, and on public rows where it matches priors."""
+        classifier = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing)
+        if not self.prior_matching:
+            return classifier
+        return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
@@ -136,7 +176,7 @@ class Task:
         The fingerprint does not see a shuffle. By position a shuffle gives every row another slot, so teachers trained
         before and after one must never stand in one ensemble: a row could then be in two of them.
         """
-        if self.unit != "record":
+        if not self.by_position:
             return ""
         private = self.inputs.private.reveal()
         hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
@@ -147,14 +187,16 @@ class Task:
 
     @cached_property
     def queries(self) -> IntArray:
-        """Rows of the public pool to ask, ``(n_queries,)``, ascending.
+        """Rows of the public pool whose votes are counted.
 
-        Points with the same features are one query. Which ones are asked is drawn with a key derived for this
-        purpose alone, and from public rows alone.
+        Points with the same features are one query. Without a strategy, these are the rows to ask, ``(n_queries,)``,
+        ascending; with one, all that may be asked, in the order of the stream. The order is drawn with a key derived
+        for this purpose alone, and from public rows alone.
         """
         first, _ = distinct(self.inputs.digests)
         rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
-        return np.sort(rng.permutation(first)[: self.recipe.n_queries])
+        stream: IntArray = rng.permutation(first)
+        return stream if self.strategy is not None else np.sort(stream[: self.recipe.n_queries])
 
     @cached_property
     def made_from(self) -> dict[str, Any]:
@@ -170,7 +212,9 @@ class Task:
             "n_queries": self.recipe.n_queries,
             "partition": self.partition,
             "preprocessing": self.preprocessing,
+            "prior_matching": self.prior_matching,
             "versions": [version(name) for name in ("quorate", "scikit-learn", "numpy")],
+            **({} if self.strategy is None else {"strategy": described(self.strategy)}),
         }
 
 
@@ -199,9 +243,9 @@ def prepare(
     one_of("partition", wishes.partition, ("hash", "balanced"))
     one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
     teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
-    student = built_in("logistic", "student") if wishes.student is None else wishes.student
+    student = as_student(built_in("logistic", "student") if wishes.student is None else wishes.student)
     trained = ClassifierTeacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
-    check_unfitted(student, preprocessing=wishes.preprocessing)
+    check_unfitted(student.learner, preprocessing=wishes.preprocessing)
     if wishes.classes is None:
         raise InvalidParameter(
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
@@ -210,14 +254,22 @@ def prepare(
     mechanism = _mechanism(wishes.mechanism, wishes.mechanism_fields, n_classes=len(check_classes(wishes.classes)))
     online_answers = count("online_answers", wishes.online_answers)
     n_teachers = None if wishes.n_teachers == "auto" else count("n_teachers", wishes.n_teachers, at_least=1)
-    unit = unit_of(wishes.unit, grouped=groups is not None)
+    unit = unit_of(wishes.unit, grouped=groups is not None, labels_only=wishes.labels_only)
 
-    inputs = check_inputs(X, y, public=public, classes=wishes.classes, groups=groups, label_name=wishes.label_name)
-    views = look(inputs, teacher=teacher, student=student, built_in=wishes.built_in or wishes.teacher is None)
+    inputs = check_inputs(
+        X,
+        y,
+        public=public,
+        classes=wishes.classes,
+        groups=groups,
+        label_name=wishes.label_name,
+        labels_only=wishes.labels_only,
+    )
+    views = look(inputs, teacher=teacher, student=student.learner, built_in=wishes.built_in or wishes.teacher is None)
     if wishes.teacher is not None and not wishes.built_in:
         rehearse_teacher(trained, inputs, views)
     if wishes.student is not None and not wishes.built_in:
-        rehearse_student(student, inputs, views)
+        rehearse_student(student.learner, inputs, views)
     facts = PublicFacts(
         n_records=_n_records(wishes.n_records, inputs, needed=n_teachers is None),
         n_public=len(set(inputs.digests)),
@@ -227,18 +279,25 @@ def prepare(
         delta=delta,
         online_answers=online_answers,
     )
+    strategy = wishes.queries if isinstance(wishes.queries, Strategy) else None
+    if strategy is not None:
+        strategy.check(n_points=facts.n_public, n_classes=facts.n_classes)
+        rehearse_strategy(strategy, inputs, views)
     made = recipe(
         facts,
         n_teachers=n_teachers,
-        n_queries=_n_queries(wishes.queries, facts.n_public),
+        n_queries=_n_queries(wishes.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=mechanism,
         fields=wishes.mechanism_fields,
     )
-    if isinstance(made.mechanism, InteractiveNoisyMax) and not hasattr(student, "predict_proba"):
+    student.check(made.mechanism)
+    if isinstance(made.mechanism, InteractiveNoisyMax) and not hasattr(student.learner, "predict_proba"):
         raise InvalidParameter(
-            f"InteractiveNoisyMax asks the student how sure it is, and {type(student).__name__} has no predict_proba; "
-            "choose another student, or ConfidentNoisyMax"
+            f"InteractiveNoisyMax asks the student how sure it is, and {type(student.learner).__name__} has no "
+            "predict_proba; choose another student, or ConfidentNoisyMax"
         )
+    if strategy is not None:
+        made = _told_of(strategy, made, width=facts.width)
     if made.n_teachers > len(set(inputs.private.reveal().slots)):
         raise DataRefused(
             f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
@@ -256,11 +315,29 @@ def prepare(
         partition=wishes.partition,
         declined=wishes.declined,
         preprocessing=wishes.preprocessing,
+        prior_matching=_prior_matching(wishes.prior_matching, teacher, n_classes=len(inputs.classes)),
+        labels_only=wishes.labels_only,
+        caveats=wishes.caveats,
         key=key,
         fingerprint_key=fingerprint_key,
         noise=noise,
         jobs=processes(wishes.jobs),
+        strategy=strategy,
     )
+
+
+def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
+    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
+    if isinstance(made.mechanism, InteractiveNoisyMax):
+        raise InvalidParameter(
+            "InteractiveNoisyMax asks a student about queries that are fixed beforehand; give queries= a number, or "
+            "take ConfidentNoisyMax"
+        )
+    name = type(strategy).__name__
+    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
+    if not strategy.learns:
+        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
+    return replace(made, why=(*made.why, why), cautions=(*made.cautions, *strategy.cautions(width=width)))
 
 
 def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
@@ -305,14 +382,28 @@ def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMec
     return "NoisyCounts" if given else None
 
 
-def unit_of(wish: str | None, *, grouped: bool) -> str:
+def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
+    if not isinstance(wish, bool):
+        raise InvalidParameter(f"prior_matching must be True or False, got {wish!r}")
+    if wish and n_classes != 2:
+        raise InvalidParameter(f"prior_matching is for two classes, and there are {n_classes}; leave it out")
+    if wish:
+        PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
+    return wish
+
+
+def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> str:
     """Return the word for whose data is protected, and refuse one that the rows cannot keep.
 
     Examples
     --------
     >>> unit_of(None, grouped=True), unit_of(None, grouped=False), unit_of("household", grouped=True)
     ('person', 'record', 'household')
+    >>> unit_of(None, grouped=False, labels_only=True), unit_of("patient", grouped=True, labels_only=True)
+    ('label', "patient's labels")
     """
+    if labels_only:
+        return f"{unit_of(wish, grouped=True)}'s labels" if grouped else LABEL
     if wish is None:
         return "person" if grouped else "record"
     if not isinstance(wish, str) or not wish.strip():
@@ -340,7 +431,7 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
         return None
     if wish == "all":
         return n_public
-    asked = count("queries", wish, at_least=1, hint='A number, "all" or "auto"')
+    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
     if asked > n_public:
         raise InvalidParameter(
             f"queries={asked:,} but the pool has {n_public:,} distinct points; ask at most that many"

@@ -1,26 +1,31 @@
-r"""What share of the teachers votes for each class, as a function of the point: learned from noisy votes.
+r"""What share of the teachers votes for each class, as a function of the point: a softmax-linear model.
 
-A noisy count costs what its argmax costs, and says more: how far the teachers were apart. The noise is public, so
-the right use of it is plain regression. The model is a softmax of a linear function,
+The model is a softmax of a linear function,
 
-.. math:: s_c(x) = \mathrm{softmax}_c(b + Wz), \qquad z = (x - \bar x)/r,
+.. math:: s_c(x) = \mathrm{softmax}_c(b + Wz),
 
-seen through :math:`N(0, \tau^2)` noise of known standard deviation :math:`\tau` on every share, with a normal prior
-of variance :math:`v` on every entry of :math:`W` and :math:`b`. What is fitted is the most probable :math:`(W, b)`,
-the least of
+of the coordinates :math:`z` of :class:`~quorate.students.geometry.Geometry`, in which a typical public point has
+length one. Every entry of :math:`W` and :math:`b` has a normal prior of variance :math:`v`, which so says the same on
+every data set: a class score varies by :math:`\sqrt{2v}` over it. What is fitted is the most probable
+:math:`(W, b)`, the least of
 
-.. math:: \frac{1}{2\tau^2} \sum_{i,c} (s_c(x_i) - y_{ic})^2 + \frac{1}{2v} \left(\|W\|^2 + \|b\|^2\right).
+.. math:: L(s(x_1), \dots, s(x_n)) + \frac{1}{2v} \left(\|W\|^2 + \|b\|^2\right),
 
-:class:`Standard` makes :math:`z` of length one at a typical public point, so that the prior says the same on every
-data set: a class score varies by :math:`\sqrt{2v}` over it. Shares sum to one in the model, so what the shares
-:math:`y_i` of a point lack of one (teachers that abstain) changes nothing: it is as if each class had an equal part
-of it. Everything here is post-processing of released values and public points.
+where L is minus the log likelihood of what was released. Noisy votes are seen through :math:`N(0, \tau^2)` noise of
+known standard deviation on every share, so that
+
+.. math:: L = \frac{1}{2\tau^2} \sum_{i,c} (s_c(x_i) - y_{ic})^2.
+
+Shares sum to one in the model, so what the shares :math:`y_i` of a point lack of one (teachers that abstain) changes
+nothing: it is as if each class had an equal part of it. Everything here is post-processing of released values and
+public points.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
@@ -28,11 +33,14 @@ from scipy.special import softmax
 
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.students.standard import Standard
+from quorate.students.geometry import Geometry, by_blocks
 from quorate.types import FloatArray
 
 PRIOR_VARIANCE = 1.5  # of each weight; a class score then has standard deviation 1.7 at a typical point
 MAX_ITERATIONS = 300
+
+#: From shares ``(n, n_classes)`` to minus their log likelihood, and its slope ``(n, n_classes)``.
+Loss: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,28 +49,65 @@ class VoteShares:
 
     Attributes
     ----------
-    standard : Standard
+    geometry : Geometry
         How points are measured.
     weights, intercepts : FloatArray
-        ``(n_classes, n_features)`` and ``(n_classes,)``.
+        ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
 
     Examples
     --------
-    >>> model = VoteShares(Standard.of(np.array([[-1.0], [1.0]])), np.array([[-1.0], [1.0]]), np.zeros(2))
+    >>> geometry = Geometry.of(np.array([[-1.0], [1.0]]))
+    >>> model = VoteShares(geometry, np.array([[-1.0], [1.0]]), np.zeros(2))
     >>> model(np.array([[0.0], [9.0]])).round(2).tolist()
     [[0.5, 0.5], [0.0, 1.0]]
     """
 
-    standard: Standard
+    geometry: Geometry
     weights: FloatArray
     intercepts: FloatArray
 
     def __call__(self, X: Any) -> FloatArray:
         """Return the estimated share of votes for each class, ``(n_points, n_classes)``, in [0, 1]."""
-        return softmax(self.standard.scores(X, self.weights, self.intercepts), axis=1)
+        return by_blocks(self._shares, X)
+
+    def _shares(self, X: Any) -> FloatArray:
+        rows = self.geometry.project(X)
+        return softmax(self.geometry.standard.scores(rows, self.weights, self.intercepts), axis=1)
+
+    def classifier(self, rows: Any, classes: Any) -> Any:
+        """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression.
+
+        Parameters
+        ----------
+        rows : (n_public, n_features)
+            The pool as the classifier is to see it: what `geometry` was read off, or a frame of it.
+        classes : sequence
+            The declared classes.
+        """
+        from sklearn.pipeline import Pipeline
+
+        standard = self.geometry.standard
+        scaled = self.weights / standard.scale
+        last = logistic_of(scaled, self.intercepts - scaled @ standard.mean, classes)
+        return Pipeline([*self.geometry.steps(rows), ("shares", last)])
 
 
-def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -> VoteShares:
+def logistic_of(weights: FloatArray, intercepts: FloatArray, classes: Any) -> Any:
+    """Return the logistic regression with these scores ``(n_classes, n_features)``, as if it had been fitted."""
+    from sklearn.linear_model import LogisticRegression
+
+    fitted = LogisticRegression()
+    fitted.classes_ = np.asarray(list(classes))
+    fitted.n_features_in_ = weights.shape[1]
+    fitted.n_iter_ = np.zeros(1, dtype=np.int32)
+    binary = len(fitted.classes_) == 2  # where one score, the difference, is kept
+    fitted.coef_, fitted.intercept_ = (
+        (np.diff(weights, axis=0), np.diff(intercepts)) if binary else (weights, intercepts)
+    )
+    return fitted
+
+
+def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Geometry) -> VoteShares:
     r"""Fit the model to noisy shares.
 
     Parameters
@@ -73,8 +118,8 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -
         ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then, NaN never.
     noise_sd : float
         τ > 0, the standard deviation of the noise of one share, which is independent of that of any other.
-    pool : (n_public, n_features) array or sparse matrix
-        All public points; used for their mean and spread alone.
+    geometry : Geometry
+        Of all public points.
 
     Returns
     -------
@@ -94,26 +139,39 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, pool: Any) -
     --------
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_vote_shares(X, noisy, noise_sd=0.1, pool=X)(X).round(1).tolist()
+    >>> fit_vote_shares(X, noisy, noise_sd=0.1, geometry=Geometry.of(X))(X).round(1).tolist()
     [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
     """
+    check_shares(X, shares)
+    precision = 1.0 / real("noise_sd", noise_sd, above=0) ** 2
+
+    def squares(estimated: FloatArray) -> tuple[float, FloatArray]:
+        residual = estimated - shares
+        return 0.5 * precision * float(np.sum(residual**2)), precision * residual
+
+    return most_probable(X, squares, n_classes=shares.shape[1], geometry=geometry)
+
+
+def check_shares(X: Any, shares: FloatArray) -> None:
+    """Refuse shares that are not one finite row for each point."""
     if shares.ndim != 2 or len(shares) != X.shape[0] or not np.isfinite(shares).all():
         raise InvalidParameter("shares must have one finite row for each point; leave out queries without an answer")
-    precision = 1.0 / real("noise_sd", noise_sd, above=0) ** 2
-    n_features, n_classes = X.shape[1], shares.shape[1]
-    standard = Standard.of(pool)
 
-    def loss(flat: FloatArray) -> tuple[float, FloatArray]:
-        theta = flat.reshape(n_classes, n_features + 1)
-        estimated = softmax(standard.scores(X, theta[:, 1:], theta[:, 0]), axis=1)
-        residual = estimated - shares
-        slope = precision * residual
+
+def most_probable(X: Any, loss: Loss, *, n_classes: int, geometry: Geometry) -> VoteShares:
+    """Return the most probable model, given minus the log likelihood of the shares at the rows of `X`."""
+    rows, standard = geometry.project(X), geometry.standard
+    width = rows.shape[1] + 1
+
+    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
+        theta = flat.reshape(n_classes, width)
+        estimated = softmax(standard.scores(rows, theta[:, 1:], theta[:, 0]), axis=1)
+        value, slope = loss(estimated)
         slopes = estimated * (slope - (slope * estimated).sum(axis=1, keepdims=True))
-        gradient = np.column_stack([slopes.sum(axis=0), standard.pull_back(X, slopes)]) + theta / PRIOR_VARIANCE
-        value = 0.5 * precision * np.sum(residual**2) + 0.5 * np.sum(theta**2) / PRIOR_VARIANCE
-        return float(value), gradient.ravel()
+        gradient = np.column_stack([slopes.sum(axis=0), standard.pull_back(rows, slopes)]) + theta / PRIOR_VARIANCE
+        return value + 0.5 * float(np.sum(theta**2)) / PRIOR_VARIANCE, gradient.ravel()
 
-    start = np.zeros(n_classes * (n_features + 1))
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS, "maxcor": 20})
-    theta = found.x.reshape(n_classes, n_features + 1)
-    return VoteShares(standard, theta[:, 1:], theta[:, 0])
+    start = np.zeros(n_classes * width)
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS, "maxcor": 20})
+    theta = found.x.reshape(n_classes, width)
+    return VoteShares(geometry, theta[:, 1:], theta[:, 0])

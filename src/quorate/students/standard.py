@@ -36,8 +36,11 @@ class Standard:
     scale: FloatArray
 
     @classmethod
-    def of(cls, pool: Any) -> Standard:
-        """Read mean and scale off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
+    def of(cls, pool: Any, *, one_unit: bool = False) -> Standard:
+        """Read mean and scale off the public pool ``(n_public, n_features)``, an array or a sparse matrix.
+
+        With `one_unit` no column is put in a unit of its own: where their lengths are what tells them apart.
+        """
         points = pool.astype(np.float64)  # before anything is squared: small integers overflow
         mean = np.asarray(points.mean(axis=0)).ravel()
         if kind(pool) == "sparse":
@@ -47,9 +50,17 @@ class Standard:
             constant = (points == points[0]).all(axis=0)  # not "variance 0": the mean of 0.1 rounds
             variance = np.where(constant, 0.0, points.var(axis=0))
             indicator = ((points == 0) | (points == 1)).all(axis=0)
-            unit = np.where(indicator | constant, 1.0, np.sqrt(variance))
+            unit = np.where(indicator | constant | one_unit, 1.0, np.sqrt(variance))
         length = np.sqrt(np.sum(variance / unit**2))
         return cls(mean, unit * (length if length > 0 else 1.0))
+
+    def scaler(self, rows: Any) -> Any:
+        """Return the same change of points as a fitted scikit-learn transformer; a sparse matrix is not centred."""
+        from sklearn.preprocessing import StandardScaler
+
+        fitted = StandardScaler(with_mean=kind(rows) != "sparse").fit(rows)
+        fitted.mean_, fitted.scale_, fitted.var_ = self.mean, self.scale, self.scale**2
+        return fitted
 
     def scores(self, X: Any, weights: FloatArray, intercepts: FloatArray) -> FloatArray:
         """Return :math:`b + Wz` for every row, ``(n_rows, n_outputs)``, without centring a sparse matrix."""

@@ -1,0 +1,92 @@
+"""``quorate reproduce``: the papers' experiments, with their figures beside ours."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from quorate.cli.options import as_json, print_json
+from quorate.cli.progress import progress
+from quorate.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from quorate.experiments import Experiment
+
+NAMES = ("table4", "margins", "mnist", "few-labels")
+
+
+@click.command(name="reproduce")
+@click.argument("name", type=click.Choice(NAMES))
+@click.option("--repeats", type=click.IntRange(min=1), help="Splits, each with noise of its own. [default: the name's]")
+@click.option(
+    "--data", multiple=True, help="A data set of table4: mushroom, a9a, imdb, imdb-5000, real-sim. Repeatable."
+)
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("reproduced"),
+    show_default=True,
+    help="The folder for JSON, CSV, text and figures.",
+)
+@click.option(
+    "--files",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder of the larger data sets. [default: $QUORATE_DATA]",
+)
+@click.option(
+    "--real-sim",
+    "real_sim",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Your copy of real-sim (LIBSVM collection).",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of splits and noise.")
+@as_json
+def command(
+    name: str,
+    repeats: int | None,
+    data: tuple[str, ...],
+    out: Path,
+    files: Path | None,
+    real_sim: Path | None,
+    seed: int,
+    as_json: bool,
+) -> None:
+    r"""Run one of the papers' experiments on public data, and print its figures beside ours.
+
+    \b
+    table4      accuracy of passive and active queries, and of our recipes (LZCW21 Table 4)
+    margins     how far teachers agree on Adult (LZCW21 Appendix E)
+    mnist       digits: hundreds of teachers, a student at ε up to 2 (PATE18)
+    few-labels  private learners that need few labels (BNS15, LWY25)
+    """
+    if (data or real_sim) and name != "table4":
+        raise InvalidParameter(f"--data and --real-sim choose the data sets of table4; {name} has its own")
+    chosen = (*data, "real-sim") if real_sim and "real-sim" not in data else data
+    arguments: dict[str, object] = {} if repeats is None else {"repeats": repeats}
+    if chosen:
+        arguments["data"] = chosen
+    if real_sim:
+        arguments["real_sim_file"] = real_sim
+    if files and name in {"table4", "mnist"}:
+        arguments["files"] = files
+    typed = ["quorate", "reproduce", name]
+    typed += [f"--repeats={repeats}"] if repeats else []
+    typed += [f"--data={each}" for each in data]
+    typed += [f"--seed={seed}"] if seed else []
+    with progress(quiet=as_json) as watch:
+        experiment = _run(name, {**arguments, "seed": seed, "command": shlex.join(typed), "watch": watch})
+    paths = experiment.write(out)
+    if as_json:
+        print_json([row.tree() for row in experiment.rows])
+        return
+    click.echo(experiment.text())
+    click.echo("written: " + ", ".join(str(path) for path in paths))
+
+
+def _run(name: str, arguments: dict[str, object]) -> Experiment:
+    from quorate.experiments import EXPERIMENTS
+
+    return EXPERIMENTS[name](**arguments)

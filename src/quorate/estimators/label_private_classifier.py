@@ -1,0 +1,298 @@
+"""Only the labels are private: every feature may serve as the public pool."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import assert_all_finite, check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from quorate.accounting import Guarantee
+from quorate.data import PublicPool, is_frame, match_columns, missing_columns, n_rows, needs_encoding, take
+from quorate.errors import InvalidParameter, SeededNoiseRefused
+from quorate.estimators.opening import GivenLedger, opened, place_of
+from quorate.labelling import Released, Strategy
+from quorate.ledger import Budget
+from quorate.report import Facts, render_html, render_text
+from quorate.run.accounts import Occasion, facts, guarantee
+from quorate.run.folder import fingerprint_key
+from quorate.run.journey import conduct
+from quorate.run.models import Role, built_in
+from quorate.run.task import Wishes, floor_budget, noise_and_key, prepare
+from quorate.students import class_probabilities
+from quorate.theory import Recipe
+from quorate.types import FloatArray, IntArray
+
+CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
+
+
+def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
+    """The model that was given; or ours, which scales numbers first. Of a frame with texts the encoder does that."""
+    if model is not None or hasattr(rows, "columns"):
+        return model
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(with_mean=isinstance(rows, np.ndarray)), built_in("logistic", role))
+
+
+class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
+    """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
+
+    Every row goes to one teacher, by its position, which is public; so a label changes one teacher at most. All rows
+    without their labels are the public pool, on which the teachers vote and from which the student learns. No other
+    public data are needed.
+
+    It promises less than :class:`quorate.PrivateClassifier`: *labels only*. Whoever sees the student may learn
+    anything about the features, who is in the table and how many they are. Use it where the table without its labels
+    could be published as it is.
+
+    Parameters
+    ----------
+    teacher : estimator, default LogisticRegression(C=100), columns scaled
+        Any scikit-learn classifier or Pipeline, unfitted. Each teacher is a clone, fitted on its own shard.
+    student : estimator or student, default LogisticRegression(), columns scaled
+        Any scikit-learn classifier or Pipeline, unfitted, or a way to learn of :mod:`quorate.students`.
+    classes : sequence of str, int or bool, or "public"
+        Every label there may be, in the order of ``predict_proba``. "public" states that *which* labels occur in the
+        data is no secret; they are read then, and the guarantee says so.
+    epsilon, delta : float
+        What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
+    n_teachers : int or "auto"
+        K.
+    queries : int, "auto", "all" or a strategy
+        ℓ, the rows whose votes are released.
+    mechanism : "auto", the name of a mechanism, or a mechanism
+        What crosses the boundary.
+    ledger : path or Ledger, optional
+        As for :class:`quorate.PrivateClassifier`.
+    unit : str, optional
+        The word for whose labels are protected, where ``groups`` are given to ``fit``; "person" by default.
+    prior_matching : bool, default False
+        As for :class:`quorate.PrivateClassifier`.
+    jobs : int, optional
+        Processes; as many as there are cores by default.
+    unsafe_noise_seed : int, optional
+        For tests and demos. The fit is reproducible, therefore not private.
+
+    Attributes
+    ----------
+    student_ : estimator
+        The fitted student.
+    guarantee_ : Guarantee
+        What was promised; its neighbours are "replace one label".
+    released_ : Released
+        The released answers, in the order of `queries_`.
+    queries_ : (n_queries,) int array
+        Rows that were asked.
+    recipe_ : Recipe
+        K, ℓ and the mechanism.
+    classes_ : (n_classes,) array
+        The declared classes.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    Notes
+    -----
+    Privacy: what ``fit`` leaves behind is (ε, δ)-differentially private for one label (with ``groups``: for all
+    labels of one person), features and number of rows being public. The estimator keeps no label, vote or teacher,
+    and may be pickled.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from quorate import LabelPrivateClassifier
+    >>> X, y = make_classification(4_000, n_features=6, random_state=0)
+    >>> clf = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X[:3_000], y[:3_000])
+    >>> clf.score(X[3_000:], y[3_000:]) > 0.7, clf.guarantee_.neighbours
+    (True, 'replace one label')
+    """
+
+    def __init__(
+        self,
+        teacher: Any = None,
+        student: Any = None,
+        *,
+        classes: Sequence[Any] | Literal["public"] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        n_teachers: int | Literal["auto"] = "auto",
+        queries: int | Literal["auto", "all"] | Strategy = "auto",
+        mechanism: Any = "auto",
+        ledger: GivenLedger = None,
+        unit: str | None = None,
+        prior_matching: bool = False,
+        jobs: int | None = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.teacher = teacher
+        self.student = student
+        self.classes = classes
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_teachers = n_teachers
+        self.queries = queries
+        self.mechanism = mechanism
+        self.ledger = ledger
+        self.unit = unit
+        self.prior_matching = prior_matching
+        self.jobs = jobs
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:
+        """Train teachers on all rows, release votes on them, fit the student. Each call is charged.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features) array, sparse matrix, pandas or polars frame
+            Features, which are public.
+        y : (n_rows,)
+            Private labels.
+        groups : (n_rows,), optional
+            Whose label it is, which is public too. The guarantee is then for all labels of one person.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused, ValueError
+            If an argument or a table is wrong; nothing was charged.
+        BudgetExhausted
+            If the ledger has too little left; nothing was fitted or charged.
+        """
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        budget = Budget(*floor_budget(self.epsilon, self.delta))
+        rows = self._rows(X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
+            warnings.simplefilter("ignore")
+            check_classification_targets(labels)
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+        task = prepare(
+            Wishes(
+                classes=self._declared(labels),
+                epsilon=budget.epsilon,
+                delta=budget.delta,
+                teacher=_or_logistic(self.teacher, "teacher", rows),
+                student=_or_logistic(self.student, "student", rows),
+                n_teachers=self.n_teachers,
+                queries=self.queries,
+                mechanism=self.mechanism,
+                n_records=None if groups is not None else n_rows(rows),
+                unit=self.unit,
+                partition="balanced",
+                prior_matching=self.prior_matching,
+                jobs=self.jobs,
+                labels_only=True,
+                caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
+            ),
+            rows,
+            labels,
+            public=PublicPool(rows),
+            groups=groups,
+            key=key,
+            fingerprint_key=fingerprint_key(place_of(self.ledger)),
+            noise=noise,
+        )
+        with opened(self.ledger, budget=budget) as ledger:
+            outcome = conduct(task, ledger)
+            self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
+            self._facts: Facts = facts(
+                task,
+                outcome,
+                ledger,
+                Occasion(
+                    title="LabelPrivateClassifier.fit",
+                    command="LabelPrivateClassifier(...).fit(X, y)",
+                    started=started,
+                ),
+            )
+        self._columns = take(task.inputs.public, [0])  # one public row: which columns there are, and of which kind
+        self.student_ = outcome.student
+        self.released_: Released = outcome.released
+        self.queries_: IntArray = outcome.queries
+        self.recipe_: Recipe = task.recipe
+        self.classes_ = np.asarray(list(task.inputs.classes))
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify by the student. Returns ``(n_points,)`` classes."""
+        check_is_fitted(self)
+        return np.asarray(self.student_.predict(self._matched(X)))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
+        check_is_fitted(self)
+        return class_probabilities(self.student_, self._matched(X), self.classes_.tolist())
+
+    def report(self, path: str | Path) -> Path:
+        """Write the public report: one self-contained HTML file."""
+        check_is_fitted(self)
+        page = Path(path)
+        page.write_text(render_html(self._facts), encoding="utf-8")
+        return page
+
+    def summary(self) -> str:
+        """Return the end of a fit as a table for the terminal, 80 columns wide."""
+        check_is_fitted(self)
+        return render_text(self._facts)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the student with skops, for anybody who has scikit-learn.
+
+        Raises
+        ------
+        SeededNoiseRefused
+            If the noise was seeded: such a student carries no guarantee and does not leave.
+        """
+        import skops.io
+
+        check_is_fitted(self)
+        if self._facts.seeded:
+            raise SeededNoiseRefused(
+                "seeded noise: this fit is reproducible, therefore not private. Every output is marked and export is "
+                "refused. Remove unsafe_noise_seed"
+            )
+        skops.io.dump(self.student_, Path(path))
+        return Path(path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.non_deterministic = self.unsafe_noise_seed is None
+        tags.classifier_tags.poor_score = True  # how good it is depends on ε
+        return tags
+
+    def _declared(self, labels: NDArray[Any]) -> Any:
+        if not isinstance(self.classes, str):
+            return self.classes
+        if self.classes != "public":
+            raise InvalidParameter(
+                f'classes must be a list of classes, or "public" where which occur is no secret, got {self.classes!r}'
+            )
+        found = np.unique(labels)
+        if len(found) < 2:
+            raise InvalidParameter(
+                f"classes: {len(found)} class occurs in y, and a classifier needs two; declare them with classes="
+            )
+        return found.tolist()
+
+    def _rows(self, X: Any, *, reset: bool) -> Any:
+        if hasattr(X, "columns") and is_frame(X):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if needs_encoding(X) or missing_columns(X).any():
+                return X
+            X = np.column_stack([X[name].to_numpy() for name in X.columns])  # numbers mean the same in any container
+            return check_array(X, dtype="numeric")
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+
+    def _matched(self, X: Any) -> Any:
+        rows, _ = match_columns(self._rows(X, reset=False), self._columns)
+        return rows

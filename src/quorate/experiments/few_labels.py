@@ -1,0 +1,128 @@
+"""BNS15 and LWY25: how many labels and rows private learners need, by theorem and by measurement.
+
+Labels against the size of the domain and against the VC dimension; rows against 1/ε where labels are wrong; printed
+constants beside tight ones; errors beside bounds; and four questions to Adult.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from quorate.arguments import count, one_of
+from quorate.experiments.few_labels_adult import adult_with_few_labels
+from quorate.experiments.few_labels_agnostic import rows_against_epsilon, rows_of_theorems
+from quorate.experiments.few_labels_constants import errors_against_bounds, printed_against_tight
+from quorate.experiments.few_labels_domain import labels_against_domain
+from quorate.experiments.few_labels_figures import (
+    labels_against_domain_chart,
+    labels_against_vc_chart,
+    rows_against_epsilon_chart,
+)
+from quorate.experiments.few_labels_run import Size
+from quorate.experiments.few_labels_tables import Row, as_text
+from quorate.experiments.few_labels_vc import labels_against_vc
+from quorate.experiments.measured import Experiment, Measured
+from quorate.report import Chart
+
+TITLE = "BNS15, LWY25: private learners with few labels"
+NOTES = (
+    "every learner is pure ε-DP for one replaced record, with public: how many rows, and which have labels",
+    "labels: the least number tried from which on the mean error over the repeats stays at most .05",
+    "unlabelled rows, least tried: with 600 labels, from which number on the mean error stays at most .05",
+    "a cluster is 256 neighbouring points at a random place, a tenth of them below the cut: the same whatever |X| is",
+    "spread: rows anywhere in the domain, a cut anywhere",
+    "by VC dimension: four fifths of the rows on one point, the others on VC(C) points with labels of their own",
+    "GenericLearner: with Tree as many unlabelled rows as its theorem asks for; with MWEM 20,000: none is proven",
+    "extra rows: beyond what the base learner needs at the same ε and error with true labels",
+    "where labels are wrong: the first step (each 1.26 times the last) where it and the next reach the wanted excess",
+    "the rows are made up or public, and the noise is seeded: nothing here carries a guarantee",
+)
+
+Watch = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FewLabels(Experiment):
+    """The experiment, with tables of its own."""
+
+    def text(self) -> str:
+        """Return the tables, the notes and the provenance."""
+        notes = "".join(f"* {note}\n" for note in self.notes)
+        return f"{self.title}\n\n{as_text([row.tree() for row in self.rows])}\n{notes}\n{self.origin}\n"
+
+
+#: The pictures, by the part that they are of; each is made from rows as plain values.
+CHARTS: Mapping[str, Callable[[Sequence[Row]], Chart]] = {
+    "domain": labels_against_domain_chart,
+    "vc": labels_against_vc_chart,
+    "epsilon": rows_against_epsilon_chart,
+}
+PARTS = ("domain", "vc", "epsilon", "constants", "bounds", "adult")
+
+
+def reproduce_few_labels(
+    *,
+    repeats: int = 20,
+    seed: int = 0,
+    parts: Sequence[str] = PARTS,
+    size: Size | None = None,
+    command: str = "quorate reproduce few-labels",
+    watch: Watch | None = None,
+) -> FewLabels:
+    """Measure labels and rows needed.
+
+    Parameters
+    ----------
+    repeats : int
+        Samples, each with noise of its own.
+    seed : int
+        Of samples and noise.
+    parts : sequence of str
+        Among :data:`PARTS`; all by default.
+    size : Size, optional
+        How much of each part is run; all of it by default.
+    command : str
+        For the record.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+
+    Raises
+    ------
+    InvalidParameter
+        If a name is not known.
+
+    Examples
+    --------
+    >>> print(reproduce_few_labels(parts=["constants"]).text().splitlines()[2])
+    LabelBoost: printed constants and tight ones (α = β = .1, ε = 1)
+    """
+    repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
+    chosen = {one_of("part", part, PARTS) for part in parts}
+    size = size or Size()
+    rows: list[Measured] = []
+    if "domain" in chosen:
+        rows += labels_against_domain(size, repeats=repeats, seed=seed, watch=watch)
+    if "vc" in chosen:
+        rows += labels_against_vc(size, repeats=repeats, seed=seed, watch=watch)
+    if "epsilon" in chosen:
+        rows += rows_against_epsilon(size, repeats=repeats, seed=seed, watch=watch)
+        rows += rows_of_theorems()
+    if "constants" in chosen:
+        rows += printed_against_tight()
+    if "bounds" in chosen:
+        rows += errors_against_bounds(repeats=repeats, seed=seed, watch=watch)
+    if "adult" in chosen:
+        rows += adult_with_few_labels(size, repeats=repeats, seed=seed, watch=watch)
+    trees = [row.tree() for row in rows]
+    return FewLabels(
+        name="few-labels",
+        title=TITLE,
+        rows=tuple(rows),
+        notes=NOTES,
+        command=command,
+        seed=seed,
+        seconds=time.monotonic() - begun,
+        figures={f"few-labels-{name}": make(trees).written() for name, make in CHARTS.items() if name in chosen},
+    )

@@ -1,0 +1,200 @@
+"""Four classes on columns of Adult: few labelled rows, many unlabelled ones, beside the best concept of all labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Literal
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from quorate.data import load_adult
+from quorate.experiments.few_labels_run import Size, drawn
+from quorate.experiments.measured import Measured, Scored, scored, summed
+from quorate.learners import UNLABELLED, GenericLearner
+from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
+from quorate.learners.concepts.protocol import Points
+from quorate.learners.sanitizers import MWEM, Tree
+from quorate.types import IntArray
+
+AGE_BITS = 7  # 0 to 127 years, or hours a week
+PRIVATE, SAME_LABELS, ALL_LABELS, MAJORITY = (
+    "GenericLearner",
+    "best concept of the same labels, no privacy",
+    "best concept of all labels, no privacy",
+    "larger class",
+)
+
+#: Public cuts of a coarse grid, in round numbers: column j is cut into four levels.
+CUTS: Mapping[str, tuple[int, ...]] = {
+    "age": (30, 40, 50),
+    "fnlwgt": (100_000, 200_000, 300_000),
+    "education-num": (9, 11, 13),
+    "capital-gain": (1, 5_000, 10_000),
+    "capital-loss": (1, 1_500, 2_000),
+    "hours-per-week": (20, 35, 45),
+}
+
+Watch = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Question:
+    """One class on some columns of Adult, and what it is to tell.
+
+    Parameters
+    ----------
+    name : str
+        For tables.
+    learner : GenericLearner
+        Class and sanitizer.
+    points : callable
+        From Adult's table to points of the class.
+    labels : callable
+        From Adult's table and its income classes to 0 and 1.
+    """
+
+    name: str
+    learner: GenericLearner
+    points: Callable[[pl.DataFrame], Points] = field(repr=False)
+    labels: Callable[[pl.DataFrame, NDArray[np.str_]], NDArray[np.uint8]] = field(repr=False)
+
+
+def levels(table: pl.DataFrame, columns: Sequence[str]) -> IntArray:
+    """Return the level, 0 to 3, of each row in each column: `(n_rows, n_columns)`.
+
+    Examples
+    --------
+    >>> levels(pl.DataFrame({"age": [29, 30, 77]}), ["age"]).tolist()
+    [[0], [1], [3]]
+    """
+    found = [np.searchsorted(CUTS[name], table[name].to_numpy(), side="right") for name in columns]
+    return np.column_stack(found).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A stump as a classifier, for a list of them.
+
+    Examples
+    --------
+    >>> Rule(Stump(0, 1.0, ">")).predict(np.array([[1.0], [2.0]])).tolist()
+    [0, 1]
+    """
+
+    stump: Stump
+
+    def predict(self, X: Points) -> NDArray[np.uint8]:
+        """Label rows, 0 or 1 each."""
+        return self.stump.labels(X)
+
+
+def coarse_stumps() -> list[Rule]:
+    """Return every stump on four levels of each column: the class itself would ask about more than a table holds.
+
+    Examples
+    --------
+    >>> len(coarse_stumps())
+    38
+    """
+    constant = [Rule(Stump(0, 3.0, ">")), Rule(Stump(0, 3.0, "<="))]
+    sides: tuple[Literal[">"], Literal["<="]] = (">", "<=")
+    return constant + [
+        Rule(Stump(j, level, side)) for j in range(len(CUTS)) for level in (0.0, 1.0, 2.0) for side in sides
+    ]
+
+
+def questions() -> list[Question]:
+    """Return the questions of this part."""
+    years = Thresholds(bits=AGE_BITS)
+    stumps = FiniteClass(coarse_stumps(), n_features=len(CUTS))
+    everything = tuple(product((0.0, 1.0, 2.0, 3.0), repeat=len(CUTS)))
+    return [
+        Question(
+            name="threshold on age: never married",
+            learner=_learner(years, Tree()),
+            points=lambda table: table["age"].to_numpy()[:, np.newaxis],
+            labels=lambda table, income: _is(table["marital-status"] == "Never-married"),
+        ),
+        Question(
+            name="threshold on hours per week: no spouse",
+            learner=_learner(years, Tree()),
+            points=lambda table: table["hours-per-week"].to_numpy()[:, np.newaxis],
+            labels=lambda table, income: _is(table["marital-status"] != "Married-civ-spouse"),
+        ),
+        Question(
+            name="rectangle on age, schooling, spouse: income",
+            learner=_learner(Rectangles((2, 2, 1), 3), MWEM()),
+            points=lambda table: np.column_stack(
+                [levels(table, ["age", "education-num"]), _is(table["marital-status"] == "Married-civ-spouse")]
+            ).astype(np.int64),
+            labels=lambda table, income: (income == ">50K").astype(np.uint8),
+        ),
+        Question(
+            name="stump on six columns: income",
+            learner=_learner(stumps, MWEM(domain=everything, n_synthetic=40_960)),
+            points=lambda table: levels(table, list(CUTS)).astype(np.float64),
+            labels=lambda table, income: (income == ">50K").astype(np.uint8),
+        ),
+    ]
+
+
+def adult_with_few_labels(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure test errors with few labels at ε = 1, and without privacy."""
+    adult, rows, stage, asked = load_adult(), [], "Adult", questions()
+    income, income_test = np.asarray(adult.train_labels), np.asarray(adult.test_labels)
+    for place, question in enumerate(asked):
+        X, y = question.points(adult.train), question.labels(adult.train, income)
+        X_test, y_test = question.points(adult.test), question.labels(adult.test, income_test)
+        found: dict[str, list[Scored]] = {PRIVATE: [], SAME_LABELS: []}
+        for repeat in range(repeats):
+            if watch:
+                watch(stage, place * repeats + repeat, len(asked) * repeats)
+            order = np.random.default_rng([seed, place, repeat]).permutation(len(X))
+            known = order[: size.at_labels]
+            labels = np.full(len(X), UNLABELLED, dtype=np.int8)
+            labels[known] = y[known]
+            concepts = question.learner.concepts
+            found[PRIVATE].append(_scored(drawn(question.learner, X, labels, seed + repeat), X_test, y_test))
+            found[SAME_LABELS].append(_scored(concepts.erm(X[known], y[known]), X_test, y_test))
+        found[ALL_LABELS] = [_scored(question.learner.concepts.erm(X, y), X_test, y_test)]
+        found[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
+        for name, scores in found.items():
+            rows.append(_row(question, name, scores, size, len(X)))
+    if watch:
+        watch(stage, len(asked) * repeats, len(asked) * repeats)
+    return rows
+
+
+def _is(column: pl.Series) -> NDArray[np.uint8]:
+    return column.to_numpy().astype(np.uint8)
+
+
+def _learner(concepts: ConceptClass, sanitizer: Tree | MWEM) -> GenericLearner:
+    return GenericLearner(concepts=concepts, sanitizer=sanitizer, epsilon=1.0)
+
+
+def _scored(concept: Concept, X: Points, y: NDArray[np.uint8]) -> Scored:
+    return scored(concept.labels(X), y)
+
+
+def _row(question: Question, name: str, scores: list[Scored], size: Size, n_rows: int) -> Measured:
+    private = name == PRIVATE
+    few = name in {PRIVATE, SAME_LABELS}
+    return summed(
+        [
+            Scored(
+                accuracy=each.accuracy,
+                balanced_accuracy=each.balanced_accuracy,
+                more={"error_mean": 1 - each.accuracy, "labels": float(size.at_labels if few else n_rows)},
+            )
+            for each in scores
+        ],
+        data=f"Adult: {question.name}",
+        method=name,
+        epsilon=1.0 if private else None,
+        delta=0.0 if private else None,
+    )

@@ -1,0 +1,156 @@
+"""Rows needed where labels are wrong, against 1/ε: LWY25's transformation beside relabelling a subsample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from quorate.experiments.few_labels_run import Size, Task, drawn, fewest_rows
+from quorate.experiments.measured import Measured, standard_error
+from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
+from quorate.learners.concepts import Threshold, Thresholds
+from quorate.types import FloatArray
+
+BITS = 16
+CUT = 2**14  # a quarter of the rows is below it
+ALPHA = 0.01  # of the theorems
+TRANSFORMED, SUBSAMPLED = "AgnosticLearner", "subsample, relabelled by itself"
+BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE = (
+    "subsample, no relabelling",
+    "NoisyThreshold, all rows",
+    "base learner, true labels",
+)
+
+Watch = Callable[[str, int, int], None]
+Maker = Callable[[float], PrivateLearner]
+
+_DOMAIN = Thresholds(bits=BITS)
+_BASE = NoisyThreshold(concepts=_DOMAIN, epsilon=1.0)
+
+
+def _plain(epsilon: float) -> PrivateLearner:
+    if epsilon >= 1:
+        return NoisyThreshold(concepts=_DOMAIN, epsilon=epsilon)
+    return SubSampling(concepts=_DOMAIN, base=_BASE, epsilon=epsilon, n_labels=2**40, base_rows=None)
+
+
+MAKERS: Mapping[str, Maker] = {
+    TRANSFORMED: lambda epsilon: AgnosticLearner(concepts=_DOMAIN, base=_BASE, epsilon=epsilon, alpha=ALPHA),
+    SUBSAMPLED: lambda epsilon: SubsampledAgnostic(concepts=_DOMAIN, base=_BASE, epsilon=epsilon, alpha=ALPHA),
+    BASE_ON_SUBSAMPLE: _plain,
+    DIRECT: lambda epsilon: NoisyThreshold(concepts=_DOMAIN, epsilon=epsilon, alpha=ALPHA),
+    REALIZABLE: lambda epsilon: NoisyThreshold(concepts=_DOMAIN, epsilon=epsilon, alpha=ALPHA),
+}
+
+
+#: What is tried where labels say very little.
+HARDEST = (TRANSFORMED, BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE)
+
+
+def rows_against_epsilon(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure how many rows each way needs for the same excess error, at every ε.
+
+    *Extra* rows are those beyond what the base learner needs, at the same ε and error, where the labels are true.
+    """
+    rows, stage = [], "rows against 1/ε"
+    steps = [(task, epsilon) for task in size.tasks for epsilon in task.epsilons]
+    for place, (task, epsilon) in enumerate(steps):
+        if watch:
+            watch(stage, place, len(steps))
+        names = HARDEST if task.hardest else tuple(MAKERS)
+        found = {name: _searched(name, epsilon, task, repeats=repeats, seed=seed) for name in names}
+        alone = found[REALIZABLE][0]
+        proven = float(MAKERS[DIRECT](epsilon).rows_needed().labelled)
+        for name, (needed, excess) in found.items():
+            in_theory = _theory(name, MAKERS[name](epsilon))
+            more = {
+                "rows_needed": needed,
+                "extra_rows": None if needed is None or alone is None else needed - alone,
+                "rows_of_theorem": in_theory,
+                "extra_rows_of_theorem": None if in_theory is None else in_theory - proven,
+            }
+            rows.append(_row(name, epsilon, needed, excess, more, task))
+    if watch:
+        watch(stage, len(steps), len(steps))
+    return rows
+
+
+def excess_errors(learner: PrivateLearner, n_rows: int, label_noise: float, *, repeats: int, seed: int) -> FloatArray:
+    r"""Return the error beyond the best cut's on fresh points, once for each repeat; exact but for the noise.
+
+    Points are spread evenly, and every label is wrong with probability `label_noise`, so a cut that is off by a share
+    of the points errs by that share times :math:`1 - 2\eta` more.
+    """
+    found = []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([seed, n_rows, repeat])
+        points = rng.integers(0, 2**BITS, (n_rows, 1))
+        labels = ((points[:, 0] < CUT) ^ (rng.random(n_rows) < label_noise)).astype(np.int8)
+        concept = drawn(learner, points, labels, seed + repeat)
+        assert isinstance(concept, Threshold)  # noqa: S101
+        found.append((1 - 2 * label_noise) * abs(concept.cut - CUT) / 2**BITS)
+    return np.array(found)
+
+
+def _searched(name: str, epsilon: float, task: Task, *, repeats: int, seed: int) -> tuple[float | None, FloatArray]:
+    learner, errors = MAKERS[name](epsilon), dict[int, FloatArray]()
+    label_noise = 0.0 if name == REALIZABLE else task.label_noise
+    repeats = -(-repeats // task.repeats_of)
+
+    def error(n_rows: int) -> float:
+        errors[n_rows] = excess_errors(learner, n_rows, label_noise, repeats=repeats, seed=seed)
+        return float(errors[n_rows].mean())
+
+    needed = fewest_rows(error, task.excess, start=2048 if label_noise else 128, limit=task.most_rows)
+    return (None, errors[max(errors)]) if needed is None else (float(needed), errors[needed])
+
+
+def _theory(name: str, learner: PrivateLearner) -> float | None:
+    if name in {TRANSFORMED, SUBSAMPLED, REALIZABLE}:
+        return float(learner.rows_needed().labelled)
+    return None  # their theorems are for true labels
+
+
+def _row(
+    name: str, epsilon: float, needed: float | None, excess: FloatArray, more: dict[str, float | None], task: Task
+) -> Measured:
+    clean = name == REALIZABLE
+    best = 0.0 if clean else task.label_noise
+    return Measured(
+        data="thresholds over 2^16 points, " + ("labels all true" if clean else f"{best:.4g} of labels wrong"),
+        method=name,
+        epsilon=epsilon,
+        delta=0.0,
+        n_queries=needed,
+        repeats=len(excess),
+        accuracy_mean=1 - best - float(excess.mean()),
+        accuracy_se=standard_error(excess),
+        balanced_accuracy_mean=None,
+        more={**more, "excess_mean": float(excess.mean()), "excess_wanted": task.excess, "alpha": ALPHA},
+    )
+
+
+def rows_of_theorems(alphas: tuple[float, ...] = (0.1, 0.05, 0.02, 0.01)) -> list[Measured]:
+    """Return the rows that both transformations' theorems ask for, by α and ε."""
+    rows = []
+    for alpha in alphas:
+        for name in (TRANSFORMED, SUBSAMPLED):
+            for epsilon in (1.0, 0.5, 0.2, 0.1):
+                needed = float(MAKERS[name](epsilon).set_params(alpha=alpha).rows_needed().labelled)
+                alone = float(MAKERS[DIRECT](epsilon).set_params(alpha=alpha).rows_needed().labelled)
+                rows.append(
+                    Measured(
+                        data="thresholds over 2^16 points, any labels, by theorem",
+                        method=name,
+                        epsilon=epsilon,
+                        delta=0.0,
+                        n_queries=needed,
+                        repeats=0,
+                        accuracy_mean=None,
+                        accuracy_se=None,
+                        balanced_accuracy_mean=None,
+                        more={"alpha": alpha, "rows_of_theorem": needed, "extra_rows_of_theorem": needed - alone},
+                    )
+                )
+    return rows

@@ -1,0 +1,162 @@
+"""LabelBoost's printed constants beside the largest keep-rates that give the target back; and errors beside bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.experiments.few_labels_agnostic import excess_errors
+from quorate.experiments.few_labels_domain import cluster
+from quorate.experiments.few_labels_run import drawn
+from quorate.experiments.measured import Measured, standard_error
+from quorate.learners import (
+    UNLABELLED,
+    AgnosticLearner,
+    EmpiricalLearner,
+    ExponentialLearner,
+    GenericLearner,
+    LabelBoost,
+    NoisyThreshold,
+    PrivateLearner,
+    SubSampling,
+)
+from quorate.learners.concepts import Thresholds
+from quorate.learners.sanitizers import Tree
+from quorate.types import FloatArray
+
+ALPHA, BETA = 0.1, 0.1
+BITS = 16
+WRONG = 0.2  # of the labels, for the learner that needs no true ones
+
+Watch = Callable[[str, int, int], None]
+
+
+def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) -> list[Measured]:
+    """Return the rows of LabelBoost's theorem with both sets of constants, for larger and larger base learners."""
+    domain = Thresholds(bits=32)
+    base = NoisyThreshold(concepts=domain, epsilon=1.0)
+    rows = []
+    for constants in ("paper", "tight"):
+        for n_base in base_rows:
+            learner = LabelBoost(
+                concepts=domain,
+                base=base,
+                epsilon=1.0,
+                alpha=ALPHA,
+                beta=BETA,
+                constants=constants,
+                base_rows=n_base,
+            )
+            needs = learner.rows_needed()
+            rows.append(
+                Measured(
+                    data="rows of LabelBoost's theorem",
+                    method=f'constants="{constants}"',
+                    epsilon=1.0,
+                    delta=0.0,
+                    n_queries=None,
+                    repeats=0,
+                    accuracy_mean=None,
+                    accuracy_se=None,
+                    balanced_accuracy_mean=None,
+                    more={
+                        "alpha": ALPHA,
+                        "base_rows": float(n_base),
+                        "labels_of_theorem": float(needs.labelled),
+                        "unlabelled_rows": float(needs.unlabelled),
+                    },
+                )
+            )
+    return rows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Proven:
+    """One learner, to be run on as many rows as its theorem asks for.
+
+    Parameters
+    ----------
+    name : str
+        For tables.
+    learner : PrivateLearner
+        At α = β = 0.1.
+    wrong : float
+        What share of the labels is wrong.
+    """
+
+    name: str
+    learner: PrivateLearner
+    wrong: float = 0.0
+
+
+def proven_learners() -> list[Proven]:
+    """Return every learner of this part."""
+    domain, small = Thresholds(bits=BITS), Thresholds(bits=8)
+    base = NoisyThreshold(concepts=domain, epsilon=1.0, alpha=ALPHA, beta=BETA)
+    either: dict[str, Any] = {"concepts": domain, "epsilon": 1.0, "alpha": ALPHA, "beta": BETA}
+    return [
+        Proven(name="GenericLearner, Tree", learner=GenericLearner(sanitizer=Tree(), **either)),
+        Proven(name="NoisyThreshold", learner=base),
+        Proven(
+            name="ExponentialLearner, 2^8 points",
+            learner=ExponentialLearner(concepts=small, epsilon=1.0, alpha=ALPHA, beta=BETA),
+        ),
+        Proven(name="EmpiricalLearner", learner=EmpiricalLearner(concepts=domain, base=base, epsilon=1.0)),
+        Proven(name="SubSampling, ε = 0.1", learner=SubSampling(concepts=domain, base=base, epsilon=0.1)),
+        Proven(name="LabelBoost, tight", learner=LabelBoost(base=base, **either)),
+        Proven(name=f"AgnosticLearner, {WRONG:.0%} wrong", learner=AgnosticLearner(base=base, **either), wrong=WRONG),
+    ]
+
+
+def errors_against_bounds(*, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure each learner's error at its own theorem's rows, beside the theorem's α."""
+    rows, stage, found = [], "errors against bounds", proven_learners()
+    for place, proven in enumerate(found):
+        if watch:
+            watch(stage, place, len(found))
+        rows.append(_row(proven, _errors(proven, repeats, seed)))
+    if watch:
+        watch(stage, len(found), len(found))
+    return rows
+
+
+def _errors(proven: Proven, repeats: int, seed: int) -> FloatArray:
+    learner, needs = proven.learner, proven.learner.rows_needed()
+    if proven.wrong:
+        return excess_errors(learner, needs.labelled, proven.wrong, repeats=repeats, seed=seed)
+    found = []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([seed, repeat])
+        population = cluster(learner.concepts.bits, rng)  # type: ignore[attr-defined]
+        points, labels = population.sample(needs.labelled + needs.unlabelled, rng)
+        if not isinstance(learner, SubSampling):  # it chooses for itself whose label to ask for
+            labels[needs.labelled :] = UNLABELLED
+        found.append(population.error(drawn(learner, points, labels, seed + repeat)))
+    return np.array(found)
+
+
+def _row(proven: Proven, errors: FloatArray) -> Measured:
+    needs = proven.learner.rows_needed()
+    return Measured(
+        data="error at the theorem's rows",
+        method=proven.name,
+        epsilon=proven.learner.epsilon,
+        delta=0.0,
+        n_queries=float(needs.labelled),
+        repeats=len(errors),
+        accuracy_mean=1 - proven.wrong - float(errors.mean()),
+        accuracy_se=standard_error(errors),
+        balanced_accuracy_mean=None,
+        more={
+            "alpha": ALPHA,
+            "beta": BETA,
+            "labels_of_theorem": float(needs.labelled),
+            "unlabelled_rows": float(needs.unlabelled),
+            "error_mean": float(errors.mean()),
+            "error_max": float(errors.max()),
+            "share_above_alpha": float(np.mean(errors > ALPHA)),
+        },
+    )

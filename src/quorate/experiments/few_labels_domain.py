@@ -1,0 +1,132 @@
+"""Labels needed against the size of the domain: BNS15's generic learner beside learners that pay for the domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from quorate.experiments.few_labels_run import Population, Size, chooser, labels_needed, learning_curves
+from quorate.experiments.measured import Measured, standard_error
+from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
+from quorate.learners.concepts import Threshold, Thresholds
+from quorate.learners.sanitizers import Tree
+from quorate.types import FloatArray
+
+ALPHA = 0.05
+NEIGHBOURS = 256  # points of a cluster: the whole domain at 8 bits
+ONES = 26  # of them below the cut, a tenth
+GENERIC, EVERY_CUT, WHOLE_CLASS = "GenericLearner, Tree", "NoisyThreshold", "ExponentialLearner"
+CLUSTERED, SPREAD = "a cluster in", "all of"
+
+Watch = Callable[[str, int, int], None]
+
+
+def cluster(bits: int, rng: np.random.Generator) -> Population:
+    """Return 256 neighbouring points at a random place of the domain, a tenth of them below the cut.
+
+    Nothing about them depends on the size of the domain, but how many wrong cuts there are outside.
+
+    Examples
+    --------
+    >>> population = cluster(32, np.random.default_rng(0))
+    >>> len(population.points), round(float(population.truth.mean()), 2)
+    (256, 0.1)
+    """
+    start = int(rng.integers(0, 2**bits - NEIGHBOURS, endpoint=True))
+    points = start + np.arange(NEIGHBOURS)[:, np.newaxis]
+    return Population(points, (np.arange(NEIGHBOURS) < ONES).astype(np.uint8), np.full(NEIGHBOURS, 1 / NEIGHBOURS))
+
+
+def learners(bits: int) -> dict[str, PrivateLearner]:
+    """Return the learners of this part for one domain, by name."""
+    domain = Thresholds(bits=bits)
+    found: dict[str, PrivateLearner] = {
+        GENERIC: GenericLearner(concepts=domain, sanitizer=Tree(), epsilon=1.0, alpha=ALPHA),
+        EVERY_CUT: NoisyThreshold(concepts=domain, epsilon=1.0, alpha=ALPHA),
+    }
+    if bits <= 12:
+        found[WHOLE_CLASS] = ExponentialLearner(concepts=domain, epsilon=1.0, alpha=ALPHA)
+    return found
+
+
+def labels_against_domain(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure the error at every number of labels, for every domain and learner."""
+    rows, stage = [], "labels against the domain"
+    for place, bits in enumerate(size.bits):
+        found = learners(bits)
+        errors: dict[str, list[FloatArray]] = {name: [] for name in (*found, SPREAD)}
+        fewer: list[FloatArray] = []
+        for repeat in range(repeats):
+            if watch:
+                watch(stage, place * repeats + repeat, len(size.bits) * repeats)
+            rng = np.random.default_rng([seed, bits, repeat])
+            populations = size.samples * [cluster(bits, rng)]
+            for name, learner in found.items():
+                n_unlabelled = learner.rows_needed().unlabelled
+                errors[name].append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
+            fewer.append(_errors_with_fewer(found[GENERIC], populations[0], size, rng, seed + repeat))
+            errors[SPREAD].append(_spread_errors(found[GENERIC], bits, size, rng, seed + repeat))
+        for name, each in errors.items():
+            rows.append(_row(found.get(name, found[GENERIC]), name, bits, np.array(each), np.array(fewer), size))
+    if watch:
+        watch(stage, len(size.bits) * repeats, len(size.bits) * repeats)
+    return rows
+
+
+def _spread_errors(learner: PrivateLearner, bits: int, size: Size, rng: np.random.Generator, seed: int) -> FloatArray:
+    """Return errors at one number of labels where rows are spread over the whole domain, and cuts are anywhere."""
+    assert isinstance(learner, GenericLearner)  # noqa: S101
+    pick = chooser(learner, rng.integers(0, 2**bits, (learner.rows_needed().unlabelled, 1)), size.at_labels, seed)
+    found = []
+    for number in range(size.samples):
+        cut = int(rng.integers(0, 2**bits, endpoint=True))
+        points = rng.integers(0, 2**bits, (size.at_labels, 1))
+        concept = pick(points, (points[:, 0] < cut).astype(np.int8), number)
+        assert isinstance(concept, Threshold)  # noqa: S101
+        found.append([abs(concept.cut - cut) / 2**bits])
+    return np.array(found)
+
+
+def _errors_with_fewer(
+    learner: PrivateLearner, population: Population, size: Size, rng: np.random.Generator, seed: int
+) -> FloatArray:
+    """Return the error at one number of labels with fewer unlabelled rows than the theorem asks for."""
+    assert isinstance(learner, GenericLearner)  # noqa: S101
+    points, labels = population.sample(size.at_labels, rng)
+    unlabelled, _ = population.sample(max(size.unlabelled), rng)
+    return np.array(
+        [
+            population.error(chooser(learner, unlabelled[:n_rows], size.at_labels, seed)(points, labels, 0))
+            for n_rows in size.unlabelled
+        ]
+    )
+
+
+def _row(learner: PrivateLearner, name: str, bits: int, errors: FloatArray, fewer: FloatArray, size: Size) -> Measured:
+    needs, spread = learner.rows_needed(), name == SPREAD
+    column = errors[:, :, 0 if spread else size.labels.index(size.at_labels)]
+    needed = None if spread else labels_needed(size.labels, errors, ALPHA)
+    least = labels_needed(size.unlabelled, fewer, ALPHA) if name == GENERIC else None
+    return Measured(
+        data=f"thresholds, {SPREAD if spread else CLUSTERED} 2^{bits} points",
+        method=GENERIC if spread else name,
+        epsilon=1.0,
+        delta=0.0,
+        n_queries=float(size.at_labels),
+        repeats=len(errors),
+        accuracy_mean=1 - float(column.mean()),
+        accuracy_se=standard_error(column.mean(axis=1)),
+        balanced_accuracy_mean=None,
+        more={
+            "log2_domain": float(bits),
+            "vc_dimension": 1.0,
+            "alpha": ALPHA,
+            "labels_needed": None if needed is None else float(needed),
+            "labels_of_theorem": float(needs.labelled),
+            "unlabelled_rows": float(needs.unlabelled),
+            "unlabelled_needed": None if least is None else float(least),
+            "error_mean": float(column.mean()),
+            "error_max": float(column.max()),
+        },
+    )

@@ -1,0 +1,167 @@
+"""Labels needed against the VC dimension, on the points that make it: each has a label of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.errors import InvalidParameter
+from quorate.experiments.few_labels_domain import ALPHA, GENERIC, WHOLE_CLASS
+from quorate.experiments.few_labels_run import Population, Size, labels_needed, learning_curves
+from quorate.experiments.measured import Measured, standard_error
+from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
+from quorate.learners.concepts import Intervals, Rectangles, Thresholds
+from quorate.learners.concepts.protocol import ConceptClass
+from quorate.learners.sanitizers import MWEM, Tree
+from quorate.types import FloatArray
+
+HEAVY = 0.8  # of the rows lie on one point, whose label is known; the others are shared by VC(C) points
+LARGE_GRID_BITS = 16
+SANITIZED = "GenericLearner, MWEM"
+
+Watch = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shattered:
+    """A class, and the points that it labels in every way.
+
+    Parameters
+    ----------
+    name : str
+        For tables.
+    concepts : ConceptClass
+        The class.
+    centre : tuple of int
+        The heavy point; its label is 1.
+    light : tuple of tuple of int
+        As many points as the VC dimension.
+    """
+
+    name: str
+    concepts: ConceptClass
+    centre: tuple[int, ...]
+    light: tuple[tuple[int, ...], ...]
+
+    def population(self, rng: np.random.Generator) -> Population:
+        """Label the light points at random.
+
+        Examples
+        --------
+        >>> boxes(2, 2).population(np.random.default_rng(0)).points.tolist()
+        [[1, 1], [0, 1], [2, 1], [1, 0], [1, 2]]
+        """
+        n = len(self.light)
+        truth = np.concatenate([[1], rng.integers(0, 2, n)]).astype(np.uint8)
+        return Population(np.array([self.centre, *self.light]), truth, np.array([HEAVY] + n * [(1 - HEAVY) / n]))
+
+
+def boxes(*bits: int) -> Shattered:
+    """Return rectangles over columns of 2 (one bit) or 4 values: a point beside the centre for each face.
+
+    Examples
+    --------
+    >>> shattered = boxes(2, 2, 1)
+    >>> len(shattered.light) == shattered.concepts.vc_dimension == 5
+    True
+    """
+    faces = [(column, value) for column, width in enumerate(bits) for value in ((0, 2) if width > 1 else (0,))]
+    light = tuple(tuple(value if each == column else 1 for each in range(len(bits))) for column, value in faces)
+    name = "rectangles on " + " × ".join(str(2**width) for width in bits)
+    return Shattered(name=name, concepts=Rectangles(bits, len(bits)), centre=(1,) * len(bits), light=light)
+
+
+def line(concepts: Thresholds | Intervals, name: str) -> Shattered:
+    """Return thresholds or intervals, in the middle of their grid.
+
+    Examples
+    --------
+    >>> line(Intervals(4), "intervals").light
+    ((9,), (7,))
+    """
+    middle = 1 << (concepts.bits - 1)
+    light = ((middle + 1,), (middle - 1,))[: concepts.vc_dimension]
+    return Shattered(name=name, concepts=concepts, centre=(middle,), light=light)
+
+
+def classes() -> list[Shattered]:
+    """Return the classes of this part: on small grids, then on a large one."""
+    return [
+        line(Thresholds(2), "thresholds on 4"),
+        boxes(2),
+        boxes(2, 2),
+        boxes(2, 2, 1),
+        boxes(2, 2, 2),
+        line(Thresholds(LARGE_GRID_BITS), f"thresholds on 2^{LARGE_GRID_BITS}"),
+        line(Intervals(LARGE_GRID_BITS), f"intervals on 2^{LARGE_GRID_BITS}"),
+    ]
+
+
+def labels_against_vc(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure the error at every number of labels, for every class and learner."""
+    rows, stage, shapes = [], "labels against VC(C)", classes()
+    for place, shape in enumerate(shapes):
+        if watch:
+            watch(stage, place, len(shapes))
+        for name, learner in _learners(shape, size).items():
+            errors = []
+            for repeat in range(repeats):
+                rng = np.random.default_rng([seed, place, repeat])
+                populations = [shape.population(rng) for _ in range(size.samples)]
+                n_unlabelled = _unlabelled(learner, size)
+                errors.append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
+            rows.append(_row(shape, name, learner, np.array(errors), size))
+    if watch:
+        watch(stage, len(shapes), len(shapes))
+    return rows
+
+
+def _learners(shape: Shattered, size: Size) -> dict[str, PrivateLearner]:
+    if shape.concepts.domain_size is not None and shape.concepts.domain_size > 4096:
+        return {GENERIC: GenericLearner(concepts=shape.concepts, sanitizer=Tree(), epsilon=1.0, alpha=ALPHA)}
+    found: dict[str, PrivateLearner] = {
+        WHOLE_CLASS: ExponentialLearner(concepts=shape.concepts, epsilon=1.0, alpha=ALPHA)
+    }
+    generic = GenericLearner(concepts=shape.concepts, sanitizer=MWEM(), epsilon=1.0, alpha=ALPHA)
+    try:
+        generic._plan(1, size.sanitized_rows, *generic._target())
+    except InvalidParameter:  # more queries than a table of MWEM holds
+        return found
+    return {**found, SANITIZED: generic}
+
+
+def _unlabelled(learner: PrivateLearner, size: Size) -> int:
+    if not isinstance(learner, GenericLearner):
+        return 0
+    return learner.rows_needed().unlabelled if isinstance(learner.sanitizer, Tree) else size.sanitized_rows
+
+
+def _row(shape: Shattered, name: str, learner: PrivateLearner, errors: FloatArray, size: Size) -> Measured:
+    try:
+        labels_of_theorem: float | None = float(learner.rows_needed().labelled)
+    except InvalidParameter:  # no number of unlabelled rows is proven to be enough for MWEM
+        labels_of_theorem = None
+    column = errors[:, :, size.labels.index(size.at_labels)]
+    needed = labels_needed(size.labels, errors, ALPHA)
+    return Measured(
+        data=shape.name,
+        method=name,
+        epsilon=1.0,
+        delta=0.0,
+        n_queries=float(size.at_labels),
+        repeats=len(errors),
+        accuracy_mean=1 - float(column.mean()),
+        accuracy_se=standard_error(column.mean(axis=1)),
+        balanced_accuracy_mean=None,
+        more={
+            "vc_dimension": float(shape.concepts.vc_dimension),
+            "alpha": ALPHA,
+            "labels_needed": None if needed is None else float(needed),
+            "labels_of_theorem": labels_of_theorem,
+            "unlabelled_rows": float(_unlabelled(learner, size)),
+            "error_mean": float(column.mean()),
+            "error_max": float(column.max()),
+        },
+    )

@@ -1,0 +1,258 @@
+"""What an experiment measured: one row for each data set, method and budget, over repeated splits."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorate.types import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Measured:
+    """One row of a table.
+
+    Parameters
+    ----------
+    data, method : str
+        What was learned from, and how.
+    epsilon, delta : float or None
+        The guarantee; None where there is none.
+    n_queries : float or None
+        Answers that were released, the mean over repeats.
+    repeats : int
+        Splits, each with noise of its own.
+    accuracy_mean, accuracy_se : float or None
+        Mean, and standard error of the mean over repeats (None for a single one).
+    balanced_accuracy_mean : float or None
+        Mean of the recall of each class.
+    paper_accuracy : float or None
+        What the paper prints for it.
+    more : mapping of str to float or None
+        Other figures of the row, by name.
+    """
+
+    data: str
+    method: str
+    epsilon: float | None
+    delta: float | None
+    n_queries: float | None
+    repeats: int
+    accuracy_mean: float | None
+    accuracy_se: float | None
+    balanced_accuracy_mean: float | None
+    paper_accuracy: float | None = None
+    more: Mapping[str, float | None] = field(default_factory=dict)
+
+    def tree(self) -> dict[str, Any]:
+        """Plain values: the fields, and those of `more` beside them."""
+        values = asdict(self)
+        return {**values, **values.pop("more")}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Scored:
+    """One repeat."""
+
+    accuracy: float
+    balanced_accuracy: float
+    n_queries: int | None = None
+    more: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Experiment:
+    """A finished experiment.
+
+    Parameters
+    ----------
+    name, title : str
+        What the command calls it, and what it is.
+    rows : tuple of Measured
+        The table.
+    notes : tuple of str
+        What a reader must know to compare.
+    command : str
+        What makes it again.
+    seed : int
+        Of splits and noise.
+    seconds : float
+        Wall-clock time.
+    figures : mapping of str to str
+        SVG by name.
+    """
+
+    name: str
+    title: str
+    rows: tuple[Measured, ...]
+    notes: tuple[str, ...]
+    command: str
+    seed: int
+    seconds: float
+    figures: Mapping[str, str] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write ``NAME.json`` (the rows), ``NAME.csv``, ``NAME.txt`` and the figures; return their paths."""
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [row.tree() for row in self.rows]
+        contents = {
+            f"{self.name}.json": json.dumps(rows, indent=2, ensure_ascii=False, allow_nan=False) + "\n",
+            f"{self.name}.csv": self._csv(rows),
+            f"{self.name}.txt": self.text(),
+            **{f"{name}.svg": figure for name, figure in self.figures.items()},
+        }
+        paths = []
+        for name, content in contents.items():
+            paths.append(folder / name)
+            paths[-1].write_text(content, encoding="utf-8")
+        return paths
+
+    def text(self) -> str:
+        """Return the table as text, with the notes and the provenance under it."""
+        return (
+            f"{self.title}\n\n{table(self.rows)}\n{''.join(f'* {note}{_NL}' for note in self.notes)}\n{self.origin}\n"
+        )
+
+    @property
+    def origin(self) -> str:
+        """How the figures came about, in one line."""
+        versions = ", ".join(f"{name} {version(name)}" for name in ("quorate", "numpy", "scipy", "scikit-learn"))
+        return f"{self.command}; seed {self.seed}; {versions}, Python {platform.python_version()}; {self.seconds:.0f} s"
+
+    @staticmethod
+    def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        text = io.StringIO()
+        writer = csv.DictWriter(text, names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+
+_NL = "\n"
+
+
+def scored(predicted: ArrayLike, truth: ArrayLike, *, n_queries: int | None = None, **more: float) -> Scored:
+    """Score predictions: the share that is right, and the mean of that share over classes that occur.
+
+    Examples
+    --------
+    >>> scored([0, 0, 0, 1], [0, 0, 1, 1]).balanced_accuracy
+    0.75
+    """
+    guess, labels = np.asarray(predicted), np.asarray(truth)
+    recall = [float(np.mean(guess[labels == each] == each)) for each in np.unique(labels)]
+    return Scored(
+        accuracy=float(np.mean(guess == labels)),
+        balanced_accuracy=math.fsum(recall) / len(recall),
+        n_queries=n_queries,
+        more=more,
+    )
+
+
+def summed(
+    repeats: Sequence[Scored],
+    *,
+    data: str,
+    method: str,
+    epsilon: float | None,
+    delta: float | None,
+    paper_accuracy: float | None = None,
+) -> Measured:
+    """Bring the repeats of one row together.
+
+    Examples
+    --------
+    >>> repeats = [Scored(accuracy=0.8, balanced_accuracy=0.7), Scored(accuracy=0.9, balanced_accuracy=0.7)]
+    >>> row = summed(repeats, data="made up", method="default", epsilon=1.0, delta=1e-5)
+    >>> round(row.accuracy_mean, 3), round(row.accuracy_se, 3)
+    (0.85, 0.05)
+    """
+    accuracy = np.array([each.accuracy for each in repeats])
+    asked = [each.n_queries for each in repeats if each.n_queries is not None]
+    names = list(dict.fromkeys(name for each in repeats for name in each.more))
+    return Measured(
+        data=data,
+        method=method,
+        epsilon=epsilon,
+        delta=delta,
+        n_queries=float(np.mean(asked)) if asked else None,
+        repeats=len(repeats),
+        accuracy_mean=float(accuracy.mean()),
+        accuracy_se=standard_error(accuracy),
+        balanced_accuracy_mean=float(np.mean([each.balanced_accuracy for each in repeats])),
+        paper_accuracy=paper_accuracy,
+        more={name: float(np.mean([each.more[name] for each in repeats if name in each.more])) for name in names},
+    )
+
+
+def standard_error(values: FloatArray) -> float | None:
+    """Return the standard error of the mean; None for fewer than two values."""
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else None
+
+
+def table(rows: Sequence[Measured]) -> str:
+    """Lay rows out: a block for each data set, a line for each method, a column for each budget.
+
+    A cell is accuracy ± standard error, balanced accuracy in brackets, and what the paper prints after a bar.
+
+    Examples
+    --------
+    >>> row = Measured(data="made up", method="default recipe", epsilon=1.0, delta=1e-5, n_queries=49.0, repeats=10,
+    ...                accuracy_mean=0.951, accuracy_se=0.002, balanced_accuracy_mean=0.949, paper_accuracy=0.7534)
+    >>> print(table([row]), end="")
+    made up (δ = 1e-05, 10 repeats)          ε = 1
+      default recipe                         .951±.002 (.949) | .7534   49 answers
+    """
+    lines = []
+    for data in dict.fromkeys(row.data for row in rows):
+        block = [row for row in rows if row.data == data]
+        budgets = sorted({row.epsilon for row in block if row.epsilon is not None})
+        deltas = {row.delta for row in block if row.delta is not None}
+        told = f"{data} (δ = {next(iter(deltas)):.3g}, " if len(deltas) == 1 else f"{data} ("
+        repeats = max(row.repeats for row in block)
+        head = f"{told}{repeats} repeat{'s' if repeats > 1 else ''})"
+        columns = [f"ε = {budget:g}" for budget in budgets]
+        if any(row.epsilon is None for row in block):
+            columns.append("no privacy" if budgets else "value")
+        wide = max(38, *(len(row.method) + 1 for row in block))
+        lines.append(f"{head:<{wide + 2}} " + "".join(f"{column:<28}" for column in columns).rstrip())
+        for method in dict.fromkeys(row.method for row in block):
+            by_budget = {row.epsilon: row for row in block if row.method == method}
+            cells = [_cell(by_budget.get(budget)) for budget in [*budgets, None][: len(columns)]]
+            asked = sorted({round(row.n_queries) for row in by_budget.values() if row.n_queries is not None})
+            answers = f"{asked[0]:,}" if len(set(asked)) == 1 else f"{asked[0]:,} to {asked[-1]:,}" if asked else ""
+            line = f"  {method:<{wide}} " + "".join(f"{cell:<28}" for cell in cells)
+            if answers:
+                line = f"{line.rstrip()}   {answers} answers" if len(columns) == 1 else f"{line}{answers} answers"
+            lines.append(line.rstrip())
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def _cell(row: Measured | None) -> str:
+    if row is None or row.accuracy_mean is None:
+        return "–"
+    text = _short(row.accuracy_mean)
+    if row.accuracy_se is not None:
+        text += f"±{_short(row.accuracy_se)}"
+    if row.balanced_accuracy_mean is not None:
+        text += f" ({_short(row.balanced_accuracy_mean)})"
+    if row.paper_accuracy is not None:
+        text += f" | {_short(row.paper_accuracy, 4)}"
+    return text
+
+
+def _short(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}f}".removeprefix("0")

@@ -1,0 +1,269 @@
+r"""MNIST in the manner of PATE: hundreds of teachers on 60,000 private images, 5,000 public ones, a student at ε ≤ 2.
+
+Two ways to spend the budget. *Noisy counts* of every public image, averaged by a Gaussian process that knows their
+noise: no data-dependent price exists for counts, and none is needed. *Labels* of some images by noisy max, where the
+data-dependent price (PATE18) can be released beside the guarantee, for a price of its own.
+
+Every image is sheared upright and centred by itself, and told by its first principal components on the public pool:
+neither looks at another private image.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Composed, Repeated, calibrate_sigma
+from quorate.accounting import epsilon as price
+from quorate.accounting.data_dependent import gnmax_rdp
+from quorate.arguments import count
+from quorate.data import PublicPool
+from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
+from quorate.estimators import PrivateClassifier
+from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
+from quorate.experiments.sources import folder_of_files, mnist
+from quorate.labelling import Sanitiser, label, release_data_dependent_total
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import SeededNoise
+from quorate.run.task import processes
+from quorate.students import FromValues
+from quorate.types import FloatArray, Secret
+
+N_TEACHERS, N_PUBLIC, COMPONENTS = 300, 5_000, 30
+TEACHER_C = 5.0
+DELTA = 1e-5
+EPSILONS = (1.0, 2.0)
+LABELS = 400  # answers of the row of labels: fewer, with less noise each, so that agreement is worth something
+SIDE = 28
+
+VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy max, SVC", "plurality, no noise"
+
+
+def reproduce_mnist(
+    *,
+    repeats: int = 1,
+    epsilons: Sequence[float] = EPSILONS,
+    seed: int = 0,
+    files: Path | None = None,
+    command: str = "quorate reproduce mnist",
+    watch: Callable[[str, int, int], None] | None = None,
+) -> Experiment:
+    """Train teachers, release votes, score students.
+
+    Parameters
+    ----------
+    repeats : int
+        Divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's halves.
+    epsilons : sequence of float
+        Budgets; δ is 1e-5.
+    seed : int
+        Of divisions, shards and noise.
+    files : path, optional
+        Where the data set is.
+    command : str
+        For the record.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the data set is not there.
+    """
+    repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
+    train, test = mnist(folder_of_files(files))
+    private, shown = upright(train.X), upright(test.X)
+    found: dict[tuple[str, float | None], list[Scored]] = {}
+    for repeat in range(repeats):
+        if watch:
+            watch("mnist", repeat, repeats)
+        order = np.random.default_rng(seed + repeat).permutation(len(shown)) if repeat else np.arange(len(shown))
+        pool, held_out = order[:N_PUBLIC], order[N_PUBLIC:]
+        digits = Digits(private, train.codes, shown[pool], seed + repeat)
+        X_test, truth = digits.told(shown[held_out]), test.codes[held_out]
+        for epsilon in epsilons:
+            found.setdefault((VALUES, epsilon), []).append(digits.values(epsilon, X_test, truth))
+            found.setdefault((LABELLED, epsilon), []).append(digits.labels(epsilon, X_test, truth))
+        plain = digits.counts.reveal().argmax(axis=1)
+        found.setdefault((VOTE, None), []).append(scored(plain, test.codes[pool]))
+    if watch:
+        watch("mnist", repeats, repeats)
+    rows = tuple(
+        summed(scores, data="mnist", method=method, epsilon=epsilon, delta=None if epsilon is None else DELTA)
+        for (method, epsilon), scores in found.items()
+    )
+    return Experiment(
+        name="mnist",
+        title=f"MNIST: {N_TEACHERS} teachers, 60,000 private images, {N_PUBLIC:,} public ones",
+        rows=rows,
+        notes=(*NOTES, *_data_dependent_notes(rows)),
+        command=command,
+        seed=seed,
+        seconds=time.monotonic() - begun,
+    )
+
+
+NOTES = (
+    "accounting is data-independent and exact, for adding, removing or replacing one image",
+    "the plurality is scored on the public images, and is what the teachers know; the students on images of their own",
+    (
+        "data_dependent_epsilon in the files: what the labels cost on these votes by the analysis of PATE18, which is "
+        "itself a function of the private images; sanitised_epsilon is that figure after it was released, and "
+        "with_sanitising what labels and release cost together"
+    ),
+    "noise is seeded so that the table can be made again: these runs carry no guarantee, and their rows are public",
+)
+
+
+class Digits:
+    """One division of the images: teachers, their votes, and the students of either way.
+
+    Parameters
+    ----------
+    private, codes
+        ``(60000, 784)`` upright images and their labels, which play the private ones.
+    pool
+        ``(n_public, 784)`` upright images.
+    seed : int
+        Of shards and noise.
+    """
+
+    def __init__(self, private: FloatArray, codes: Any, pool: FloatArray, seed: int) -> None:
+        from sklearn.decomposition import PCA
+
+        self._components = PCA(COMPONENTS, random_state=0).fit(pool)  # public images alone
+        self.X_private, self.codes, self.X_public = self.told(private), codes, self.told(pool)
+        self.seed = seed
+        key = Secret(seed.to_bytes(32, "big"))
+        jobs = processes(None)
+        ensemble = train_teachers(
+            ClassifierTeacher(_svc(TEACHER_C)),
+            self.X_private,
+            codes,
+            hash_shards([row.to_bytes(8, "big") for row in range(len(codes))], N_TEACHERS, key),
+            n_teachers=N_TEACHERS,
+            n_classes=10,
+            key=key,
+            jobs=jobs,
+        )
+        self.counts = count_votes(ensemble, self.X_public, jobs=jobs)
+
+    def told(self, images: FloatArray) -> FloatArray:
+        """Return ``(n_images, 30)`` public coordinates."""
+        return np.asarray(self._components.transform(images))
+
+    def values(self, epsilon: float, X_test: FloatArray, truth: Any) -> Scored:
+        """Release noisy counts of every public image through the shipped classifier, and score its student."""
+        model = PrivateClassifier(
+            _svc(TEACHER_C),
+            FromValues(_svc(), shares="gaussian-process", weights=False),
+            classes=list(range(10)),
+            epsilon=epsilon,
+            delta=DELTA,
+            n_teachers=N_TEACHERS,
+            n_records=len(self.codes),
+            unsafe_noise_seed=self.seed,
+        ).fit(self.X_private, self.codes, public=PublicPool(self.X_public))
+        return scored(model.predict(X_test), truth, n_queries=int(model.released_.answered.sum()))
+
+    def labels(self, epsilon: float, X_test: FloatArray, truth: Any) -> Scored:
+        """Release labels by noisy max, and what they cost on these votes; score a student of the labels."""
+        answers, noise = LABELS, SeededNoise(self.seed)
+        mechanism = GaussianNoisyMax(calibrate_sigma(epsilon, DELTA, answers, np.sqrt(2)), "histogram")
+        schedule = Repeated(mechanism.event, answers)
+        sanitiser = Sanitiser(order=_order(epsilon), beta=0.5 / _order(epsilon) ** 2, multiplier=40.0, delta=DELTA / 10)
+        both = Composed((schedule, sanitiser.event))
+        ledger = Ledger(budget=Budget(price(both, 2 * DELTA) + 1e-6, 2 * DELTA))
+        paid = ledger.reserve(
+            both, delta=2 * DELTA, purposes={"label": answers, "evaluation": 1},
+            paid_by={"label": 0, "evaluation": 1}, key="labels",
+        )  # fmt: skip
+        asked = np.random.default_rng(self.seed).permutation(len(self.X_public))[:answers]
+        votes = Secret(self.counts.reveal()[asked])
+        released = label(votes, mechanism, paid, noise)
+        total = release_data_dependent_total(votes, mechanism, sanitiser, reservation=paid, noise=noise)
+        student = _svc().fit(self.X_public[asked], released.codes)
+        orders = np.arange(2, 200)
+        curve = gnmax_rdp(votes, mechanism.sigma, orders, noise="discrete").reveal().sum(axis=0)
+        unreleased = float(np.min(curve + np.log1p(-1 / orders) - np.log(DELTA * orders) / (orders - 1)))
+        return scored(
+            student.predict(X_test),
+            truth,
+            n_queries=answers,
+            data_dependent_epsilon=unreleased,
+            sanitised_epsilon=total.epsilon(DELTA),
+            with_sanitising=price(both, 2 * DELTA),
+        )
+
+
+def _order(epsilon: float) -> float:
+    """The Rényi order at which a Gaussian of this price is read, to within a few."""
+    return float(round(1 + 2 * np.log(1 / DELTA) / epsilon))
+
+
+def _svc(C: float = 1.0) -> Any:
+    from sklearn.svm import SVC
+
+    return SVC(C=C)
+
+
+def upright(images: FloatArray) -> FloatArray:
+    """Shear every image so that its main axis stands upright, and centre it sideways; each by itself.
+
+    Parameters
+    ----------
+    images : FloatArray
+        ``(n_images, 784)`` grey values.
+
+    Returns
+    -------
+    FloatArray
+        ``(n_images, 784)``, by linear interpolation along each line of pixels.
+
+    Examples
+    --------
+    >>> leaning = np.zeros((28, 28))
+    >>> leaning[range(4, 24), range(4, 24)] = 1.0
+    >>> stroke = upright(leaning.reshape(1, -1)).reshape(28, 28)
+    >>> int(leaning.sum(axis=0).max()), int(stroke.sum(axis=0).max()) >= 10
+    (1, True)
+    """
+    out = np.empty((len(images), SIDE * SIDE))
+    for first in range(0, len(images), 5_000):
+        block = images[first : first + 5_000].reshape(-1, SIDE, SIDE).astype(np.float64)
+        out[first : first + 5_000] = _sheared(block).reshape(len(block), -1)
+    return out
+
+
+def _sheared(images: FloatArray) -> FloatArray:
+    line = np.arange(float(SIDE))
+    ink = images.sum(axis=(1, 2)) + 1e-9
+    middle_row, middle_column = images.sum(axis=2) @ line / ink, images.sum(axis=1) @ line / ink
+    height = line[None, :] - middle_row[:, None]
+    spread = np.sum(images.sum(axis=2) * height**2, axis=1) / ink + 1e-9
+    lean = np.einsum("nij,ni,j->n", images, height, line) / ink / spread
+    # The column that each pixel of the upright image is read from.
+    shift = lean[:, None] * height + (middle_column - (SIDE - 1) / 2)[:, None]
+    source = line[None, None, :] + shift[:, :, None]
+    left = np.floor(source).astype(np.int64)
+    share = source - left
+    inside = [(column >= 0) & (column < SIDE) for column in (left, left + 1)]
+    values = [np.take_along_axis(images, np.clip(column, 0, SIDE - 1), axis=2) for column in (left, left + 1)]
+    return np.asarray(values[0] * (1 - share) * inside[0] + values[1] * share * inside[1])
+
+
+def _data_dependent_notes(rows: Sequence[Measured]) -> tuple[str, ...]:
+    told = []
+    for row in rows:
+        if row.method == LABELLED and row.epsilon is not None:
+            more = row.more
+            told.append(
+                f"ε = {row.epsilon:g}: {LABELS:,} labels cost {more['data_dependent_epsilon']:.2f} on these votes; "
+                f"released as {more['sanitised_epsilon']:.2f}, at {more['with_sanitising']:.2f} in all"
+            )
+    return tuple(told)

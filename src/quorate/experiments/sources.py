@@ -1,0 +1,205 @@
+"""Labelled public data for experiments: some rows play the private ones, others the public pool.
+
+Mushroom and Adult come with the package. The larger sets lie in a folder that the caller names, or that the
+environment variable ``QUORATE_DATA`` names; nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data import load_adult, load_mushroom, n_rows, read_data, take
+from quorate.errors import DataRefused, PreconditionFailed
+from quorate.types import IntArray
+
+REAL_SIM_FEATURES = 20_958
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Labelled:
+    """A data set that is public as a whole.
+
+    Parameters
+    ----------
+    name : str
+        What tables call it.
+    X : (n_rows, n_features) array or sparse matrix
+    codes : IntArray
+        ``(n_rows,)`` class codes.
+    classes : tuple of int
+        The declared classes: the codes themselves.
+    """
+
+    name: str
+    X: Any = field(repr=False)
+    codes: IntArray = field(repr=False)
+    classes: tuple[int, ...] = (0, 1)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Split:
+    """One division of a data set into roles.
+
+    Parameters
+    ----------
+    name : str
+        Of the data set.
+    X_private, y_private
+        Rows that play the private ones.
+    X_public
+        The public pool. Its labels are left behind, so that nothing can look at them.
+    X_test, y_test
+        Rows to score on.
+    """
+
+    name: str
+    X_private: Any = field(repr=False)
+    y_private: IntArray = field(repr=False)
+    X_public: Any = field(repr=False)
+    X_test: Any = field(repr=False)
+    y_test: IntArray = field(repr=False)
+
+
+def split(data: Labelled, seed: int, *, n_public: int | None = None) -> Split:
+    """Divide at random: 80 % private, 2 % public, 18 % test (LZCW21 Sect. 6).
+
+    Parameters
+    ----------
+    data : Labelled
+        What to divide.
+    seed : int
+        Of the division.
+    n_public : int, optional
+        Public rows instead of 2 %; they are taken from the test part.
+
+    Examples
+    --------
+    >>> parts = split(mushroom(), 0)
+    >>> parts.X_private.shape, parts.X_public.shape, parts.X_test.shape
+    ((6499, 112), (162, 112), (1463, 112))
+    """
+    n = n_rows(data.X)
+    order = np.random.default_rng(seed).permutation(n)
+    first = int(0.8 * n)
+    second = first + (int(0.02 * n) if n_public is None else n_public)
+    private, public, test = order[:first], order[first:second], order[second:]
+    return Split(
+        name=data.name,
+        X_private=take(data.X, private),
+        y_private=data.codes[private],
+        X_public=take(data.X, public),
+        X_test=take(data.X, test),
+        y_test=data.codes[test],
+    )
+
+
+def mushroom() -> Labelled:
+    """Mushroom as 112 indicators: poisonous (1) or edible."""
+    loaded = load_mushroom()
+    return Labelled(name="mushroom", X=loaded.one_hot(), codes=(loaded.labels == "poisonous").astype(np.int64))
+
+
+def a9a() -> Labelled:
+    """Adult, train and test together, as the 123 indicators of a9a: above 50K (1) or not."""
+    adult = load_adult()
+    labels = np.concatenate([adult.train_labels, adult.test_labels])
+    return Labelled(name="a9a", X=adult.a9a(), codes=(labels == ">50K").astype(np.int64))
+
+
+def imdb(folder: Path) -> Labelled:
+    """Film reviews as word counts, sparse; each row is scaled by its own length, log(1 + count) first.
+
+    The scaling looks at one row at a time, so it is the same whoever else is in the table.
+    """
+    table = read_data(found(folder, "imdb/imdb_counts.npz"), label="y")
+    return Labelled(name="imdb", X=scaled_counts(table.X), codes=np.asarray(table.y, dtype=np.int64))
+
+
+def real_sim(path: Path) -> Labelled:
+    """real-sim of the LIBSVM collection, from a file of the user's: svmlight text, labels +1 and -1."""
+    table = read_data(path, n_features=REAL_SIM_FEATURES)
+    labels = np.asarray(table.y)
+    if not set(np.unique(labels).tolist()) <= {-1, 1}:
+        raise DataRefused(
+            f"{path} must hold labels +1 and -1, as real-sim does; give the file of the LIBSVM collection"
+        )
+    return Labelled(name="real-sim", X=table.X, codes=(labels == 1).astype(np.int64))
+
+
+def scaled_counts(counts: Any) -> Any:
+    """Return log(1 + count), every row divided by its Euclidean length; sparse stays sparse.
+
+    Examples
+    --------
+    >>> from scipy.sparse import csr_array
+    >>> scaled_counts(csr_array(np.array([[3.0, 0.0, 3.0]]))).toarray().round(3).tolist()
+    [[0.707, 0.0, 0.707]]
+    """
+    from sklearn.preprocessing import normalize
+
+    return normalize(counts.log1p())
+
+
+def mnist(folder: Path) -> tuple[Labelled, Labelled]:
+    """The digits: 60,000 for training and 10,000 for testing, 784 grey values each, divided by 255."""
+    parts = []
+    for name in ("train", "t10k"):
+        images = idx(found(folder, f"mnist/{name}-images-idx3-ubyte.gz"))
+        labels = idx(found(folder, f"mnist/{name}-labels-idx1-ubyte.gz"))
+        parts.append(
+            Labelled(
+                name="mnist",
+                X=(images.reshape(len(images), -1) / 255).astype(np.float32),
+                codes=labels.astype(np.int64),
+                classes=tuple(range(10)),
+            )
+        )
+    return parts[0], parts[1]
+
+
+def idx(path: Path) -> NDArray[np.uint8]:
+    """Read an idx file: two zero bytes, the type (8: unsigned byte), the number of dimensions, sizes, data.
+
+    Raises
+    ------
+    DataRefused
+        If the file is none, or is cut short.
+    """
+    content = gzip.decompress(path.read_bytes())
+    dimensions = content[3] if content[:3] == b"\x00\x00\x08" and len(content) > 3 else 0
+    head = 4 + 4 * dimensions
+    sizes = np.frombuffer(content[4 : head - head % 4], dtype=np.uint8).reshape(-1, 4) @ np.array(
+        [2**24, 2**16, 2**8, 1]
+    )
+    values = np.frombuffer(content[head:], dtype=np.uint8)
+    if not dimensions or len(sizes) != dimensions or values.size != sizes.prod():
+        raise DataRefused(f"{path} is no idx file of unsigned bytes, or is cut short; put the published one there")
+    return values.reshape(sizes)
+
+
+def found(folder: Path, name: str) -> Path:
+    """Return the path of a larger data set's file.
+
+    Raises
+    ------
+    PreconditionFailed
+        If it is not there.
+    """
+    path = folder / name
+    if not path.is_file():
+        raise PreconditionFailed(
+            f"{name} is not in {folder}; put the data set there, or name its folder with --files or QUORATE_DATA"
+        )
+    return path
+
+
+def folder_of_files(given: Path | None = None) -> Path:
+    """Return the folder of the larger data sets: the given one, ``QUORATE_DATA``, or ``../shared/data``."""
+    return given if given is not None else Path(os.environ.get("QUORATE_DATA", "../shared/data"))

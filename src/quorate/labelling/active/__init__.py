@@ -1,0 +1,43 @@
+"""Active student queries: strategies that choose what to ask from public points and released answers (LZCW21 Alg. 5).
+
+Each is given as ``queries=``, with the most points that it may ask.
+
+>>> from quorate.labelling.active import Margin
+>>> Margin(300)
+Margin(n=300, learner=None, batch=None)
+"""
+
+from __future__ import annotations
+
+from quorate.labelling.active.core_set import CoreSet
+from quorate.labelling.active.disagreement import Disagreement, Examined
+from quorate.labelling.active.k_means import KMeans
+from quorate.labelling.active.margin import Margin
+from quorate.labelling.active.oracular_cal import OracularCAL
+from quorate.labelling.active.random_subset import Random
+from quorate.labelling.active.strategy import History, Strategy
+from quorate.labelling.active.version_space import VersionSpace, thresholds
+
+NAMED: dict[str, type[Strategy]] = {
+    "random": Random,
+    "disagreement": Disagreement,
+    "oracular-cal": OracularCAL,
+    "margin": Margin,
+    "k-means": KMeans,
+    "core-set": CoreSet,
+}
+
+__all__ = [
+    "Strategy",
+    "History",
+    "Random",
+    "Disagreement",
+    "Examined",
+    "OracularCAL",
+    "VersionSpace",
+    "thresholds",
+    "Margin",
+    "KMeans",
+    "CoreSet",
+    "NAMED",
+]

@@ -1,0 +1,156 @@
+"""What chooses the queries: a pure function of public points and of answers that were released already."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from quorate.arguments import count
+from quorate.errors import InvalidParameter
+from quorate.types import IntArray
+
+COMPARE = (
+    'Compare with Random of the same size, at the same noise (quorate.toml: strategy = "random"), before you rely on it'
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class History:
+    """What a strategy may know of the past, and all that it may know of the private side.
+
+    Parameters
+    ----------
+    rows : IntArray
+        ``(n_asked,)`` rows of the pool that were asked, in the order in which they were.
+    codes : IntArray
+        ``(n_asked,)`` classes that were *released* for them; -1 where the answer was declined or lost.
+    n_classes : int
+        Number of declared classes.
+
+    Examples
+    --------
+    >>> past = History(np.array([4, 7]), np.array([1, -1]), 2)
+    >>> past.labelled
+    (array([4]), array([1]))
+    """
+
+    rows: IntArray
+    codes: IntArray
+    n_classes: int
+
+    @property
+    def labelled(self) -> tuple[IntArray, IntArray]:
+        """Rows that have an answer, and their classes."""
+        told = self.codes >= 0
+        return self.rows[told], self.codes[told]
+
+    def not_asked(self, n_points: int) -> IntArray:
+        """Rows of a pool of `n_points` that were not asked yet, in their order."""
+        open_ = np.ones(n_points, dtype=np.bool_)
+        open_[self.rows] = False
+        return np.flatnonzero(open_).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Strategy(ABC):
+    """A way to choose queries, given as ``queries=``.
+
+    Parameters
+    ----------
+    n : int
+        The cap ℓ ≥ 1: the most points that are asked. The noise is that of this many answers, and so is the
+        guarantee, whether they are asked or not.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range.
+
+    Notes
+    -----
+    Privacy: a strategy sees public points and released answers. Which points it asks is therefore post-processing, and
+    the answers are those of a fixed schedule of ℓ releases to adaptively chosen queries (LZCW21 Alg. 5).
+
+    A strategy of your own is a frozen dataclass that derives from this one and has a :meth:`next_batch`.
+    """
+
+    n: int
+
+    learns: ClassVar[bool] = True  # whether the points, or the answers, have a say
+    two_classes: ClassVar[bool] = False  # whether it is made for two classes alone
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n", count("n", self.n, at_least=1, hint="The most points that may be asked"))
+
+    @abstractmethod
+    def next_batch(self, pool: Any, history: History, rng: np.random.Generator) -> IntArray:
+        """Choose what to ask next.
+
+        Parameters
+        ----------
+        pool : (n_points, n_features) array or CSR matrix
+            Distinct public points as numbers, in a random order: a stream.
+        history : History
+            What was asked so far.
+        rng : numpy.random.Generator
+            Of this batch alone: the same one after a restart.
+
+        Returns
+        -------
+        IntArray
+            Rows of the pool that were not asked yet; none to stop. What lies beyond the cap is cut off.
+        """
+
+    def spread(self, pool: Any, rows: IntArray, rng: np.random.Generator) -> IntArray | None:
+        """Say whose answer each point may take over for the student.
+
+        Parameters
+        ----------
+        pool : (n_points, n_features) array or CSR matrix
+            As in :meth:`next_batch`.
+        rows : IntArray
+            ``(n_asked,)`` rows that were asked.
+        rng : numpy.random.Generator
+            That of the first batch.
+
+        Returns
+        -------
+        IntArray or None
+            ``(n_points,)`` places in `rows`, -1 for none. None where only asked points have answers.
+        """
+        return None
+
+    def cautions(self, *, width: int) -> tuple[str, ...]:
+        """Say what the owner should hear before the budget is spent.
+
+        Parameters
+        ----------
+        width : int
+            Number of columns of the pool.
+        """
+        if not self.learns:
+            return ()
+        name = type(self).__name__
+        return (f"whether {name} beats a random subset of the same size depends on the task. {COMPARE}",)
+
+    def check(self, *, n_points: int, n_classes: int) -> None:
+        """Refuse a task that the strategy is not made for.
+
+        Raises
+        ------
+        InvalidParameter
+            If it may ask more points than there are, or there are too many classes for it.
+        """
+        if self.n > n_points:
+            raise InvalidParameter(
+                f"queries={type(self).__name__}({self.n:,}) but the pool has {n_points:,} distinct points; ask at most "
+                "that many"
+            )
+        if self.two_classes and n_classes != 2:
+            raise InvalidParameter(
+                f"queries={type(self).__name__} is made for two classes, and there are {n_classes}; take Margin, "
+                "Disagreement, KMeans, CoreSet or Random"
+            )

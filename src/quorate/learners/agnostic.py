@@ -1,0 +1,305 @@
+"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithms 1 and 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.arguments import count, one_of, real
+from quorate.errors import InvalidParameter
+from quorate.learners.agnostic_base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic_bound import EVENTS, agnostic_error
+from quorate.learners.agnostic_price import AgnosticPrice
+from quorate.learners.agnostic_search import AgnosticSplit, best_split, least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.choice_bound import growth_of
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.exponential import MECHANISMS, Selection, check_labelled
+from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.private_learner import PrivateLearner
+from quorate.learners.random_subsets import random_arrangement
+from quorate.learners.sample import UNLABELLED, CodedLabels
+from quorate.learners.single_choice import chosen
+from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.mechanisms import Exponential, PermuteAndFlip
+from quorate.noise import NoiseSource
+
+#: Candidates at most.
+MOST_CANDIDATES = 1 << 20
+
+
+def choice_at(price: AgnosticPrice, selection: Selection) -> Exponential | PermuteAndFlip:
+    """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge.
+
+    Raises
+    ------
+    InvalidParameter
+        If ε_e is so small that permute-and-flip cannot flip its coins exactly.
+
+    Examples
+    --------
+    >>> choice_at(AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0), "permute-and-flip")
+    PermuteAndFlip(epsilon=1.0, sensitivity=4.0)
+    """
+    return MECHANISMS[selection](price.choice_epsilon, float(price.n_sampled))
+
+
+def relabelled_sample(
+    points: Points,
+    labels: NDArray[np.uint8],
+    concepts: ConceptClass,
+    price: AgnosticPrice,
+    selection: Selection,
+    noise: NoiseSource,
+) -> tuple[Points, NDArray[np.uint8]]:
+    r"""Sample T in secret, and relabel it by a concept that fits the other rows: LWY25, Algorithm 1.
+
+    Parameters
+    ----------
+    points, labels : (n, n_features) array, (n,) array of 0 and 1
+        The labelled rows.
+    concepts : ConceptClass
+        The class.
+    price : AgnosticPrice
+        n, s and :math:`\varepsilon_e`.
+    selection : {"permute-and-flip", "exponential"}
+        What chooses, by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by
+        at most s.
+    noise : NoiseSource
+        Of the sample and of the choice.
+
+    Returns
+    -------
+    (s, n_features) array, (s,) array of uint8
+        T in random order, and its new labels; its own are never looked at.
+
+    Notes
+    -----
+    Privacy: they are no release. What is learned from them costs what :class:`AgnosticPrice` says. The order is random
+    so that a row exchanged for another leaves all others in their places, as the proof has it, whatever the learner
+    makes of the order.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> from quorate.noise import SeededNoise
+    >>> x = np.arange(200).reshape(-1, 1) % 8
+    >>> price = AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0)
+    >>> T, new = relabelled_sample(
+    ...     x, (x[:, 0] < 5).astype(np.uint8), Thresholds(bits=3), price, "permute-and-flip", SeededNoise(0)
+    ... )
+    >>> T[:, 0].tolist(), new.tolist()
+    ([5, 0, 4, 2], [0, 1, 1, 1])
+    """
+    sampled = random_arrangement(price.n, price.n_sampled, noise.at("relabelled rows", 0))
+    rest = np.ones(price.n, dtype=np.bool_)
+    rest[sampled] = False
+    T = points[sampled]
+    candidates, scores = concepts.relabelling_scores(T, points[rest], labels[rest])
+    new = candidates[chosen(choice_at(price, selection), -scores, noise.at("chosen labelling", 0))]
+    return T, new.labels(T).astype(np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgnosticPlan(Plan):
+    """The calibrated parameters of one AgnosticLearner.
+
+    Parameters
+    ----------
+    price : AgnosticPrice
+        How many rows are relabelled, and how the budget is split.
+    excess : float
+        What is proven: the error beyond the best concept's is at most this, but for a probability β; no bound above 1.
+    base : PrivateLearner
+        The base learner, at its share of the budget.
+    base_fit : BaseFit
+        How it is run.
+
+    Examples
+    --------
+    >>> [each.name for each in __import__("dataclasses").fields(AgnosticPlan)][-4:]
+    ['price', 'excess', 'base', 'base_fit']
+    """
+
+    price: AgnosticPrice
+    excess: float
+    base: PrivateLearner = field(repr=False)
+    base_fit: BaseFit = field(repr=False)
+
+
+class AgnosticLearner(TransformedLearner):
+    r"""Learn a concept that errs about as little as the best one of the class, whatever the labels are.
+
+    A few rows T are sampled in secret. One labelling of them by a concept is chosen, by how well a concept near it fits
+    all the *other* rows, and a private learner for true concepts runs on T, so relabelled. The rows that only help to
+    choose cost next to nothing: beyond what the base learner needs, the number of rows grows as :math:`VC/\alpha^2`,
+    not as :math:`VC/(\alpha^2\varepsilon)`.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        The class that is learned.
+    base : PrivateLearner
+        A private learner for `concepts`, such as ``NoisyThreshold(concepts=concepts, epsilon=1.0)``. It is run at the ε
+        and δ that the search finds; its own do not matter.
+    epsilon : float
+        ε of the whole.
+    delta : float, default 0.0
+        δ of the whole; 0 for a pure base learner.
+    alpha, beta : float, default 0.1
+        The theorem's: error more than α above the best concept's with probability at most β.
+    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
+        What chooses the labelling; the paper has the exponential mechanism, which is never better at the same price.
+    limit : int, default 2**20
+        Labellings to choose from at most: so many rows are relabelled that there can be no more.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs only
+        :func:`~quorate.learners.agnostic_search.least_rows`, without which there is no plan.
+    ledger : path or Ledger, optional
+        Where the price is charged. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What the base learner answered.
+    guarantee_ : Guarantee
+        For one replaced record; the number of rows is public.
+    plan_ : AgnosticPlan
+        How the budget was split, and the error that is proven; public.
+    n_labels_used_ : int
+        All labels that were given, though those of T are not looked at: which rows are in T is secret. Rows without a
+        label are left out.
+    transcript_covered_ : bool
+        True: all labels are asked for.
+
+    Notes
+    -----
+    Privacy: :class:`~quorate.learners.agnostic_price.AgnosticPrice`, LWY25's Lemma 3.1 with every constant.
+
+    Error: :mod:`~quorate.learners.agnostic_bound`, LWY25's Theorem 3.6 with every constant, for i.i.d. rows and a base
+    learner that answers a concept of the class and errs little on any rows that a concept labels:
+    ``ExponentialLearner``, ``NoisyThreshold``, or any other inside an ``EmpiricalLearner``. The split is the one with
+    the least bound; it depends on n and on the arguments alone.
+
+    References
+    ----------
+    LWY25 (Li, Wang, Ye), Algorithms 1 and 2, Lemma 3.1, Claim 3.2, Theorem 3.6.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> from quorate.learners.noisy_threshold import NoisyThreshold
+    >>> domain, random = Thresholds(bits=16), np.random.default_rng(0)
+    >>> X = random.integers(0, 2**16, (40_000, 1))
+    >>> y = (X[:, 0] < 30_000) ^ (random.random(40_000) < 0.2)  # one label in five is wrong
+    >>> learner = AgnosticLearner(
+    ...     concepts=domain, base=NoisyThreshold(concepts=domain, epsilon=1.0), epsilon=0.5, unsafe_noise_seed=0
+    ... ).fit(X, y)
+    >>> learner.guarantee_.epsilon, learner.score(X, y) > 0.78
+    (0.5, True)
+    >>> learner.plan_.price.n_sampled, f"{learner.plan_.excess:.3f}"
+    (3979, '0.131')
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        base: PrivateLearner,
+        epsilon: float,
+        delta: float = 0.0,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        selection: Selection = "permute-and-flip",
+        limit: int = MOST_CANDIDATES,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.base = base
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.beta = beta
+        self.selection = selection
+        self.limit = limit
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def split_for(self, n_labelled: int) -> AgnosticSplit:
+        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
+
+        Parameters
+        ----------
+        n_labelled : int
+            At least 2.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument is wrong, or there are too few rows for any split.
+        """
+        return self._split(count("n_labelled", n_labelled, at_least=2), *self._target())
+
+    def _check_arguments(self) -> None:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        one_of("selection", self.selection, MECHANISMS)
+        if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
+            raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        super()._check_arguments()
+
+    def _split(self, n_rows: int, epsilon: float, delta: float) -> AgnosticSplit:
+        growth = growth_of(self.concepts)
+        error = learner_error(self.base, alpha=self.alpha / 4, beta=self.beta / EVENTS)
+        return best_split(
+            n_rows,
+            epsilon=epsilon,
+            delta=delta if "delta" in self.base.get_params(deep=False) else 0.0,
+            excess=lambda price: agnostic_error(price, error, growth, self.beta),
+            fits=relabels(self.concepts, self.limit, n_rows),
+        )
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        labelled = rows_for(
+            self.alpha,
+            lambda n_rows: self._split(n_rows, epsilon, delta).excess,
+            start=least_rows(epsilon),
+        )
+        return RowsNeeded(labelled=labelled, unlabelled=0, theorem="LWY25 Theorem 3.6, every constant stated,")
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> AgnosticPlan:
+        check_labelled(self, n_labelled)
+        split = self._split(n_labelled, epsilon, delta)
+        price = split.price
+        refuse_plan(self.concepts, price)
+        choice_at(price, self.selection)
+        base = priced(self.base, price.learner_epsilon, price.learner_delta)
+        fit = self._base_fit(base, price.n_sampled)
+        return AgnosticPlan(
+            event=price.event,
+            told=f"a concept that {type(base).__name__} learned at ε = {price.learner_epsilon:.4g} from "
+            f"{price.n_sampled:,} of {n_labelled:,} labelled rows, sampled in secret and relabelled by a choice at "
+            f"ε = {price.choice_epsilon:.4g}",
+            n_labels=n_labelled,
+            caveats=fit.plan.caveats,
+            cautions=(*fit.plan.cautions, *(() if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,))),
+            price=price,
+            excess=split.excess,
+            base=base,
+            base_fit=fit,
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
+        assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns
+        known = labels != UNLABELLED
+        T, new = relabelled_sample(
+            points[known], labels[known].astype(np.uint8), self.concepts, plan.price, self.selection, noise
+        )
+        return self._run_base(plan.base, T, new, plan.base_fit, noise)

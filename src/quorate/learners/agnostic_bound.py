@@ -1,0 +1,135 @@
+r"""How far from the best concept the transformation of LWY25 may end, with every constant.
+
+LWY25 Claim 3.2 and Theorem 3.6 hold for constants that are not stated. This is the same argument with numbers. Letters:
+T has s rows, W has w, both i.i.d.; :math:`\Pi(m)` bounds the dichotomies of C on m points; each of the five events
+below fails with probability at most :math:`\beta' = \beta/5`.
+
+- **Best concept on W.** :math:`err_W(f^*) \le \eta + a_0`, :math:`a_0 = \sqrt{\log(1/\beta')/(2w)}` (Hoeffding).
+- **All concepts on W.** :math:`err_D(f) \le err_W(f) + a_1` with
+  :math:`a_1 = 1/w + \sqrt{(w+1) \log(2\Pi(2w)/\beta')}/w`: symmetrization with a second sample, on which an error is
+  at least its mean less 1/w with probability 1/2, then Serfling's inequality for one half of the 2w rows.
+- **The choice.** Its score is within :math:`a_2 = 2\log(\Pi(s)/\beta')/(\varepsilon_e w)` of the least (LWY25,
+  Lemma 2.9; permute-and-flip is never worse).
+- **The base learner** disagrees with the chosen labels on a share of at most :math:`a_A` of T.
+- **Disagreements on T.** For all f, g in C, :math:`dis_D(f, g) \le \varphi(dis_T(f, g))` with
+  :math:`\varphi(p) = p + L/2 + \sqrt{Lp + L^2/4}` and :math:`L = 4\log(4\Pi(2s)^2/\beta')/s` (Vapnik's relative
+  deviations; Anthony and Bartlett 1999, Theorem 5.1).
+
+Let f attain the score of the chosen h, and :math:`d = dis_T(h, f)`. Then
+:math:`d + err_W(f) \le \eta + a_0 + a_2`, so :math:`err_D(f) \le \eta + a_0 + a_1 + a_2 - d`, and
+:math:`d \le a_0 + a_1 + a_2` since :math:`err_D(f) \ge \eta`. A proper learner's g has
+:math:`err_D(g) \le err_D(f) + \varphi(d + a_A)`, which grows with d:
+
+.. math:: err_D(g) \le \eta + \varphi(a_0 + a_1 + a_2 + a_A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, log, sqrt
+from typing import Final, TypeAlias
+
+from quorate.learners.agnostic_price import AgnosticPrice
+
+Growth: TypeAlias = Callable[[int], int]
+
+#: Among how many events β is shared out.
+EVENTS: Final = 5
+
+_LOG_2 = log(2)
+
+
+def relabelling_error(price: AgnosticPrice, growth: Growth, beta: float) -> float:
+    """Bound a₀ + a₁ + a₂: by how much the score of the chosen labelling may pass the least error.
+
+    Parameters
+    ----------
+    price : AgnosticPrice
+        Sizes, and ε_e.
+    growth : callable
+        Π: a bound on the number of dichotomies on so many points.
+    beta : float
+        β′ in (0, 1), for each of the three events.
+
+    Examples
+    --------
+    >>> price = AgnosticPrice(n=101_000, n_sampled=1_000, choice_epsilon=0.01, learner_epsilon=0.5)
+    >>> f"{relabelling_error(price, lambda n_points: n_points + 1, 0.02):.4f}"
+    '0.0390'
+    """
+    w, surprise = price.n - price.n_sampled, log(1 / beta)
+    best = sqrt(surprise / (2 * w))
+    every = 1 / w + sqrt((w + 1) * (_LOG_2 + log(growth(2 * w)) + surprise)) / w
+    rate = price.choice_epsilon * w / 2
+    chosen = (log(growth(price.n_sampled)) + surprise) / rate if rate > 0 else inf
+    return best + every + chosen
+
+
+def disagreement(observed: float, n_rows: int, growth: Growth, beta: float) -> float:
+    """Bound φ: how often two concepts disagree on fresh points, by how often they do on i.i.d. ones.
+
+    Parameters
+    ----------
+    observed : float
+        p, the share of the rows on which they disagree; at least 0.
+    n_rows : int
+        s, at least 1.
+    growth : callable
+        Π.
+    beta : float
+        β′ in (0, 1); the bound is for all pairs of concepts at once.
+
+    Examples
+    --------
+    >>> [f"{disagreement(p, 10_000, lambda n_points: n_points + 1, 0.02):.4f}" for p in (0.0, 0.04)]
+    ['0.0100', '0.0657']
+    """
+    scale = 4 * (2 * _LOG_2 + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / n_rows
+    return observed + scale / 2 + sqrt(scale * observed + scale * scale / 4)
+
+
+def consistent_error(n_rows: int, growth: Growth, beta: float) -> float:
+    r"""Bound how often any two concepts that agree on `n_rows` i.i.d. points disagree on fresh ones.
+
+    :math:`2 \log_2(2\Pi(2n)^2/\beta)/n` (Blumer et al. 1989, Theorem A2.1, for differences of two concepts).
+
+    Examples
+    --------
+    >>> f"{consistent_error(10_000, lambda n_points: n_points + 1, 0.02):.4f}"
+    '0.0070'
+    >>> consistent_error(0, lambda n_points: n_points + 1, 0.02)
+    inf
+    """
+    if not n_rows:
+        return inf
+    doublings = (_LOG_2 + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / _LOG_2
+    return 2 * max(doublings, 4.0) / n_rows  # the theorem is for n ≥ 8/error
+
+
+def agnostic_error(
+    price: AgnosticPrice, learner_error: Callable[[int, float, float], float], growth: Growth, beta: float
+) -> float:
+    r"""Bound the error beyond the best concept's, :math:`\varphi(a_0 + a_1 + a_2 + a_A)`, but for a probability β.
+
+    Parameters
+    ----------
+    price : AgnosticPrice
+        Sizes and privacy parameters.
+    learner_error : callable
+        :math:`a_A` of so many rows, ε_A and δ_A; to hold but for β/5.
+    growth : callable
+        Π.
+    beta : float
+        β in (0, 1).
+
+    Examples
+    --------
+    >>> price = AgnosticPrice(n=1_000_000, n_sampled=10_000, choice_epsilon=0.005, learner_epsilon=0.5)
+    >>> bound = agnostic_error(price, lambda n_rows, epsilon, delta: 50 / (epsilon * n_rows), lambda n: n + 1, 0.1)
+    >>> f"{bound:.4f}"
+    '0.0415'
+    """
+    each = beta / EVENTS
+    observed = relabelling_error(price, growth, each)
+    observed += learner_error(price.n_sampled, price.learner_epsilon, price.learner_delta)
+    return disagreement(observed, price.n_sampled, growth, each)

@@ -1,0 +1,422 @@
+"""Predictions that are private one by one, for any labels: no concept is released (LWY25, Theorem 4.2)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import Guarantee, explain
+from quorate.arguments import count, one_of, real
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
+from quorate.estimators.opening import opened, place_of
+from quorate.labelling import Memo
+from quorate.labelling.memo import distinct
+from quorate.learners.agnostic import MOST_CANDIDATES, choice_at, relabelled_sample
+from quorate.learners.agnostic_search import least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.agnostic_voting import PredictionPlan, plan_predictions
+from quorate.learners.choice_bound import growth_of
+from quorate.learners.concepts.protocol import Concept, ConceptClass
+from quorate.learners.exponential import MECHANISMS, Selection
+from quorate.learners.plan import RowsNeeded
+from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
+from quorate.learners.sample import UNLABELLED, Sample, coded_labels
+from quorate.ledger import Budget, Claim, Ledger, Receipt, Reservation
+from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
+from quorate.ledger.state import Head
+from quorate.mechanisms import PrivatePrediction
+from quorate.noise import NoiseSource
+from quorate.run.accounts import spent_of
+from quorate.run.claims import N_IS_PUBLIC, claimed
+from quorate.run.folder import fingerprint_key
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.types import IntArray, Secret
+
+_PURPOSE = "prediction"
+_THEOREM = "LWY25 Theorem 4.2, every constant stated,"
+
+
+class AgnosticPrediction(BaseEstimator):
+    r"""Answer single queries about as well as the best concept of the class, each answer private; no model leaves.
+
+    Some classes cannot be learned privately at all, or only from many rows; single predictions can be had from
+    :math:`VC/(\alpha\varepsilon) + VC/\alpha^2` rows. ``fit`` relabels a secret sample, as
+    :class:`~quorate.learners.AgnosticLearner` does, cuts it into parts and learns a consistent concept on each. They
+    stay secret. ``ask`` lets them vote, and releases one label.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        The class.
+    epsilon : float
+        ε of all predictions together.
+    n_queries : int, default 1
+        How many predictions there may be, of distinct points.
+    alpha, beta : float, default 0.1
+        The theorem's: error more than α above the best concept's with probability at most β over the fit.
+    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
+        What chooses the labelling.
+    limit : int, default 2**20
+        Labellings to choose from at most.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so.
+    ledger : path or Ledger, optional
+        Where the price is charged, by each ``fit`` as a whole. None keeps it in memory.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    guarantee_ : Guarantee
+        For one replaced record; the number of rows is public.
+    plan_ : PredictionPlan
+        Sizes, and how the budget was split; public.
+    answers_left_ : int
+        How many more distinct points may be asked.
+
+    Notes
+    -----
+    Privacy: given the relabelled rows, one replaced row changes one hypothesis and so one vote: each answer is
+    :math:`\varepsilon_p`-DP, and all of them, whatever is asked and however it was chosen after earlier answers,
+    :math:`\varepsilon_A = n_{queries}\, \varepsilon_p`. With the relabelling they cost what
+    :class:`~quorate.learners.agnostic_price.AgnosticPrice` says of that :math:`\varepsilon_A`. Each ``fit`` draws a
+    sample of its own and is charged again, also in the same ledger.
+
+    Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic_bound`) and
+    :func:`~quorate.learners.agnostic_voting.voting_error`, together.
+
+    References
+    ----------
+    LWY25 (Li, Wang, Ye), Lemma 4.1 and Theorem 4.2; Dwork and Feldman (2018), arXiv:1803.10266.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> random = np.random.default_rng(0)
+    >>> X = random.integers(0, 2**16, (40_000, 1))
+    >>> y = (X[:, 0] < 30_000) ^ (random.random(40_000) < 0.1)
+    >>> private = AgnosticPrediction(concepts=Thresholds(bits=16), epsilon=1.0, n_queries=2, unsafe_noise_seed=0)
+    >>> private.fit(X, y).ask([[1_000], [60_000], [1_000]]).tolist()
+    [1, 0, 1]
+    >>> private.answers_left_, private.guarantee_.epsilon
+    (0, 1.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        epsilon: float,
+        n_queries: int = 1,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        selection: Selection = "permute-and-flip",
+        limit: int = MOST_CANDIDATES,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.epsilon = epsilon
+        self.n_queries = n_queries
+        self.alpha = alpha
+        self.beta = beta
+        self.selection = selection
+        self.limit = limit
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
+        """Charge all predictions, and prepare to answer; nothing is released.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Private rows, points of the class's domain.
+        y : (n_rows,)
+            0, 1, or ``UNLABELLED`` (−1); rows without a label are left out.
+        groups : None
+            Refused: the guarantee is for one record.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument or a table is wrong; nothing was charged.
+        LedgerMismatch
+            If the ledger belongs to other data.
+        BudgetExhausted
+            If the ledger has too little left; nothing was charged.
+        """
+        epsilon, n_queries = self._checked_epsilon(), self.n_queries
+        if groups is not None:
+            raise InvalidParameter(
+                "AgnosticPrediction protects one record, not everything of one person: its proof replaces one row. "
+                "Leave out groups=, and give one row per person"
+            )
+        noise, _ = noise_and_key(self.unsafe_noise_seed)
+        sample = self._checked(X, y)
+        plan = self._plan(sample.n_labelled, epsilon)
+        missed = () if plan.excess <= self.alpha else (self._missed(epsilon),)
+        if self.rows == "theorem" and missed:
+            raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
+
+        budget = Budget(epsilon, 0.0)
+        print_ = sample.fingerprint(fingerprint_key(place_of(self.ledger)))
+        with opened(self.ledger, budget=budget) as ledger:
+            ledger.bind(print_)
+            reservation = ledger.reserve(
+                plan.price.event,
+                delta=0.0,
+                purposes={_PURPOSE: n_queries},
+                # A sample of its own for each fit, and so a charge of its own.
+                key=f"agnostic prediction {secrets.token_hex(16)}",
+                client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
+                claim=Claim(unit="record", neighbours=REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
+            )
+            labels = sample.labels.reveal()
+            known = labels != UNLABELLED
+            hypotheses = self._hypotheses(sample.points.reveal()[known], labels[known].astype(np.uint8), plan, noise)
+            together = claimed(ledger, seeded=noise.seeded)
+            spent_epsilon, spent_delta = spent_of(ledger)
+            guarantee = Guarantee(
+                epsilon=spent_epsilon,
+                delta=spent_delta,
+                unit=together.unit,
+                neighbours=together.neighbours,
+                mechanism=f"at most {n_queries:,} predictions at ε = {plan.mechanism.epsilon:.4g} each, by "
+                f"{plan.n_hypotheses:,} concepts learned on parts of {plan.price.n_sampled:,} of {sample.n_labelled:,} "
+                f"labelled rows, sampled in secret and relabelled by a choice at ε = {plan.price.choice_epsilon:.4g}",
+                accounting=f"{explain(plan.price.event, 0.0)[1]}, priced before the first answer and composed by "
+                f"{ledger.budget.composition}; quorate {version('quorate')}",
+                caveats=(*together.caveats, *missed),
+            )
+            self._kept = _Kept(
+                hypotheses=hypotheses,
+                mechanism=plan.mechanism,
+                n_queries=n_queries,
+                noise=noise,
+                charge=(reservation.key, reservation.client),
+                ledger=ledger,
+                budget=budget,
+                memo=Memo(),
+                newest=ledger.head,
+            )
+        self.plan_ = plan
+        self.guarantee_: Guarantee = guarantee
+        self.n_features_in_ = self.concepts.n_features
+        return self
+
+    def ask(self, X: Any) -> NDArray[np.int64]:
+        """Predict for some points, one answer each.
+
+        Parameters
+        ----------
+        X : (n_points, n_features)
+            Public points of the class's domain.
+
+        Returns
+        -------
+        (n_points,) array of 0 and 1
+            A point that was asked before gets the same answer and costs nothing.
+
+        Raises
+        ------
+        BudgetExhausted
+            If fewer answers are left than there are new points; nothing is drawn then.
+        LedgerIntegrityError
+            If the ledger is older than this object, which holds what was learned: an earlier copy of it was put back.
+            Nothing is drawn then.
+        """
+        kept = self._fitted()
+        points = self.concepts.check(X)
+        digests = [row.tobytes() for row in points]
+        memo = kept.memo
+        with memo.lock:
+            first, _ = distinct(digests)
+            new = [i for i in first.tolist() if memo.recall(digests[i]) is None]
+            if new:
+                with self._opened(kept) as ledger:
+                    reservation = kept.reservation(ledger)
+                    kept.refuse_more_than(len(new))  # whatever the ledger says
+                    block = reservation.draw(_PURPOSE, len(new))  # durable before any noise exists
+                    kept.drawn += len(new)
+                    votes = _votes(kept.hypotheses.reveal(), points[new])
+                    answers = kept.mechanism.release_many(votes, kept.noise.at(_PURPOSE, block.first))
+                    reservation.store(block, answers.tolist())  # durable before anybody sees them
+                memo.remember([digests[i] for i in new], answers.tolist())
+            return np.array([memo.recall(digest) for digest in digests], dtype=np.int64)
+
+    @property
+    def answers_left_(self) -> int:
+        """How many more distinct points may be asked."""
+        kept = self._fitted()
+        with self._opened(kept) as ledger:
+            return kept.reservation(ledger).remaining(_PURPOSE)
+
+    def rows_needed(self) -> RowsNeeded:
+        """Return how many labelled rows are proven to be enough for α and β, at ε.
+
+        Raises
+        ------
+        InvalidParameter
+            If a constructor argument is out of range, or no number of rows is enough.
+        """
+        return self._rows_needed(self._checked_epsilon())
+
+    def plan_for(self, n_labelled: int) -> PredictionPlan:
+        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument is wrong, or there are too few rows for any plan.
+        """
+        return self._plan(count("n_labelled", n_labelled, at_least=2), self._checked_epsilon())
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_kept"):
+            raise SecretRefused(
+                "a fitted AgnosticPrediction holds concepts that were learned from private rows without privacy, and "
+                "is neither pickled nor copied; its answers are in its ledger"
+            )
+        return dict(super().__getstate__())
+
+    # --- what it is made of --------------------------------------------------------------------------------------
+
+    def _checked_epsilon(self) -> float:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        count("n_queries", self.n_queries, at_least=1)
+        one_of("selection", self.selection, MECHANISMS)
+        one_of("rows", self.rows, ("any", "theorem"))
+        if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
+            raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        epsilon = real("epsilon", self.epsilon, above=0, hint="Example: epsilon=1.0")
+        units = units_down(epsilon, EPSILON_DIGITS)
+        if not units:
+            raise InvalidParameter(
+                f"epsilon must be at least 1e-{EPSILON_DIGITS}, the unit that ledgers count in, got {epsilon}"
+            )
+        return float_down(units, EPSILON_DIGITS)
+
+    def _checked(self, X: Any, y: Any) -> Sample:
+        points, labels = self.concepts.check(X), coded_labels(y)
+        if len(points) != len(labels):
+            raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
+        n_labelled = int((labels != UNLABELLED).sum())
+        if n_labelled < 2:
+            raise DataRefused("y must hold at least two labels, 0 or 1; some rows give scores and some are relabelled")
+        return Sample(
+            points=Secret(points),
+            labels=Secret(labels),
+            n_labelled=n_labelled,
+            n_unlabelled=len(labels) - n_labelled,
+        )
+
+    def _missed(self, epsilon: float) -> str:
+        """Return what the theorem asks for beyond the rows there are, if any number of rows would do."""
+        try:
+            labelled = self._rows_needed(epsilon).labelled
+        except InvalidParameter as refusal:
+            return f"no number of rows is known to give the bound on the error: {refusal}"
+        return (
+            f"{_THEOREM} asks for {labelled:,} labelled rows at these parameters, and there were fewer: privacy holds, "
+            "the bound on the error does not"
+        )
+
+    def _plan(self, n_rows: int, epsilon: float, *, wanted: float | None = None) -> PredictionPlan:
+        plan = plan_predictions(
+            n_rows,
+            epsilon=epsilon,
+            n_queries=self.n_queries,
+            growth=growth_of(self.concepts),
+            beta=self.beta,
+            wanted=self.alpha if wanted is None else wanted,
+            fits=relabels(self.concepts, self.limit, n_rows),
+        )
+        refuse_plan(self.concepts, plan.price)
+        choice_at(plan.price, self.selection)
+        return plan
+
+    def _rows_needed(self, epsilon: float) -> RowsNeeded:
+        labelled = rows_for(
+            self.alpha, lambda n_rows: self._plan(n_rows, epsilon, wanted=1.0).excess, start=least_rows(epsilon)
+        )
+        return RowsNeeded(labelled=labelled, unlabelled=0, theorem=_THEOREM)
+
+    def _hypotheses(
+        self, points: Any, labels: NDArray[np.uint8], plan: PredictionPlan, noise: NoiseSource
+    ) -> Secret[tuple[Concept, ...]]:
+        T, new = relabelled_sample(points, labels, self.concepts, plan.price, self.selection, noise)
+        parts = np.array_split(np.arange(len(T)), plan.n_hypotheses)  # T is in random order
+        return Secret(tuple(self.concepts.erm(T[part], new[part]) for part in parts))
+
+    @contextmanager
+    def _opened(self, kept: _Kept) -> Iterator[Ledger]:
+        """Open the ledger for one act, if it holds all that this object saw it hold."""
+        with opened(self.ledger, budget=kept.budget, in_memory=kept.ledger) as ledger:
+            ledger.check_receipt(Receipt(kept.newest.sequence, kept.newest.hash))
+            try:
+                yield ledger
+            finally:
+                if ledger.healthy:
+                    kept.newest = ledger.head
+
+    def _fitted(self) -> _Kept:
+        if not hasattr(self, "_kept"):
+            raise NotFittedError("this AgnosticPrediction is not fitted; call fit(X, y) first")
+        return self._kept
+
+
+def _votes(hypotheses: tuple[Concept, ...], points: Any) -> IntArray:
+    """Count the votes for 0 and for 1, ``(n_points, 2)``."""
+    ones = np.zeros(len(points), dtype=np.int64)
+    for each in hypotheses:
+        ones += each.labels(points)
+    return np.column_stack([len(hypotheses) - ones, ones])
+
+
+@dataclass(kw_only=True, slots=True)
+class _Kept:
+    """What ``ask`` needs after ``fit``: nothing that is drawn or counted is read from public attributes."""
+
+    hypotheses: Secret[tuple[Concept, ...]] = field(repr=False)
+    mechanism: PrivatePrediction
+    n_queries: int
+    noise: NoiseSource
+    charge: tuple[str, str]
+    ledger: Ledger
+    budget: Budget
+    memo: Memo
+    newest: Head  # of the ledger, when this object last let go of it
+    drawn: int = 0
+
+    def refuse_more_than(self, n_new: int) -> None:
+        """Refuse to draw more answers than were charged, those that this object drew counted by itself."""
+        if self.drawn + n_new > self.n_queries:
+            left = self.n_queries - self.drawn
+            raise BudgetExhausted(
+                f"{n_new:,} new points were asked, and {left:,} of n_queries={self.n_queries:,} answers are left; ask "
+                "fewer, or fit again with more",
+                spent=self.drawn,
+                requested=n_new,
+                limit=self.n_queries,
+                unit="answers",
+            )
+
+    def reservation(self, ledger: Ledger) -> Reservation:
+        """Return the charge of the fit, as the ledger that was opened for this act holds it."""
+        key, client = self.charge
+        found = ledger.reservation(key, client=client)
+        if found is None:
+            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
+        return found

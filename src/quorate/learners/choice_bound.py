@@ -1,0 +1,105 @@
+r"""How many labelled rows a private choice among finitely many concepts needs: the proof, and its figure.
+
+Let H be a set of concepts that does not depend on the m labelled rows, :math:`h^* \in H` one with
+:math:`err(h^*) \le \kappa\alpha`, and let h be chosen by the exponential mechanism at ε with mistakes as scores. Then
+for a bad h, one with :math:`err(h) > \alpha`,
+
+.. math::
+
+    P(h) \le \min(1, e^{-\frac{\varepsilon}{2}(M(h) - M(h^*))}) \le e^{-s (M(h) - M(h^*))},
+    \qquad 0 \le s \le \varepsilon / 2,
+
+where M counts mistakes. One row adds 1 to the difference with a probability :math:`p_+`, and −1 with :math:`p_-`, and
+:math:`p_+ - p_- > \alpha - err(h^*)`, :math:`p_- \le err(h^*)`; so with independent rows
+
+.. math::
+
+    E[P(h)] \le \left(1 - p_+ (1 - e^{-s}) + p_- (e^s - 1)\right)^m
+        \le \left(1 - \alpha\,(1 - e^{-s}) + \kappa\alpha\,(e^s - 1)\right)^m = (1 - \alpha r)^m,
+
+since what is added grows with :math:`p_-`. A bad concept is chosen with probability at most
+:math:`|H| (1 - \alpha r)^m \le \beta` if :math:`m \ge (\log|H| + \log 1/\beta) / (-\log(1 - \alpha r))`. The best s
+is :math:`\min(\varepsilon/2, \frac12 \log 1/\kappa)`. Permute-and-flip's :math:`P(h)` is at most
+its coin's, which is the same minimum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import ceil, expm1, inf, log, log1p
+
+from quorate.learners.concepts.enumeration import sauer
+from quorate.learners.concepts.protocol import ConceptClass
+
+
+def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, share: float = 0.0) -> int:
+    r"""Return m: with as many labelled rows, a concept of error above α is chosen with probability at most β.
+
+    Parameters
+    ----------
+    log_size : float
+        :math:`\log |H|`.
+    alpha, beta : float
+        In (0, 1).
+    epsilon : float
+        ε of the choice.
+    share : float
+        κ in [0, 1): the best concept's error is at most κα.
+
+    Examples
+    --------
+    >>> choice_rows(log(2**8 + 1), alpha=0.05, beta=0.1, epsilon=1.0)
+    396
+    >>> choice_rows(log(2**32 + 1), alpha=0.05, beta=0.1, epsilon=1.0)
+    1233
+    """
+    best = -log(share) / 2 if share else inf
+    s = min(epsilon / 2, best)
+    rate = -expm1(-s) - (share * expm1(s) if share else 0.0)
+    return max(1, ceil((log_size - log(beta)) / -log1p(-alpha * rate)))
+
+
+def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
+    """Return the class's own bound on its dichotomies on so many points; Sauer's lemma where it has none.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> growth_of(Thresholds(bits=32))(639)
+    640
+    """
+    own: Callable[[int], int] | None = getattr(concepts, "growth", None)
+    return own or (lambda n_points: sauer(n_points, concepts.vc_dimension))
+
+
+def deviation_rows(growth: Callable[[int], int], *, seen: float, true: float, beta: float) -> int:
+    r"""Return n: on as many independent rows, all pairs of concepts that differ on a share `seen` differ by `true`.
+
+    For one target c, with probability 1 − β, every concept h with :math:`dis_D(h, c) \le` `seen` has a true
+    disagreement of at most `true` (Vapnik's relative deviation): :math:`L \le L_n + 2\sqrt{L_n A} + 4A` with
+    :math:`A = (\log S(2n) + \log(4/\beta))/n`, S = `growth`. Its solution is
+    :math:`A \le ((\sqrt{4\,true - 3\,seen} - \sqrt{seen})/4)^2`.
+
+    References
+    ----------
+    Boucheron, Bousquet, Lugosi (2005), "Theory of classification", Corollary 5.2; Anthony and Shawe-Taylor (1993).
+
+    Examples
+    --------
+    >>> deviation_rows(lambda n_points: n_points + 1, seen=0.0, true=0.05, beta=0.1)
+    895
+    """
+    slack = ((4 * true - 3 * seen) ** 0.5 - seen**0.5) / 4
+    allowed = slack * slack
+
+    def enough(n: int) -> bool:
+        return bool(log(growth(2 * n)) + log(4 / beta) <= allowed * n)
+
+    high = 1
+    while not enough(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

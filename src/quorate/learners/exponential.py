@@ -1,0 +1,189 @@
+"""The base private learner: the exponential mechanism over a whole finite class (KLNRS11)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from quorate.accounting import PureDP
+from quorate.arguments import count, one_of, real
+from quorate.errors import DataRefused
+from quorate.learners.choice_bound import choice_rows
+from quorate.learners.concepts.enumeration import refuse_beyond
+from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
+from quorate.learners.sanitizers.xor_class import grid
+from quorate.learners.single_choice import chosen
+from quorate.mechanisms import Exponential, PermuteAndFlip
+from quorate.noise import NoiseSource
+
+Selection = Literal["permute-and-flip", "exponential"]
+
+MECHANISMS: Final[dict[str, type[Exponential] | type[PermuteAndFlip]]] = {
+    "permute-and-flip": PermuteAndFlip,
+    "exponential": Exponential,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoicePlan(Plan):
+    """The plan of a learner whose privacy is that of one choice by mistakes.
+
+    Parameters
+    ----------
+    choice : Exponential or PermuteAndFlip
+        What chooses; the mistakes of a concept move by at most 1 when one record is replaced.
+    """
+
+    choice: Exponential | PermuteAndFlip
+
+
+def whole_class(concepts: ConceptClass, limit: int) -> Concepts:
+    """Return every concept of a finite class: the list, or one for each function on the whole grid.
+
+    Raises
+    ------
+    InvalidParameter
+        If the domain is no small grid, or there are more than `limit` concepts.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> len(whole_class(Thresholds(bits=6), limit=100))
+    65
+    """
+    if isinstance(concepts, FiniteClass):
+        refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
+        return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(concepts.classifiers)))
+    return concepts.dichotomies(grid(concepts), limit=limit)
+
+
+def choose(concepts: Concepts, points: Points, labels: CodedLabels, plan: ChoicePlan, noise: NoiseSource) -> Concept:
+    """Choose the concept of few mistakes on the rows that have a label."""
+    known = labels != UNLABELLED
+    mistakes = concepts.mistakes(points[known], labels[known].astype(np.uint8))
+    return concepts[chosen(plan.choice, -mistakes, noise)]
+
+
+def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
+    """Refuse a table without a label; the number of labels is public.
+
+    Raises
+    ------
+    DataRefused
+        If there is none.
+    """
+    if not n_labelled:
+        raise DataRefused(f"y holds no label, only -1; {type(learner).__name__} chooses by the rows that have one")
+
+
+class ExponentialLearner(PrivateLearner):
+    r"""Choose one concept of a finite class by its mistakes: the generic private learner of KLNRS11.
+
+    The base learner: any class on a small grid, or any finite list of classifiers. Its labels grow with
+    :math:`\log |C|`; :class:`~quorate.learners.GenericLearner` needs VC(C) instead, and unlabelled rows.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        A list of classifiers, or a class on a grid of at most 4,096 points.
+    epsilon : float
+        ε > 0.
+    alpha, beta : float, default 0.1
+        The theorem's: error above α with probability at most β, where some concept of the class is the truth.
+    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
+        What chooses; the paper has the exponential mechanism, which is never better at the same price.
+    limit : int, default 1_000_000
+        A class of more concepts is refused.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
+    ledger : path or Ledger, optional
+        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What was learned; may be published.
+    guarantee_ : Guarantee
+        (ε, 0), for one replaced record.
+    n_labels_used_ : int
+        All labels that were given. Rows without one are not looked at.
+
+    Notes
+    -----
+    Privacy: the candidates do not depend on the rows, and replacing one record moves the mistakes of each by at most 1:
+    one choice with ε. Utility: :mod:`quorate.learners.choice_bound` with H = C and the truth in C.
+
+    References
+    ----------
+    KLNRS11 (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith, "What can we learn privately?"), Theorem 3.4; BNS15,
+    Proposition A.1.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Intervals
+    >>> X = np.random.default_rng(0).integers(0, 64, (800, 1))
+    >>> y = (X[:, 0] >= 20) & (X[:, 0] <= 40)
+    >>> learner = ExponentialLearner(concepts=Intervals(bits=6), epsilon=1.0, unsafe_noise_seed=0).fit(X, y)
+    >>> learner.score(X, y) > 0.95
+    True
+    >>> learner.rows_needed().labelled
+    248
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        epsilon: float,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        selection: Selection = "permute-and-flip",
+        limit: int = 1_000_000,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.beta = beta
+        self.selection = selection
+        self.limit = limit
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def _check_arguments(self) -> None:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        one_of("selection", self.selection, MECHANISMS)
+        count("limit", self.limit, at_least=1)
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> ChoicePlan:
+        check_labelled(self, n_labelled)
+        n_concepts = len(whole_class(self.concepts, self.limit))
+        return ChoicePlan(
+            event=PureDP(epsilon),
+            told=f"one of all {n_concepts:,} concepts of {type(self.concepts).__name__}, chosen by {self.selection} by "
+            f"its mistakes on {n_labelled:,} labelled records",
+            n_labels=n_labelled,
+            choice=MECHANISMS[self.selection](epsilon),
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
+        return choose(whole_class(self.concepts, self.limit), points, labels, plan, noise.at("choice", 0))
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        log_size = log(len(whole_class(self.concepts, self.limit)))
+        return RowsNeeded(
+            labelled=choice_rows(log_size, alpha=self.alpha, beta=self.beta, epsilon=epsilon),
+            unlabelled=0,
+            theorem="KLNRS11 Theorem 3.4",
+        )

@@ -1,0 +1,206 @@
+"""GenericLearner: sanitize the unlabelled points, list the dichotomies on them, choose one by the labels (BNS15)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log
+from typing import Any
+
+from quorate.accounting import PureDP
+from quorate.arguments import count, one_of, real
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.choice_bound import choice_rows, deviation_rows, growth_of
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
+from quorate.learners.sanitized_net import Net
+from quorate.learners.sanitizers.protocol import Sanitizer
+from quorate.noise import NoiseSource
+
+# How α is shared out: what a net may miss; that and what the sanitizer errs by; the error of the best concept in H.
+_NET, _SEEN, _BEST = 1 / 40, 3 / 40, 1 / 10
+# How β is shared out.
+_NET_BETA, _SANITIZER_BETA, _DEVIATION_BETA, _CHOICE_BETA = 1 / 8, 1 / 4, 1 / 8, 1 / 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenericPlan(ChoicePlan):
+    """The calibrated parameters of a GenericLearner.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε of the sanitizer on the unlabelled rows, and of the choice on the labelled ones.
+    net : Net
+        On which of the synthetic points H is made.
+    """
+
+    epsilon: float
+    net: Net
+
+
+class GenericLearner(PrivateLearner):
+    r"""Learn any class with labels for VC(C) alone: BNS15 Algorithm 1.
+
+    1. A *sanitizer* releases synthetic points in place of the unlabelled rows, on which every two concepts differ about
+       as often as on the rows.
+    2. H is one concept for every dichotomy on the synthetic points, or on a net of them where they are many.
+    3. One concept of H is chosen by its mistakes on the labelled rows.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        What may be learned.
+    sanitizer : Sanitizer
+        What makes the synthetic points: ``Tree()``, ``BLR(...)``, ``MWEM(...)`` of :mod:`quorate.learners.sanitizers`.
+    epsilon : float
+        ε > 0 of the whole.
+    alpha, beta : float, default 0.1
+        The theorem's: error above α with probability at most β, where some concept of the class is the truth.
+    selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
+        What chooses; the paper has the exponential mechanism, which is never better at the same price.
+    limit : int, default 1_000_000
+        H has no more concepts than that; where its net is too large for it, the net gets smaller.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
+    ledger : path or Ledger, optional
+        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What was learned; may be published.
+    guarantee_ : Guarantee
+        (ε, 0), for one replaced record.
+    n_labels_used_ : int
+        All labels that were given.
+    transcript_covered_ : bool
+        True: which rows have a label is not for the learner to say.
+
+    Notes
+    -----
+    Privacy: ε-DP, for one record that is replaced by one of the same kind, labelled or not. An unlabelled record is
+    seen by the sanitizer alone, which is ε-DP, and the rest is a function of its release and of rows that stay the
+    same. A labelled record is seen by the choice alone: for every release of the sanitizer, H is fixed, mistakes move
+    by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
+
+    Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
+    points; with a net (:mod:`quorate.learners.sanitized_net`) it differs from c on α/40 of them at most. (2) The
+    sanitizer errs by 3α/40 at most, or by α/20 with a net. So that concept differs from c on 3α/40 of the unlabelled
+    rows at most, and (3) on independent rows its error is at most α/10. (4) H does not depend on the labelled rows, so
+    the choice is good with a number of labels that grows with :math:`\log |H|`, that is with VC(C) log(1/α), over αε
+    (:mod:`quorate.learners.choice_bound`). The size of the domain enters (2) alone.
+
+    References
+    ----------
+    BNS15 (Beimel, Nissim, Stemmer), Algorithm 1 and Theorem 3.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.learners.concepts import Thresholds
+    >>> from quorate.learners.sanitizers import Tree
+    >>> X = np.random.default_rng(0).integers(0, 2**32, (60_000, 1))
+    >>> y = np.where(np.arange(60_000) < 300, X[:, 0] < 2**31, -1)
+    >>> learner = GenericLearner(concepts=Thresholds(bits=32), sanitizer=Tree(), epsilon=1.0, unsafe_noise_seed=0)
+    >>> learner.fit(X, y).score(X, X[:, 0] < 2**31) > 0.95
+    True
+    >>> learner.n_labels_used_, learner.guarantee_.delta
+    (300, 0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        sanitizer: Sanitizer,
+        epsilon: float,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        selection: Selection = "permute-and-flip",
+        limit: int = 1_000_000,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.sanitizer = sanitizer
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.beta = beta
+        self.selection = selection
+        self.limit = limit
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def _check_arguments(self) -> None:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        one_of("selection", self.selection, MECHANISMS)
+        count("limit", self.limit, at_least=2)
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> GenericPlan:
+        check_labelled(self, n_labelled)
+        if not n_unlabelled:
+            raise DataRefused("y holds no -1; GenericLearner sanitizes the rows without a label and needs one at least")
+        price = self.sanitizer.event(epsilon)
+        if not isinstance(price, PureDP) or not price.epsilon <= epsilon:
+            raise InvalidParameter(
+                f"sanitizer must be ε-DP at the ε that it is given, got {type(self.sanitizer).__name__}"
+            )
+        # Refuses what this sanitizer cannot take, before anything is charged.
+        self.sanitizer.error_bound(n_unlabelled, self.concepts, self.beta, epsilon)
+        needed, _ = self._net()
+        net = needed.within(self.limit, growth_of(self.concepts))
+        short = f"limit={self.limit:,} leaves H fewer sanitized points than the bound on the error asks for"
+        cautions = () if net == needed else (short,)
+        return GenericPlan(
+            event=PureDP(epsilon),
+            told=f"one concept of {type(self.concepts).__name__}, chosen by {self.selection} on {n_labelled:,} "
+            f"labelled records from the dichotomies on what {type(self.sanitizer).__name__} released of "
+            f"{n_unlabelled:,} unlabelled ones (BNS15 Algorithm 1)",
+            n_labels=n_labelled,
+            cautions=cautions,
+            choice=MECHANISMS[self.selection](epsilon),
+            epsilon=epsilon,
+            net=net,
+        )
+
+    def _check_points(self, points: Points) -> None:
+        self.sanitizer.check(points, self.concepts)
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
+        synthetic = self.sanitizer.sanitize(
+            points[labels == UNLABELLED], self.concepts, plan.epsilon, noise.at("sanitizer", 0)
+        )
+        # From here on the unlabelled rows are not looked at again: H is made of what was released.
+        net = plan.net.of(synthetic, noise.at("net", 0))
+        hypotheses = self.concepts.dichotomies(net, limit=self.limit)
+        return choose(hypotheses, points, labels, plan, noise.at("choice", 0))
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        growth, (net, missed) = growth_of(self.concepts), self._net()
+        return RowsNeeded(
+            labelled=choice_rows(
+                log(growth(net.size)), alpha=self.alpha, beta=self.beta * _CHOICE_BETA, epsilon=epsilon, share=_BEST
+            ),
+            unlabelled=max(
+                self.sanitizer.rows_needed(
+                    self.concepts, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon
+                ),
+                deviation_rows(
+                    growth, seen=self.alpha * _SEEN, true=self.alpha * _BEST, beta=self.beta * _DEVIATION_BETA
+                ),
+            ),
+            theorem="BNS15 Theorem 3.3",
+        )
+
+    def _net(self) -> tuple[Net, float]:
+        """Return how H's points are chosen, and what share of the synthetic points it misses: none if it keeps all."""
+        net = Net.for_class(self.concepts, self.alpha * _NET, self.beta * _NET_BETA)
+        told = (*(getattr(self.sanitizer, name, None) for name in ("n_synthetic", "size")), self.concepts.domain_size)
+        most = min((each for each in told if each is not None), default=net.size + 1)  # distinct synthetic points
+        return (net, _NET) if most > net.size else (replace(net, size=most), 0.0)

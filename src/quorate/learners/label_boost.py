@@ -1,0 +1,280 @@
+"""A private learner that needs few labels: one that needs many, and relabelled rows (BNS15, Algorithms 2 and 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.arguments import count, one_of, real
+from quorate.learners.amplification import Price
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
+from quorate.learners.label_boost_paper import PaperConstants
+from quorate.learners.label_boost_schedule import Schedule
+from quorate.learners.label_boost_task import MOST_CANDIDATES, BoostTask, Constants
+from quorate.learners.label_boost_tight import TightConstants
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
+from quorate.learners.random_subsets import random_arrangement, random_draws
+from quorate.learners.single_choice import chosen
+from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.mechanisms import Exponential
+from quorate.noise import NoiseSource
+
+BoostConstants: TypeAlias = Literal["paper", "tight"]
+
+# How many candidates there may be was held against a limit before, from the number of rows alone; a limit here would
+# refuse, or not, by the private points.
+_NO_LIMIT = 2**62
+
+
+def relabelled(
+    S: Points, labels: Labels, T: Points, concepts: ConceptClass, epsilon_0: float, noise: NoiseSource
+) -> NDArray[np.uint8]:
+    r"""Relabel the rows of S and T by a concept that errs little on S: BNS15's LabelBoostProcedure (Algorithm 2).
+
+    Parameters
+    ----------
+    S : (n_labelled, n_features) array
+        The labelled points.
+    labels : (n_labelled,) array of 0 and 1
+        Their labels: what the concept's mistakes are counted on.
+    T : (n_unlabelled, n_features) array
+        The unlabelled points: they only bring dichotomies.
+    concepts : ConceptClass
+        The class that the concept is of.
+    epsilon_0 : float
+        Parameter of the exponential mechanism; a mistake has sensitivity 1.
+    noise : NoiseSource
+        Of the exponential mechanism.
+
+    Returns
+    -------
+    (n_labelled + n_unlabelled,) array of uint8
+        The new labels, those of S first.
+
+    Notes
+    -----
+    Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner makes of the relabelled rows costs what
+    :func:`~quorate.learners.relabelling_price.relabelling` says.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> from quorate.noise import SeededNoise
+    >>> S, T = np.array([[1], [2], [6], [7]] * 10), np.array([[0], [4]])
+    >>> relabelled(S, np.array([1, 1, 0, 0] * 10, np.uint8), T, Thresholds(bits=3), 5.0, SeededNoise(0))[:4].tolist()
+    [1, 1, 0, 0]
+    """
+    both = np.concatenate([S, T])
+    candidates = concepts.dichotomies(both, limit=_NO_LIMIT)
+    mistakes = candidates.mistakes(S, labels)
+    choice = Exponential(epsilon=epsilon_0, sensitivity=1.0)
+    return candidates[chosen(choice, -mistakes, noise)].labels(both).astype(np.uint8)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoostPlan(Plan):
+    """The calibrated parameters of one LabelBoost.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        How many rows each step takes and keeps.
+    base : PrivateLearner
+        The base learner, with the α and β that it is needed at.
+    base_fit : BaseFit
+        How it is run in the end.
+
+    Examples
+    --------
+    >>> [each.name for each in __import__("dataclasses").fields(BoostPlan)][-3:]
+    ['schedule', 'base', 'base_fit']
+    """
+
+    schedule: Schedule
+    base: PrivateLearner = field(repr=False)
+    base_fit: BaseFit = field(repr=False)
+
+
+class LabelBoost(TransformedLearner):
+    r"""Learn from few labelled and many unlabelled rows: about VC(C) labels, whatever the base learner needs.
+
+    Over and over, a part of the labelled rows and some unlabelled ones are kept at random, a concept that errs little
+    on the former relabels both, and all of it is labelled from then on. When there are enough labelled rows, the base
+    learner is run on rows drawn from them.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        C; its VC dimension is what the number of labels follows.
+    base : PrivateLearner
+        A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
+        `beta`, if it has them, are set to α/11 and β/2.
+    epsilon : float
+        ε of the whole.
+    delta : float, default 0.0
+        δ of the whole; 0 for a pure base learner.
+    constants : {"tight", "paper"}
+        The largest keep-rates that give (ε, δ) back, or the constants as printed (with them the base learner has
+        ε <= 1 and at most δ/41).
+    alpha, beta : float
+        The error is at most α, but for a probability of β, where there are as many rows as :meth:`rows_needed` says.
+    base_rows : int, optional
+        n: on how many rows the base learner is run. As many as its own theorem asks for by default.
+    rows : {"any", "theorem"}
+        Whether fewer rows than the theorem asks for are refused. Privacy holds for any number.
+    ledger : path or Ledger, optional
+        Where the price is charged. None keeps it in memory.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What the base learner answered.
+    guarantee_ : Guarantee
+        For one replaced record; the number of rows is public.
+    plan_ : BoostPlan
+        Among it the :class:`~quorate.learners.label_boost_schedule.Schedule`; public.
+    n_labels_used_ : int
+        All labelled rows that were given.
+    transcript_covered_ : bool
+        True: which rows are labelled is fixed beforehand.
+
+    Notes
+    -----
+    Privacy: the sizes of all steps are functions of the numbers of labelled and unlabelled rows. With
+    ``constants="paper"`` the price is that of Lemma 4.6; with "tight" the exact one of
+    :func:`~quorate.learners.label_boost_schedule.price_of`. Too few rows for the theorem make one iteration on what
+    there is; the price is the same.
+
+    Error: BNS15's accounting, Theorem 4.13: with an (α', β')-accurate base learner, 11α' but for 2β'.
+
+    References
+    ----------
+    BNS15 (Beimel, Nissim, Stemmer), Algorithms 2 and 3, Lemmas 4.1, 4.6 and 4.12, Theorems 4.13 and 4.14.
+
+    Examples
+    --------
+    >>> from quorate.learners import ExponentialLearner, LabelBoost
+    >>> from quorate.learners.concepts import Thresholds
+    >>> domain = Thresholds(bits=10)
+    >>> learner = LabelBoost(
+    ...     concepts=domain, base=ExponentialLearner(concepts=domain, epsilon=1.0), epsilon=1.0, alpha=0.2, beta=0.1,
+    ...     base_rows=1_500, unsafe_noise_seed=0,
+    ... )
+    >>> X = np.random.default_rng(0).integers(0, 1024, (21_000, 1))
+    >>> y = (X[:, 0] < 500).astype(int)
+    >>> y[1_500:] = -1
+    >>> fitted = learner.fit(X, y)
+    >>> fitted.guarantee_.epsilon <= 1.0, fitted.plan_.schedule.left, fitted.predict([[300], [700]])
+    (True, 2577, array([1, 0]))
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        base: PrivateLearner,
+        epsilon: float,
+        delta: float = 0.0,
+        constants: BoostConstants = "tight",
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        base_rows: int | None = None,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.base = base
+        self.epsilon = epsilon
+        self.delta = delta
+        self.constants = constants
+        self.alpha = alpha
+        self.beta = beta
+        self.base_rows = base_rows
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        one_of("constants", self.constants, ("tight", "paper"))
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        if self.base_rows is not None:
+            count("base_rows", self.base_rows, at_least=1)
+
+    @property
+    def _inner(self) -> PrivateLearner:
+        """The base learner as Lemma 4.12 needs it."""
+        return self._base_at(self.alpha / 11, self.beta / 2)
+
+    def _constants(self, base: PrivateLearner, target: Price) -> Constants:
+        n_base = self.base_rows
+        if n_base is None:
+            needs = self._base_needs(base)
+            n_base = needs.labelled + needs.unlabelled
+        task = BoostTask(
+            base=self._base_price(base),
+            n_base=n_base,
+            vc=max(1, self.concepts.vc_dimension),
+            alpha=self.alpha / 11,
+            beta=self.beta / 2,
+            target=target,
+            domain_size=self.concepts.domain_size,
+        )
+        return PaperConstants(task) if self.constants == "paper" else TightConstants(task)
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        labelled, unlabelled = self._constants(self._inner, Price(epsilon, delta)).rows_needed()
+        theorem = "BNS15 Theorem 4.13" if self.constants == "paper" else "BNS15 Theorem 4.13, at the exact price,"
+        return RowsNeeded(labelled=labelled, unlabelled=unlabelled, theorem=theorem)
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan:
+        base = self._inner
+        constants = self._constants(base, Price(epsilon, delta))
+        schedule = constants.schedule(n_labelled, n_unlabelled)
+        needed = constants.rows_needed()
+        base_fit = self._base_fit(base, schedule.drawn)
+        cautions = list(base_fit.plan.cautions)
+        if not schedule.proven and n_labelled >= needed[0] and n_unlabelled >= needed[1]:
+            cautions.append(
+                f"concepts may realise more than {MOST_CANDIDATES:,} dichotomies on the rows that the theorem relabels "
+                "at once; fewer are relabelled"
+            )
+        return BoostPlan(
+            event=constants.price(schedule).event,
+            told=f"a concept that {type(base).__name__} learned from {schedule.drawn:,} rows, drawn from rows that "
+            f"LabelBoost relabelled in {len(schedule.rounds)} iterations",
+            n_labels=n_labelled,
+            caveats=base_fit.plan.caveats,
+            cautions=tuple(cautions),
+            schedule=schedule,
+            base=base,
+            base_fit=base_fit,
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
+        assert isinstance(plan, BoostPlan)  # noqa: S101  what `_plan` returns
+        schedule = plan.schedule
+        has_label = labels != UNLABELLED
+        S, y, D = points[has_label], labels[has_label].astype(np.uint8), points[~has_label]
+        if schedule.first_labelled < schedule.labelled:
+            first = random_arrangement(len(S), schedule.first_labelled, noise.at("first labelled rows", 0))
+            S, y = S[first], y[first]
+        if schedule.first_unlabelled < schedule.unlabelled:
+            D = D[random_arrangement(len(D), schedule.first_unlabelled, noise.at("first unlabelled rows", 0))]
+        for i, each in enumerate(schedule.rounds):
+            T, D = D[: each.taken], D[each.taken :]
+            kept = random_arrangement(len(S), each.kept_labelled, noise.at("kept labelled rows", i))
+            brought = random_arrangement(len(T), each.kept_taken, noise.at("kept unlabelled rows", i))
+            S, T, y = S[kept], T[brought], y[kept]
+            y = relabelled(S, y, T, self.concepts, each.epsilon_0, noise.at("chosen concept", i))
+            S = np.concatenate([S, T])
+        left = random_arrangement(len(S), schedule.kept, noise.at("rows left", 0))
+        drawn = left[random_draws(schedule.kept, schedule.drawn, noise.at("rows drawn", 0))]
+        return self._run_base(plan.base, S[drawn], y[drawn], plan.base_fit, noise)

@@ -1,0 +1,182 @@
+r"""How many rows each step of LabelBoost takes and keeps (BNS15, Algorithm 3): public figures, fixed beforehand.
+
+One iteration takes v unlabelled rows T, keeps a random part of the labelled rows S and of T, relabels what was kept,
+and calls all of it S. After the last one the base learner is run on rows drawn from S with replacement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import e, exp, log
+
+from quorate.learners.amplification import Price, without_replacement, worst_of
+from quorate.learners.relabelling_price import relabelling
+from quorate.learners.resampling_price import with_replacement
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Round:
+    """One iteration: how many labelled rows there are, are kept, how many are taken from D, and are kept.
+
+    Parameters
+    ----------
+    labelled, kept_labelled : int
+        Rows of S before and after the deletion.
+    taken, kept_taken : int
+        Rows of T before and after the deletion.
+    epsilon_0 : float
+        Parameter of the exponential mechanism that chooses the concept.
+
+    Examples
+    --------
+    >>> Round(labelled=5000, kept_labelled=50, taken=30_000, kept_taken=300, epsilon_0=1.0).relabelled
+    350
+    """
+
+    labelled: int
+    kept_labelled: int
+    taken: int
+    kept_taken: int
+    epsilon_0: float
+
+    @property
+    def relabelled(self) -> int:
+        """The labelled rows after the iteration."""
+        return self.kept_labelled + self.kept_taken
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Schedule:
+    """Every size of one run of LabelBoost.
+
+    Parameters
+    ----------
+    labelled, unlabelled : int
+        Rows of the input: S and D.
+    first_labelled, first_unlabelled : int
+        Of these so many are kept at random before anything else.
+    rounds : tuple of Round
+        The iterations; none where the labelled rows are enough as they are.
+    kept : int
+        Labelled rows that are kept after the last iteration.
+    drawn : int
+        Rows that are drawn from those with replacement, for the base learner.
+    proven : bool
+        Whether the sizes are such that the theorem's error bound holds.
+
+    Examples
+    --------
+    >>> plain = Schedule(
+    ...     labelled=100, unlabelled=0, first_labelled=100, first_unlabelled=0, rounds=(), kept=100, drawn=40
+    ... )
+    >>> plain.left, plain.taken
+    (100, 0)
+    """
+
+    labelled: int
+    unlabelled: int
+    first_labelled: int
+    first_unlabelled: int
+    rounds: tuple[Round, ...]
+    kept: int
+    drawn: int
+    proven: bool = False
+
+    @property
+    def left(self) -> int:
+        """The labelled rows after the last iteration."""
+        return self.rounds[-1].relabelled if self.rounds else self.first_labelled
+
+    @property
+    def taken(self) -> int:
+        """How many unlabelled rows all iterations take together."""
+        return sum(each.taken for each in self.rounds)
+
+
+def price_of(schedule: Schedule, base: Price) -> Price:
+    r"""Return the exact price of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
+
+    By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
+    :func:`~quorate.learners.resampling_price.with_replacement`,
+    :func:`~quorate.learners.amplification.without_replacement` and
+    :func:`~quorate.learners.relabelling_price.relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1. A row that is
+    labelled, one that is taken in some iteration, and one that never is, have a price each; the largest is returned.
+
+    Parameters
+    ----------
+    schedule : Schedule
+        The sizes.
+    base : Price
+        Of the base learner.
+
+    Raises
+    ------
+    InvalidParameter
+        If a price on the way is beyond ε = 500.
+
+    Examples
+    --------
+    >>> once = Round(labelled=5000, kept_labelled=300, taken=30_000, kept_taken=3000, epsilon_0=1.0)
+    >>> schedule = Schedule(labelled=5000, unlabelled=30_000, first_labelled=5000, first_unlabelled=30_000,
+    ...                     rounds=(once,), kept=3300, drawn=1900)
+    >>> round(price_of(schedule, Price(1.0, 1e-6)).epsilon, 3)
+    0.72...
+    """
+    labelled = with_replacement(base, n_rows=schedule.kept, n_draws=schedule.drawn)
+    labelled = without_replacement(labelled, n_rows=schedule.left, n_kept=schedule.kept)
+    taken = Price(0.0)  # of the worst row of D
+    for each in reversed(schedule.rounds):
+        brings_point = relabelling(labelled, epsilon_0=each.epsilon_0, changed="unlabelled")
+        if each.taken:
+            taken = worst_of(taken, without_replacement(brings_point, n_rows=each.taken, n_kept=each.kept_taken))
+        brings_label = relabelling(labelled, epsilon_0=each.epsilon_0)
+        labelled = without_replacement(brings_label, n_rows=each.labelled, n_kept=each.kept_labelled)
+    labelled = without_replacement(labelled, n_rows=schedule.labelled, n_kept=schedule.first_labelled)
+    if schedule.unlabelled:
+        taken = without_replacement(taken, n_rows=schedule.unlabelled, n_kept=schedule.first_unlabelled)
+    return worst_of(labelled, taken)
+
+
+def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]:
+    r"""Return :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)` (BNS15, Algorithm 3).
+
+    Examples
+    --------
+    >>> iteration_accuracy(0.1, 0.1, 1)
+    (0.005, 0.0125)
+    """
+    return alpha / (10 * 2**i), beta / (4 * 2**i)
+
+
+def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
+    r"""Return how many labelled rows BNS15's Theorem B.5 asks for, for an empirical error of α to mean one of 10α.
+
+    :math:`\frac{48}{10\alpha}\left(10\, VC \log\frac{48e}{10\alpha} + \log\frac{5}{\beta}\right)`.
+
+    Examples
+    --------
+    >>> rows_to_generalise(1, 0.01, 0.05)
+    36645
+    """
+    wide = 10 * alpha
+    return _ceil(48 / wide * (10 * vc * log(48 * e / wide) + log(5 / beta)))
+
+
+def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0: float) -> float:
+    r"""Return how many points `kept` labelled rows can relabel with an error of at most α on them, but for β.
+
+    :math:`\frac{\beta}{e} VC\, e^{\varepsilon_0 \alpha |S|/(2VC)}`: BNS15's Claim 4.2 with a general
+    :math:`\varepsilon_0`. Infinite where it is beyond a float.
+
+    Examples
+    --------
+    >>> round(largest_relabelled(1, 0.1, 0.1, 200, 1.0))
+    810
+    """
+    exponent = epsilon_0 * alpha * kept / (2 * vc)
+    return beta / e * vc * exp(exponent) if exponent < 700 else float("inf")
+
+
+def _ceil(number: float) -> int:
+    whole = int(number)
+    return whole + (number > whole)

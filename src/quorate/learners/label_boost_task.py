@@ -1,0 +1,83 @@
+"""What LabelBoost's constants are worked out from, and what a set of constants is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from quorate.errors import InvalidParameter
+from quorate.learners.amplification import Price
+from quorate.learners.concepts import DICHOTOMY_LIMIT, sauer
+from quorate.learners.label_boost_schedule import Schedule
+
+#: No choice among more candidates than this: their scores would fill the memory.
+MOST_CANDIDATES: Final = DICHOTOMY_LIMIT
+
+#: |S| grows as a tower of exponentials (BNS15, Remark 4.10), so this is never met.
+MOST_ROUNDS: Final = 64
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BoostTask:
+    r"""What both sets of constants are worked out from; all of it public.
+
+    Parameters
+    ----------
+    base : Price
+        Of the base learner.
+    n_base : int
+        How many labelled rows the base learner asks for: n.
+    vc : int
+        VC dimension of the concept class, at least 1.
+    alpha, beta : float
+        α and β of the base learner; those of LabelBoost are 11α and 2β.
+    target : Price
+        What LabelBoost may cost.
+    domain_size : int or None
+        Points of the domain, where it is finite.
+
+    Examples
+    --------
+    >>> task = BoostTask(base=Price(1.0), n_base=1000, vc=1, alpha=0.01, beta=0.05, target=Price(1.0))
+    >>> task.can_score(10_000)
+    True
+    """
+
+    base: Price
+    n_base: int
+    vc: int
+    alpha: float
+    beta: float
+    target: Price
+    domain_size: int | None = None
+
+    def can_score(self, n_rows: int) -> bool:
+        """Return whether so many rows have no more dichotomies than fit into the memory."""
+        n_points = n_rows if self.domain_size is None else min(n_rows, self.domain_size)
+        return sauer(n_points, self.vc) <= MOST_CANDIDATES
+
+
+class Constants(Protocol):
+    """A way to choose the sizes of every step."""
+
+    def rows_needed(self) -> tuple[int, int]:
+        """Return the labelled and unlabelled rows from which on the error bound is proven."""
+
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> Schedule:
+        """Return the sizes for so many rows."""
+
+    def price(self, schedule: Schedule) -> Price:
+        """Return what that schedule costs, as this way proves it."""
+
+
+def too_few_labels(what: str, at_least: int) -> InvalidParameter:
+    """Return the refusal of a table whose labels do not reach to a single draw.
+
+    Examples
+    --------
+    >>> print(too_few_labels("LabelBoost", 3))
+    y must have more labels: LabelBoost needs 3 labelled rows to hand on one at this target
+    """
+    return InvalidParameter(
+        f"y must have more labels: {what} needs {at_least:,} labelled rows to hand on one at this target"
+    )

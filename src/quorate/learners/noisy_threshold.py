@@ -1,0 +1,156 @@
+"""The exponential mechanism over all thresholds of a grid, 2^32 of them or more, without listing them."""
+
+from __future__ import annotations
+
+from math import log
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import PureDP
+from quorate.arguments import real
+from quorate.errors import InvalidParameter
+from quorate.learners.choice_bound import choice_rows
+from quorate.learners.concepts.protocol import Points
+from quorate.learners.concepts.thresholds import Threshold, Thresholds
+from quorate.learners.exponential import check_labelled
+from quorate.learners.grid_choice import GridChoice
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
+from quorate.noise import NoiseSource
+from quorate.types import IntArray
+
+_LARGEST_BITS = 61  # so that 2^bits + 1 cuts fit a GridChoice
+
+
+class NoisyThreshold(PrivateLearner):
+    r"""Learn a threshold on a grid: each of the :math:`2^{bits} + 1` cuts with weight :math:`e^{-\varepsilon M/2}`.
+
+    It is :class:`~quorate.learners.ExponentialLearner` on thresholds, at a cost of n log n whatever the grid: between
+    two data points all cuts make the same M mistakes.
+
+    Parameters
+    ----------
+    concepts : Thresholds
+        Of at most 61 bits.
+    epsilon : float
+        ε > 0.
+    alpha, beta : float, default 0.1
+        The theorem's: error above α with probability at most β, where some threshold is the truth.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
+    ledger : path or Ledger, optional
+        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Threshold
+        What was learned; may be published.
+    guarantee_ : Guarantee
+        (ε, 0), for one replaced record.
+    n_labels_used_ : int
+        All labels that were given. Rows without one are not looked at.
+
+    Notes
+    -----
+    Privacy: replacing one record moves the mistakes of every cut by at most 1; one choice with ε (see
+    :class:`~quorate.learners.grid_choice.GridChoice`). Labels needed grow with the number of bits:
+    :class:`~quorate.learners.GenericLearner` replaces that by unlabelled rows.
+
+    References
+    ----------
+    KLNRS11 (Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith), Theorem 3.4, for a finite class.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> X = np.random.default_rng(0).integers(0, 2**32, (2_000, 1))
+    >>> learner = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0, alpha=0.05, unsafe_noise_seed=0)
+    >>> learner.rows_needed().labelled
+    1233
+    >>> learner.fit(X, X[:, 0] < 2**31).score(X, X[:, 0] < 2**31) > 0.95
+    True
+    """
+
+    concepts: Thresholds
+
+    def __init__(
+        self,
+        *,
+        concepts: Thresholds,
+        epsilon: float,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.beta = beta
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def _check_arguments(self) -> None:
+        if not isinstance(self.concepts, Thresholds) or self.concepts.bits > _LARGEST_BITS:
+            raise InvalidParameter(
+                f"concepts must be Thresholds of at most {_LARGEST_BITS} bits, got {self.concepts!r}; other finite "
+                "classes go to ExponentialLearner"
+            )
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> Plan:
+        check_labelled(self, n_labelled)
+        return Plan(
+            event=PureDP(epsilon),
+            told=f"one of all {2**self.concepts.bits + 1:,} thresholds, chosen by the exponential mechanism by its "
+            f"mistakes on {n_labelled:,} labelled records",
+            n_labels=n_labelled,
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Threshold:
+        known = labels != UNLABELLED
+        scores, sizes = threshold_runs(points[known, 0], labels[known], self.concepts.bits)
+        return Threshold(GridChoice(plan.event.epsilon).release(scores, sizes, noise.at("choice", 0)))
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        return RowsNeeded(
+            labelled=choice_rows(log(2**self.concepts.bits + 1), alpha=self.alpha, beta=self.beta, epsilon=epsilon),
+            unlabelled=0,
+            theorem="KLNRS11 Theorem 3.4",
+        )
+
+
+def threshold_runs(values: IntArray, labels: CodedLabels, bits: int) -> tuple[IntArray, IntArray]:
+    r"""Return minus the mistakes of the cuts 0 … 2^bits, run by run, and how many cuts each run has.
+
+    Parameters
+    ----------
+    values : IntArray, (n,)
+        Points of the grid.
+    labels : (n,)
+        0 or 1.
+    bits : int
+        The grid has :math:`2^{bits}` points.
+
+    Returns
+    -------
+    tuple of IntArray, (n_distinct + 1,)
+        Scores and sizes. A cut labels the points below it 1, so run k holds the cuts above exactly k distinct points.
+
+    Examples
+    --------
+    >>> scores, sizes = threshold_runs(np.array([2, 5, 5]), np.array([1, 0, 0]), bits=3)
+    >>> scores.tolist(), sizes.tolist()
+    ([-1, 0, -2], [3, 3, 3])
+    """
+    distinct, place = np.unique(values, return_inverse=True)
+    ones = np.bincount(place, weights=labels == 1, minlength=distinct.size).astype(np.int64)
+    zeros = np.bincount(place, minlength=distinct.size) - ones
+    mistakes = ones.sum() + np.concatenate([[0], np.cumsum(zeros - ones)])
+    sizes = np.diff(distinct, prepend=-1, append=2**bits)
+    return -mistakes.astype(np.int64), sizes.astype(np.int64)

@@ -1,0 +1,317 @@
+"""The shell that every private learner shares: check → calibrate → charge → draw → store → release a concept."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterable, Iterator
+from hashlib import blake2b
+from importlib.metadata import version
+from itertools import count as numbers
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import ApproxDP, Guarantee, explain
+from quorate.arguments import one_of, real
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
+from quorate.estimators.opening import opened, place_of
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels
+from quorate.learners.stored_concepts import from_stored, to_stored
+from quorate.ledger import Budget, Claim, Ledger, Reservation
+from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
+from quorate.noise import NoiseSource
+from quorate.run.accounts import spent_of
+from quorate.run.claims import N_IS_PUBLIC, claimed
+from quorate.run.described import described
+from quorate.run.folder import fingerprint_key
+from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, floor_budget, noise_and_key
+from quorate.types import Secret
+
+__all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
+
+PURPOSE = "learner"  # what a fit reserves one answer for: its concept
+
+REPLACE_ONE_RECORD = "replace one record"
+LABELLED_IS_PUBLIC = (
+    "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled record by an "
+    "unlabelled one"
+)
+
+
+class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+    """Base of the learners of this room: a scikit-learn classifier whose concept may be published.
+
+    A subclass has a constructor that stores its arguments, `concepts`, `epsilon`, `rows`, `ledger` and
+    `unsafe_noise_seed` among them (and `delta`, where :attr:`pure` is False), and three methods:
+
+    - ``_plan(n_labelled, n_unlabelled, epsilon, delta) -> Plan``: calibrate to the target. A function of its
+      arguments and of constructor arguments alone: it sees no row.
+    - ``_learn(points, labels, noise, plan) -> Concept``: the algorithm. A function of its arguments and of constructor
+      arguments alone; `labels` are int8, 0, 1 or ``UNLABELLED``.
+    - ``_rows_needed(epsilon, delta) -> RowsNeeded``: what its theorem asks for.
+
+    Both `_plan` and `_learn` may be called by another learner that uses this one inside, with a price of its own.
+
+    Attributes
+    ----------
+    pure : bool
+        Class attribute: whether the guarantee has δ = 0, so that there is no `delta` to give.
+    transcript_covered : bool
+        Class attribute: whether the guarantee still holds towards an observer who sees for which rows a label was
+        asked (BNS15 Definition 5.4).
+
+    Notes
+    -----
+    Formal guarantees, by order of :meth:`fit`:
+
+    - Arguments are refused before a row is looked at, and a table before anything is charged.
+    - The event of the whole fit is in the ledger, durably, before the first word of noise is drawn.
+    - The concept is in the ledger, durably, before it is an attribute. The same fit on the same data in the same
+      ledger gives the same concept again, and costs nothing.
+    - Nothing private is kept: the estimator holds its arguments, public figures, and the released concept.
+    """
+
+    pure: ClassVar[bool] = True
+    transcript_covered: ClassVar[bool] = True
+
+    concepts: ConceptClass
+    epsilon: float
+    rows: str
+    ledger: Any
+    unsafe_noise_seed: int | None
+
+    # --- what a learner is -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> Plan:
+        """Calibrate to (ε, δ); raise InvalidParameter or DataRefused where that cannot be."""
+
+    @abstractmethod
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
+        """Run the algorithm; the one place that sees private rows."""
+
+    @abstractmethod
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        """Return what the theorem asks for, with explicit constants."""
+
+    def _check_arguments(self) -> None:
+        """Refuse wrong constructor arguments of the learner's own; called before anything else."""
+
+    def _check_points(self, points: Points) -> None:
+        """Refuse rows of the class's domain that the learner cannot take; the last look before the charge."""
+
+    def _occasion(self) -> str:
+        """Return what tells this fit from one with the same arguments on the same rows; nothing, for most."""
+        return ""
+
+    def _enough(self, needed: RowsNeeded, n_labelled: int, n_unlabelled: int) -> bool:
+        """Whether these are as many rows as the theorem asks for."""
+        return n_labelled >= needed.labelled and n_unlabelled >= needed.unlabelled
+
+    # --- for everybody -----------------------------------------------------------------------------------------
+
+    def rows_needed(self) -> RowsNeeded:
+        """Return how many labelled and unlabelled rows the learner's theorem asks for, at its α, β, ε and δ.
+
+        Raises
+        ------
+        InvalidParameter
+            If a constructor argument is out of range.
+        """
+        return self._rows_needed(*self._target())
+
+    def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
+        """Learn a concept that may be published.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Private rows, points of the class's domain.
+        y : (n_rows,)
+            0, 1, or ``UNLABELLED`` (−1).
+        groups : None
+            Refused: the guarantee is for one record.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument or a table is wrong; nothing was charged.
+        LedgerMismatch
+            If the ledger belongs to other data.
+        BudgetExhausted
+            If the ledger has too little left; nothing was charged.
+        """
+        epsilon, delta = self._target()
+        rows = one_of("rows", self.rows, ("any", "theorem"))
+        if groups is not None:
+            raise InvalidParameter(
+                f"{type(self).__name__} protects one record, not everything of one person: its proof replaces one row. "
+                "Leave out groups=, and give one row per person"
+            )
+        noise, _ = noise_and_key(self.unsafe_noise_seed)
+        needed, cautions = self._foreseen(epsilon, delta)
+        sample = self._checked(X, y)
+        plan = self._plan(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
+        cautions += plan.cautions
+        if needed is not None and not self._enough(needed, sample.n_labelled, sample.n_unlabelled):
+            cautions.append(f"{_asked(needed)}, and there were fewer: privacy holds, the bound on the error does not")
+        if rows == "theorem" and cautions:
+            raise DataRefused(f'rows="theorem": {cautions[0]}. Change it, or take rows="any"')
+
+        print_ = sample.fingerprint(fingerprint_key(place_of(self.ledger)))
+        with opened(self.ledger, budget=Budget(epsilon, delta)) as ledger:
+            ledger.bind(print_)
+            concept = self._released(ledger, sample, plan, noise, print_)
+            guarantee = self._guarantee(ledger, plan, cautions, seeded=noise.seeded)
+        self.concept_ = concept
+        self.guarantee_ = guarantee
+        self.plan_ = plan
+        self.n_labels_used_ = plan.n_labels
+        self.transcript_covered_ = self.transcript_covered
+        self.classes_ = np.array([0, 1])
+        self.n_features_in_ = self.concepts.n_features
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Classify by the released concept, free for ever: ``(n_points,)`` of 0 and 1."""
+        if not hasattr(self, "concept_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X, y) first")
+        labels: NDArray[np.int64] = self.concept_.labels(self.concepts.check(X)).astype(np.int64)
+        return labels
+
+    # --- the steps of a fit ------------------------------------------------------------------------------------
+
+    def _target(self) -> tuple[float, float]:
+        """Check the constructor's arguments; return (ε, δ), rounded down to what a ledger counts in."""
+        self._check_arguments()
+        if not self.pure:
+            return floor_budget(self.epsilon, getattr(self, "delta", None))
+        epsilon = real("epsilon", self.epsilon, above=0, hint="Example: epsilon=1.0")
+        units = units_down(epsilon, EPSILON_DIGITS)
+        if not units:
+            raise InvalidParameter(
+                f"epsilon must be at least 1e-{EPSILON_DIGITS}, the unit that ledgers count in, got {epsilon}"
+            )
+        return float_down(units, EPSILON_DIGITS), 0.0
+
+    def _foreseen(self, epsilon: float, delta: float) -> tuple[RowsNeeded | None, list[str]]:
+        """Return the rows that the theorem asks for; None, and why, where no number of them would do."""
+        try:
+            return self._rows_needed(epsilon, delta), []
+        except InvalidParameter as refusal:
+            if self.rows == "theorem":
+                raise
+            return None, [f"no number of rows is known to give the bound on the error: {refusal}"]
+
+    def _checked(self, X: Any, y: Any) -> Sample:
+        points = self.concepts.check(X)
+        labels = coded_labels(y)
+        if len(points) != len(labels):
+            raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
+        if not len(labels):
+            raise DataRefused("X has no rows; a learner needs one at least")
+        self._check_points(points)
+        n_unlabelled = int((labels == UNLABELLED).sum())
+        return Sample(
+            points=Secret(points),
+            labels=Secret(labels),
+            n_labelled=len(labels) - n_unlabelled,
+            n_unlabelled=n_unlabelled,
+        )
+
+    def _released(self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, print_: str) -> Concept:
+        """Charge, then draw, then store; or give back what the same fit released before."""
+        for reservation in self._reservations(ledger, plan, seeded=noise.seeded, print_=print_):
+            try:
+                block = reservation.draw(PURPOSE)  # durable before any noise exists
+            except BudgetExhausted:
+                stored = [each.answers[0] for each in reservation.blocks(PURPOSE) if each.answers is not None]
+                known = from_stored(stored[0], self.concepts) if stored else None
+                if known is not None:
+                    return known
+                continue  # an interrupted fit counts as given: another one is charged again
+            points, labels = sample.points.reveal(), sample.labels.reveal()
+            try:
+                concept = self._learn(points, labels, noise.at(PURPOSE, block.first), plan)
+            except QuorateError as failure:
+                failure.charged = "the fit was charged"
+                raise
+            reservation.store(block, [to_stored(concept)])  # durable before anybody sees it
+            return concept
+        raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    def _reservations(self, ledger: Ledger, plan: Plan, *, seeded: bool, print_: str) -> Iterator[Reservation]:
+        """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""
+        params = {
+            name: bare(value) if isinstance(value, PrivateLearner) else value
+            for name, value in self.get_params(deep=False).items()
+            if name != "ledger"
+        }
+        told = repr((type(self).__qualname__, described(params), described(plan), print_, self._occasion()))
+        key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
+        claim = Claim(
+            unit="record",
+            neighbours=REPLACE_ONE_RECORD,
+            caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats),
+        )
+        for attempt in numbers():
+            yield ledger.reserve(
+                plan.event,
+                delta=_delta(plan),
+                purposes={PURPOSE: 1},
+                key=f"{key} {attempt}",
+                client=SEEDED_CLIENT if seeded else LOCAL_CLIENT,
+                claim=claim,
+            )
+
+    def _guarantee(self, ledger: Ledger, plan: Plan, cautions: Iterable[str], *, seeded: bool) -> Guarantee:
+        together = claimed(ledger, seeded=seeded)
+        spent_epsilon, spent_delta = spent_of(ledger)
+        _, rule = explain(plan.event, _delta(plan))
+        return Guarantee(
+            epsilon=spent_epsilon,
+            delta=spent_delta,
+            unit=together.unit,
+            neighbours=together.neighbours,
+            mechanism=plan.told,
+            accounting=f"{rule}, priced before the concept was drawn and composed by {ledger.budget.composition}; "
+            f"quorate {version('quorate')}",
+            caveats=(*together.caveats, *cautions),
+        )
+
+
+def bare(learner: PrivateLearner) -> PrivateLearner:
+    """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
+
+    What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
+
+    Examples
+    --------
+    >>> from quorate.learners import ExponentialLearner
+    >>> from quorate.learners.concepts import Thresholds
+    >>> inner = ExponentialLearner(concepts=Thresholds(bits=4), epsilon=1.0, rows="theorem", ledger="ledger.db")
+    >>> bare(inner).rows, bare(inner).ledger
+    ('any', None)
+    """
+    params = {
+        name: bare(value) if isinstance(value, PrivateLearner) else value
+        for name, value in learner.get_params(deep=False).items()
+    }
+    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any"}
+    return type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
+
+
+def _delta(plan: Plan) -> float:
+    return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
+
+
+def _asked(needed: RowsNeeded) -> str:
+    return (
+        f"{needed.theorem} asks for {needed.labelled:,} labelled and {needed.unlabelled:,} unlabelled rows at these "
+        "parameters"
+    )

@@ -1,0 +1,35 @@
+r"""Private sanitizers for BNS15's GenericLearner: private points in, synthetic points out, ε-DP.
+
+What must be kept is how often two concepts of a class differ: the queries are :math:`C^\oplus = \{h \oplus f\}`.
+
+=============== ============================================= ==========================================================
+:class:`Tree`   classes on a line, grids up to 2^62           noisy tree of prefix counts, opened where it is worth it
+:class:`MWEM`   finite grids of up to a few thousand points   multiplicative weights and the exponential mechanism
+:class:`BLR`    tiny domains                                  exponential mechanism over all multisets; the reference
+=============== ============================================= ==========================================================
+
+Each states its error with every constant, and the rows that an error asks for; privacy rests on neither.
+"""
+
+from quorate.learners.sanitizers.blr import BLR, theorem_size
+from quorate.learners.sanitizers.mwem import MWEM
+from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
+from quorate.learners.sanitizers.protocol import Sanitizer
+from quorate.learners.sanitizers.tree import Tree
+from quorate.learners.sanitizers.tree_bound import interval_error, prefix_error
+from quorate.learners.sanitizers.tree_plan import TreePlan
+from quorate.learners.sanitizers.xor_class import XorQueries
+
+__all__ = [
+    "Sanitizer",
+    "Tree",
+    "TreePlan",
+    "PrefixCounts",
+    "noisy_prefix_counts",
+    "prefix_error",
+    "interval_error",
+    "MWEM",
+    "BLR",
+    "theorem_size",
+    "XorQueries",
+]

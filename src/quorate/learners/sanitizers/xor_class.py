@@ -1,0 +1,222 @@
+r"""The queries of a sanitizer, :math:`C^\oplus`: as intervals of a line, or as a table of a small domain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.concepts.intervals import Intervals
+from quorate.learners.concepts.points import PointFunctions
+from quorate.learners.concepts.protocol import ConceptClass, Points
+from quorate.learners.concepts.thresholds import Thresholds
+from quorate.types import IntArray
+
+#: All the points that a row can be, in lexicographic order: public.
+PublicDomain: TypeAlias = tuple[tuple[float, ...], ...]
+
+#: Largest table of queries, in cells (n_queries × n_domain).
+MAX_CELLS = 2**24
+
+#: Largest domain that is tabulated, in points.
+MAX_DOMAIN = 2**12
+
+_OUTSIDE = "points must lie in the domain that was given; some do not"
+
+
+def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
+    r"""Return the bits of the grid, and how many disjoint intervals a member of :math:`C^\oplus` is made of.
+
+    Two thresholds differ on one interval, two intervals on at most two, two points on two points.
+
+    Raises
+    ------
+    InvalidParameter
+        If the class is not one on a line.
+
+    Examples
+    --------
+    >>> bits_and_intervals(Thresholds(32)), bits_and_intervals(Intervals(8))
+    ((32, 1), (8, 2))
+    """
+    if isinstance(concept_class, Thresholds):
+        return concept_class.bits, 1
+    if isinstance(concept_class, (Intervals, PointFunctions)):
+        return concept_class.bits, 2
+    raise InvalidParameter(
+        "concept_class must be a class on a line (Thresholds, Intervals, PointFunctions) for Tree, "
+        f"got {type(concept_class).__name__}; use MWEM or BLR on a small domain"
+    )
+
+
+def grid(concept_class: ConceptClass) -> Points:
+    """Return all points of a small grid ``(n_domain, n_features)``, in lexicographic order.
+
+    Raises
+    ------
+    InvalidParameter
+        If the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message holds the number.
+
+    Examples
+    --------
+    >>> grid(Thresholds(2)).ravel().tolist()
+    [0, 1, 2, 3]
+    """
+    bits = getattr(concept_class, "bits", None)
+    size = concept_class.domain_size
+    if bits is None or size is None:
+        raise InvalidParameter(
+            f"concept_class must have a finite grid (a field `bits`), got {type(concept_class).__name__}; "
+            "take a class on a grid"
+        )
+    if size > MAX_DOMAIN:
+        raise InvalidParameter(
+            f"concept_class must have a domain of at most {MAX_DOMAIN} points, got {size}; "
+            "use a coarser grid, or Tree on a line"
+        )
+    widths = (bits,) * concept_class.n_features if isinstance(bits, int) else tuple(bits)
+    return np.indices([2**width for width in widths]).reshape(len(widths), -1).T.astype(np.int64)
+
+
+def public_domain(domain: Any) -> PublicDomain:
+    """Return a list of points, each once, as a plain value in lexicographic order.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not a table of finite numbers with at least one row, no row twice, and at most :data:`MAX_DOMAIN`.
+
+    Examples
+    --------
+    >>> public_domain([[1, 0.5], [0, 0.5]])
+    ((0.0, 0.5), (1.0, 0.5))
+    """
+    table = np.asarray(domain)
+    table = table[:, np.newaxis] if table.ndim == 1 else table
+    if table.ndim != 2 or not table.size or table.dtype.kind not in "iuf" or not np.isfinite(table).all():
+        raise InvalidParameter(
+            "domain must be a table (n_points, n_features) of finite numbers, all the points that a row can be"
+        )
+    distinct = np.unique(table.astype(np.float64), axis=0)
+    if not len(distinct) == len(table) <= MAX_DOMAIN:
+        raise InvalidParameter(
+            f"domain must hold each point once, at most {MAX_DOMAIN}, got {len(table)} rows with {len(distinct)} points"
+        )
+    return tuple(tuple(row) for row in distinct.tolist())
+
+
+def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDomain | None) -> None:
+    """Refuse points of which some lie outside a domain that was given; a class's own check is all that a grid needs.
+
+    Raises
+    ------
+    DataRefused
+        If some do. The message holds no value.
+
+    Examples
+    --------
+    >>> refuse_outside(np.array([[1], [2]]), Thresholds(2), ((1.0,), (3.0,)))
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: points must lie in the domain that was given; some do not
+    """
+    if domain is not None and not _places(concept_class.check(np.array(domain)), points)[1].all():
+        raise DataRefused(_OUTSIDE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class XorQueries:
+    r"""The distinct members of :math:`C^\oplus` on a small domain, one of each pair of complements, without ∅.
+
+    A query and its complement err alike, since the number of rows is public, and ∅ never errs.
+
+    Attributes
+    ----------
+    domain : Points, (n_domain, n_features)
+        All points of the domain, in lexicographic order.
+    table : NDArray of uint8, (n_queries, n_domain)
+        What each query labels each point; the first point is labelled 0.
+    """
+
+    domain: Points
+    table: NDArray[np.uint8]
+
+    @classmethod
+    def of(cls, concept_class: ConceptClass, domain: PublicDomain | None = None) -> XorQueries:
+        """Tabulate a class on its grid, or on a domain that is given.
+
+        Raises
+        ------
+        InvalidParameter
+            If there is neither, or the table would have more than :data:`MAX_CELLS` cells; the message
+            holds the number.
+
+        Examples
+        --------
+        >>> XorQueries.of(Thresholds(2)).table.tolist()
+        [[0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 1], [0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]]
+        """
+        if domain is None and concept_class.domain_size is None:
+            raise InvalidParameter(
+                f"domain must be given: {type(concept_class).__name__} has no finite one; "
+                "list all the points that a row can be"
+            )
+        points = grid(concept_class) if domain is None else concept_class.check(np.array(domain))
+        most = concept_class.n_dichotomies(points)
+        cells = most * (most - 1) // 2 * len(points)
+        if cells > MAX_CELLS:
+            raise InvalidParameter(
+                f"concept_class must have at most 2^24 cells (pairs of concepts × points of the domain), got {cells}; "
+                "use a coarser grid, or Tree on a line"
+            )
+        labels = concept_class.dichotomies(points, limit=max(most, 1)).labels(points)
+        first, second = np.triu_indices(len(labels), k=1)
+        pairs = labels[first] ^ labels[second]
+        pairs ^= pairs[:, :1]  # of two complements the one without the first point
+        packed = np.unique(np.packbits(pairs, axis=1), axis=0)
+        table = np.unpackbits(packed, axis=1, count=len(points))
+        return cls(points, table[table.any(axis=1)])
+
+    def histogram(self, points: Points) -> IntArray:
+        """Return how many of the points are each domain point: ``(n_domain,)``.
+
+        Raises
+        ------
+        DataRefused
+            If there are no points, or some lie outside the domain.
+        """
+        if not len(points):
+            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        places, inside = _places(self.domain, points)
+        if not inside.all():
+            raise DataRefused(_OUTSIDE)
+        histogram = np.bincount(places, minlength=len(self.domain))  # the domain is in lexicographic order
+        return histogram.astype(np.int64)
+
+    def counts(self, histogram: IntArray) -> IntArray:
+        """Return how many points each query labels 1: ``(n_queries,)``, exact."""
+        return self.table.astype(np.int64) @ histogram
+
+    def repeat(self, copies: IntArray, like: NDArray[Any]) -> Points:
+        """Return so many copies of each domain point, in the type of `like`."""
+        return np.repeat(self.domain, copies, axis=0).astype(like.dtype)
+
+
+def _places(domain: Points, points: Points) -> tuple[IntArray, NDArray[np.bool_]]:
+    """Return where in a domain in lexicographic order each point stands, and whether it is there at all."""
+    inside = np.ones(len(points), dtype=bool)
+    rank, of_point = np.zeros(len(domain), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
+    for mine, theirs in zip(domain.T, points.T, strict=True):  # ranks among the first columns, one more a turn
+        here, found = _ranks(mine, theirs, inside)
+        rank, of_point = _ranks(rank * len(mine) + here, of_point * len(mine) + found, inside)
+    return of_point, inside
+
+
+def _ranks(mine: NDArray[Any], theirs: NDArray[Any], inside: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+    """Return the places of both among the distinct values of the first; strike what is none of them off `inside`."""
+    values, ranks = np.unique(mine, return_inverse=True)
+    found = np.minimum(np.searchsorted(values, theirs), len(values) - 1)
+    inside &= values[found] == theirs
+    return ranks.astype(np.int64), found.astype(np.int64)

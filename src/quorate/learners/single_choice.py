@@ -1,0 +1,25 @@
+"""One choice among candidates whose number may be private: a single candidate is taken without a draw."""
+
+from __future__ import annotations
+
+from quorate.mechanisms import Exponential, PermuteAndFlip
+from quorate.noise import NoiseSource
+from quorate.types import IntArray
+
+
+def chosen(mechanism: Exponential | PermuteAndFlip, scores: IntArray, noise: NoiseSource) -> int:
+    """Choose one of some candidates by their ``(n_candidates,)`` int64 scores: its index.
+
+    On some private points a whole class collapses to one dichotomy. A refusal to choose would tell that; taking the one
+    there is tells no more than a choice that could not have come out otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.noise import SeededNoise
+    >>> chosen(Exponential(epsilon=1.0), np.array([10, 40, 12]), SeededNoise(0))
+    1
+    >>> chosen(Exponential(epsilon=1.0), np.array([7]), SeededNoise(0))
+    0
+    """
+    return mechanism.release(scores, noise) if len(scores) > 1 else 0

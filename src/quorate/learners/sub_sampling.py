@@ -1,0 +1,288 @@
+"""A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4)."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from quorate.arguments import count, one_of
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.amplification import Price, largest_count, smallest_count
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
+from quorate.learners.random_subsets import random_arrangement
+from quorate.learners.subsampling_price import Asked, subsampling
+from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.learners.sample import Sample
+from quorate.noise import NoiseSource
+from quorate.types import IntArray, Secret
+
+# Stands in the fingerprint for a label that nobody was asked for yet; no column of labels holds it.
+_NOT_ASKED = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubSamplingPlan(Plan):
+    """The calibrated parameters of one SubSampling.
+
+    Parameters
+    ----------
+    n_rows : int
+        t, all rows.
+    n_kept : int
+        n, the rows of the secret sample.
+    base_fit : BaseFit
+        How the base learner is run on them; m is its `n_labelled`.
+
+    Examples
+    --------
+    >>> [each.name for each in __import__("dataclasses").fields(SubSamplingPlan)][-3:]
+    ['n_rows', 'n_kept', 'base_fit']
+    """
+
+    n_rows: int
+    n_kept: int
+    base_fit: BaseFit = field(repr=False)
+
+
+class SubSampling(TransformedLearner):
+    r"""Ask for few labels of a secret random sample, and run a private learner on it: fewer labels for a small ε.
+
+    The number of labels asked for is the base learner's own, whatever ε is; only the number of rows to sample from
+    grows as 1/ε (BNS15, Claim 5.7).
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        The class that is learned.
+    base : PrivateLearner
+        A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
+    epsilon : float
+        ε of the whole.
+    delta : float, default 0.0
+        δ of the whole; 0 for a pure base learner.
+    n_labels : int, optional
+        m: how many labels to ask for. As many as the base learner's theorem asks for by default, if the sample has
+        them.
+    base_rows : int, optional
+        n: how many rows to sample. As many as the target allows by default.
+    labelled : {"random", "first"}
+        Whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed. The
+        latter costs more: exchanging one row may change whose label is asked for.
+    rows : {"any", "theorem"}
+        Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
+    ledger : path or Ledger, optional
+        Where the price is charged. None keeps it in memory.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What the base learner answered.
+    guarantee_ : Guarantee
+        For one replaced record; the number of rows is public.
+    plan_ : SubSamplingPlan
+        The sizes; public.
+    n_labels_used_ : int
+        m.
+    transcript_covered_ : bool
+        False: whoever sees for which rows a label was asked knows more than the guarantee allows (BNS15,
+        Definition 5.4). The secrecy of the sample is what makes it cheap.
+
+    Notes
+    -----
+    Privacy: with r = n/t, :math:`(\log(1 + r(e^{\varepsilon^*} - 1)),\ r\delta^*)` for ``labelled="random"``; for
+    "first" see :mod:`~quorate.learners.subsampling_price`. Asking is not part of what is released, so nobody but
+    the owner of the rows may give the labels.
+
+    References
+    ----------
+    BNS15 (Beimel, Nissim, Stemmer), Algorithm 4, Claim 5.7, Theorem 5.8.
+
+    Examples
+    --------
+    >>> from quorate.learners import ExponentialLearner, SubSampling
+    >>> from quorate.learners.concepts import Thresholds
+    >>> domain = Thresholds(bits=10)
+    >>> X = np.random.default_rng(0).integers(0, 1024, (3_000, 1))
+    >>> learner = SubSampling(
+    ...     concepts=domain, base=ExponentialLearner(concepts=domain, epsilon=1.0), epsilon=0.1, n_labels=150,
+    ...     base_rows=150, unsafe_noise_seed=0,
+    ... )
+    >>> fitted = learner.fit(X, lambda indices: (X[indices, 0] < 500).astype(int))
+    >>> fitted.n_labels_used_, fitted.transcript_covered_
+    (150, False)
+    """
+
+    transcript_covered: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        base: PrivateLearner,
+        epsilon: float,
+        delta: float = 0.0,
+        n_labels: int | None = None,
+        base_rows: int | None = None,
+        labelled: Asked = "random",
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.base = base
+        self.epsilon = epsilon
+        self.delta = delta
+        self.n_labels = n_labels
+        self.base_rows = base_rows
+        self.labelled = labelled
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
+        """Learn a concept that may be published.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            Private rows, points of the class's domain.
+        y : (n_rows,) of 0 and 1, or callable
+            The labels, of which m are read; or who is asked for them: ``y(indices)``, called once with m indices in
+            increasing order, returns their labels, 0 or 1 each. What it will answer is not known before it is asked,
+            so each such fit is a fit of its own: it is charged, also in the same ledger, and asks anew.
+        groups : None
+            Refused: the guarantee is for one record.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument or a table is wrong; nothing was charged, unless it is the answer of a callable `y` that is.
+        LedgerMismatch, BudgetExhausted
+            As in :meth:`PrivateLearner.fit`.
+        """
+        if not callable(y):
+            return super().fit(X, y, groups=groups)
+        self._asked: Callable[[IntArray], Any] = y
+        try:
+            # Every row may be asked for; none of these zeros is looked at, and `_checked` takes them away.
+            return super().fit(X, np.zeros(len(self.concepts.check(X)), dtype=np.int8), groups=groups)
+        finally:
+            del self._asked
+
+    def _checked(self, X: Any, y: Any) -> Sample:
+        sample = super()._checked(X, y)
+        if not hasattr(self, "_asked"):
+            return sample
+        return replace(sample, labels=Secret(np.full(sample.n_labelled, _NOT_ASKED, dtype=np.int8)))
+
+    def _occasion(self) -> str:
+        # A concept that was learned from one oracle's answers is none that another one's would give.
+        return secrets.token_hex(16) if hasattr(self, "_asked") else ""
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        one_of("labelled", self.labelled, ("random", "first"))
+        if self.n_labels is not None:
+            count("n_labels", self.n_labels, at_least=1)
+        if self.base_rows is not None:
+            count("base_rows", self.base_rows, at_least=self.n_labels or 1)
+
+    def _price(self, base: Price, n_rows: int, n_kept: int, n_labels: int) -> Price:
+        # Where all of the sample is labelled, or none, an exchange changes one entry in any case.
+        asked: Asked = "random" if n_labels in (0, n_kept) else self.labelled
+        return subsampling(base, n_rows=n_rows, n_kept=n_kept, labelled=asked)
+
+    def _sizes(self) -> tuple[int, int]:
+        """Return n and m as the arguments, or the base learner's theorem, ask for them."""
+        if self.base_rows is not None and self.n_labels is not None:
+            return self.base_rows, self.n_labels
+        needs = self._base_needs(self.base)
+        labels = needs.labelled if self.n_labels is None else self.n_labels
+        return (labels + needs.unlabelled if self.base_rows is None else self.base_rows), labels
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        kept, labels = self._sizes()
+        base, target = self._base_price(self.base), Price(epsilon, delta)
+        together = smallest_count(lambda rows: self._price(base, rows, kept, labels).within(target), kept)
+        return RowsNeeded(
+            labelled=min(labels, kept),
+            unlabelled=max(0, together - labels),
+            theorem="BNS15 Claim 5.7, at the exact price,",
+        )
+
+    def _enough(self, needed: RowsNeeded, n_labelled: int, n_unlabelled: int) -> bool:
+        return n_labelled + n_unlabelled >= needed.labelled + needed.unlabelled  # any row may be asked
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> SubSamplingPlan:
+        if n_unlabelled:
+            raise DataRefused("y must have a label for every row that may be asked: SubSampling itself leaves out most")
+        base, target = self._base_price(self.base), Price(epsilon, delta)
+        wanted = self._sizes()[1] if self.n_labels is None else self.n_labels
+
+        def fits(kept: int) -> bool:
+            return self._price(base, n_labelled, kept, min(wanted, kept)).within(target)
+
+        if self.base_rows is None:
+            kept = largest_count(fits, n_labelled)
+            while kept and not fits(kept):  # "first" costs less where the whole sample is labelled
+                kept -= 1
+        elif self.base_rows > n_labelled or not fits(self.base_rows):
+            needed = smallest_count(
+                lambda rows: self._price(base, rows, self.base_rows or 1, wanted).within(target), self.base_rows
+            )
+            raise InvalidParameter(
+                f"base_rows={self.base_rows} must be sampled from at least {needed:,} rows at this target; "
+                "give more rows, or leave base_rows out"
+            )
+        else:
+            kept = self.base_rows
+        labels = min(wanted, kept)
+        if not kept:
+            needed = smallest_count(lambda rows: self._price(base, rows, 1, 1).within(target), 1)
+            raise InvalidParameter(f"X must have at least {needed:,} rows for a sample of one at this target")
+        fit = self._base_fit(self.base, kept, labels)
+        return SubSamplingPlan(
+            event=self._price(fit.price, n_labelled, kept, labels).event,
+            told=f"a concept that {type(self.base).__name__} learned from a secret sample of {kept:,} rows and "
+            f"{labels:,} of their labels",
+            n_labels=labels,
+            cautions=fit.plan.cautions,
+            caveats=(
+                *fit.plan.caveats,
+                "for which rows a label was asked is not covered: it must not be told to anybody",
+            ),
+            n_rows=n_labelled,
+            n_kept=kept,
+            base_fit=fit,
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
+        assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
+        sample = random_arrangement(len(points), plan.n_kept, noise.at("secret sample", 0))
+        m = plan.base_fit.n_labelled
+        if self.labelled == "first":
+            smallest = np.sort(sample)[:m]
+            is_asked = np.isin(sample, smallest)
+            sample = np.concatenate([sample[is_asked], sample[~is_asked]])  # either part still in random order
+        return self._run_base(self.base, points[sample], self._labels_of(sample[:m], labels), plan.base_fit, noise)
+
+    def _labels_of(self, asked: IntArray, labels: CodedLabels) -> CodedLabels:
+        oracle = getattr(self, "_asked", None)
+        if oracle is None:
+            return labels[asked]
+        order = np.argsort(asked)
+        answers = coded_labels(oracle(asked[order]))
+        if len(answers) != len(asked) or (answers == UNLABELLED).any():
+            raise DataRefused(
+                "y must answer 0 or 1 for each of the rows that it was asked for", charged="it was charged"
+            )
+        given = np.empty(len(asked), dtype=np.int8)
+        given[order] = answers
+        return given

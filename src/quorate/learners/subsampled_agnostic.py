@@ -1,0 +1,329 @@
+"""The transformation that LWY25 improves on: relabel a subsample by itself, and throw the other rows away."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, expm1, inf, log, log1p, sqrt
+from typing import Any
+
+import numpy as np
+
+from quorate.arguments import count, real
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.agnostic_base import NOT_EMPIRICAL, LearnerError, errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic_bound import Growth
+from quorate.learners.agnostic_search import rows_for
+from quorate.learners.amplification import Price, largest_count, without_replacement
+from quorate.learners.choice_bound import growth_of
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.exponential import check_labelled
+from quorate.learners.label_boost import relabelled
+from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.private_learner import PrivateLearner
+from quorate.learners.random_subsets import random_arrangement
+from quorate.learners.relabelling_price import relabelling
+from quorate.learners.sample import UNLABELLED, CodedLabels
+from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.noise import NoiseSource
+
+_EVENTS = 4
+_MOST_CANDIDATES = 1 << 20
+_LEAST_LEARNER = 1e-6
+_SIZES = 24
+_CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SubsampledSplit:
+    """One way to spend the budget: how many rows are kept, and on what.
+
+    Parameters
+    ----------
+    n_kept : int
+        s, the rows of the sample.
+    epsilon_0 : float
+        Of the exponential mechanism that relabels them.
+    learner_epsilon, learner_delta : float
+        Of the base learner on them.
+    excess : float
+        The error beyond the best concept's that is proven, but for a probability β.
+    """
+
+    n_kept: int
+    epsilon_0: float
+    learner_epsilon: float
+    learner_delta: float
+    excess: float
+
+    def price(self, n_rows: int) -> Price:
+        """Return what it costs as a whole on `n_rows` rows.
+
+        Examples
+        --------
+        >>> SubsampledSplit(
+        ...     n_kept=100, epsilon_0=1.0, learner_epsilon=1.0, learner_delta=0.0, excess=1.0
+        ... ).price(10_000).epsilon
+        0.1661135...
+        """
+        inside = relabelling(Price(self.learner_epsilon, self.learner_delta), epsilon_0=self.epsilon_0)
+        return without_replacement(inside, n_rows=n_rows, n_kept=self.n_kept)
+
+
+def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Growth, beta: float) -> float:
+    r"""Bound the error beyond the best concept's, :math:`a_0 + a_1 + a_2 + a_A`, all on the s rows of the sample.
+
+    Parameters
+    ----------
+    n_kept : int
+        s.
+    epsilon_0 : float
+        Of the choice, by mistakes on the sample.
+    observed : float
+        :math:`a_A`: on what share of the sample the base learner differs from the chosen labels.
+    growth : callable
+        A bound on the number of dichotomies on so many points.
+    beta : float
+        β′ of each event.
+
+    Notes
+    -----
+    As in :mod:`~quorate.learners.agnostic_bound`, but the sample itself has to tell the errors of all concepts, so s
+    grows as :math:`VC/\alpha^2` and n as :math:`VC/(\alpha^2 \varepsilon)`.
+
+    Examples
+    --------
+    >>> f"{subsampled_error(10_000, 1.0, 0.01, lambda n_points: n_points + 1, 0.02):.4f}"
+    '0.0648'
+    """
+    surprise = log(1 / beta)
+    best = sqrt(surprise / (2 * n_kept))
+    every = 1 / n_kept + sqrt((n_kept + 1) * (log(2) + log(growth(2 * n_kept)) + surprise)) / n_kept
+    chosen = 2 * (log(growth(n_kept)) + surprise) / (epsilon_0 * n_kept)
+    return best + every + chosen + observed
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubsampledPlan(Plan):
+    """The calibrated parameters of one SubsampledAgnostic.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    split : SubsampledSplit
+        How the budget is spent.
+    base : PrivateLearner
+        The base learner, at its share.
+    base_fit : BaseFit
+        How it is run.
+
+    Examples
+    --------
+    >>> [each.name for each in __import__("dataclasses").fields(SubsampledPlan)][-4:]
+    ['n_rows', 'split', 'base', 'base_fit']
+    """
+
+    n_rows: int
+    split: SubsampledSplit
+    base: PrivateLearner = field(repr=False)
+    base_fit: BaseFit = field(repr=False)
+
+
+class SubsampledAgnostic(TransformedLearner):
+    r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
+
+    BNS15's relabelling with plain amplification by subsampling (KLNRS11), the transformation that
+    :class:`~quorate.learners.AgnosticLearner` is to be compared with: the same base learners, exact prices and searched
+    parameters in both. Its extra rows grow as :math:`VC/(\alpha^2\varepsilon)`.
+
+    Parameters
+    ----------
+    concepts : ConceptClass
+        The class that is learned.
+    base : PrivateLearner
+        A private learner for `concepts`; its own ε and δ do not matter.
+    epsilon : float
+        ε of the whole.
+    delta : float, default 0.0
+        δ of the whole; 0 for a pure base learner.
+    alpha, beta : float, default 0.1
+        The theorem's: error more than α above the best concept's with probability at most β.
+    rows : {"any", "theorem"}
+        Whether fewer rows than :meth:`rows_needed` says are refused.
+    ledger : path or Ledger, optional
+        Where the price is charged. None keeps it in memory.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
+    Attributes
+    ----------
+    concept_ : Concept
+        What the base learner answered.
+    guarantee_ : Guarantee
+        For one replaced record; the number of rows is public.
+    plan_ : SubsampledPlan
+        How the budget was spent; public.
+
+    Notes
+    -----
+    Privacy: :func:`~quorate.learners.relabelling_price.relabelling` of the base learner's price, amplified by
+    :func:`~quorate.learners.amplification.without_replacement`.
+
+    References
+    ----------
+    BNS15 (Beimel, Nissim, Stemmer), Algorithm 2; LWY25 (Li, Wang, Ye), Section 1.1 and the overview of Section 3.
+
+    Examples
+    --------
+    >>> from quorate.learners import NoisyThreshold
+    >>> from quorate.learners.concepts import Thresholds
+    >>> domain = Thresholds(bits=16)
+    >>> base = NoisyThreshold(concepts=domain, epsilon=1.0)
+    >>> learner = SubsampledAgnostic(concepts=domain, base=base, epsilon=0.1, alpha=0.02)
+    >>> learner.rows_needed().labelled
+    4325376
+    """
+
+    def __init__(
+        self,
+        *,
+        concepts: ConceptClass,
+        base: PrivateLearner,
+        epsilon: float,
+        delta: float = 0.0,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        rows: str = "any",
+        ledger: Any = None,
+        unsafe_noise_seed: int | None = None,
+    ) -> None:
+        self.concepts = concepts
+        self.base = base
+        self.epsilon = epsilon
+        self.delta = delta
+        self.alpha = alpha
+        self.beta = beta
+        self.rows = rows
+        self.ledger = ledger
+        self.unsafe_noise_seed = unsafe_noise_seed
+
+    def split_for(self, n_labelled: int) -> SubsampledSplit:
+        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row."""
+        return self._split(count("n_labelled", n_labelled, at_least=1), *self._target())
+
+    def _check_arguments(self) -> None:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        super()._check_arguments()
+
+    def _split(self, n_rows: int, epsilon: float, delta: float) -> SubsampledSplit:
+        growth = growth_of(self.concepts)
+        best = best_subsample(
+            n_rows,
+            epsilon=epsilon,
+            delta=delta if "delta" in self.base.get_params(deep=False) else 0.0,
+            error=learner_error(self.base, alpha=self.alpha / 4, beta=self.beta / _EVENTS),
+            growth=growth,
+            beta=self.beta / _EVENTS,
+        )
+        if best is None:
+            raise DataRefused(
+                f"too few labelled rows for epsilon={epsilon:g}: no sample of them can be relabelled at this price; "
+                "give more rows or a larger epsilon"
+            )
+        return best
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        def excess(n_rows: int) -> float:
+            try:
+                return self._split(n_rows, epsilon, delta).excess
+            except DataRefused:
+                return inf
+
+        return RowsNeeded(
+            labelled=rows_for(self.alpha, excess, start=2),
+            unlabelled=0,
+            theorem="BNS15 Algorithm 2 after subsampling, every constant stated,",
+        )
+
+    def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> SubsampledPlan:
+        check_labelled(self, n_labelled)
+        split = self._split(n_labelled, epsilon, delta)
+        base = priced(self.base, split.learner_epsilon, split.learner_delta)
+        price = split.price(n_labelled)
+        if not price.within(Price(epsilon, delta)):
+            raise InvalidParameter("epsilon and delta are passed by this plan; report it")  # pragma: no cover
+        fit = self._base_fit(base, split.n_kept)
+        return SubsampledPlan(
+            event=price.event,
+            told=f"a concept that {type(base).__name__} learned at ε = {split.learner_epsilon:.4g} from "
+            f"{split.n_kept:,} of {n_labelled:,} labelled rows, sampled in secret and relabelled by themselves",
+            n_labels=n_labelled,
+            n_rows=n_labelled,
+            split=split,
+            base=base,
+            base_fit=fit,
+            caveats=fit.plan.caveats,
+            cautions=(*fit.plan.cautions, *(() if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,))),
+        )
+
+    def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
+        assert isinstance(plan, SubsampledPlan)  # noqa: S101  what `_plan` returns
+        rows = np.flatnonzero(labels != UNLABELLED)
+        kept = rows[random_arrangement(plan.n_rows, plan.split.n_kept, noise.at("kept rows", 0))]
+        T, y = points[kept], labels[kept].astype(np.uint8)
+        new = relabelled(T, y, T[:0], self.concepts, plan.split.epsilon_0, noise.at("chosen concept", 0))
+        return self._run_base(plan.base, T, new, plan.base_fit, noise)
+
+
+def best_subsample(
+    n_rows: int, *, epsilon: float, delta: float, error: LearnerError, growth: Growth, beta: float
+) -> SubsampledSplit | None:
+    """Find the split of (ε, δ) with the least bound on the error; None where there is none.
+
+    Parameters
+    ----------
+    n_rows : int
+        n.
+    epsilon, delta : float
+        The target.
+    error : callable
+        Of the base learner.
+    growth : callable
+        A bound on the number of dichotomies on so many points.
+    beta : float
+        β′ of each event.
+
+    Examples
+    --------
+    >>> split = best_subsample(
+    ...     10**6, epsilon=0.1, delta=0.0, error=lambda rows, epsilon, delta: 40 / (epsilon * rows),
+    ...     growth=lambda n_points: n_points + 1, beta=0.02,
+    ... )
+    >>> split.n_kept, f"{split.excess:.3f}", split.price(10**6).epsilon <= 0.1
+    (22241, '0.048', True)
+    """
+    gain = expm1(epsilon)
+    most = min(n_rows, int(n_rows * gain / 3))  # c is at least 4
+    most = largest_count(lambda n_kept: growth(n_kept) <= _MOST_CANDIDATES, most)
+    if most < 1:
+        return None
+    best: SubsampledSplit | None = None
+    for n_kept in sorted({round(size) for size in np.geomspace(1, most, _SIZES)}):
+        inside = log1p(gain * n_rows / n_kept) if n_kept < n_rows else epsilon
+        for epsilon_0 in _CHOICES:
+            learner_epsilon = inside * (1 - 2**-30) - 2 * (epsilon_0 / 2 + log1p(exp(-epsilon_0 / 2)))
+            if not learner_epsilon > _LEAST_LEARNER:
+                continue
+            learner_delta = min(delta * n_rows / n_kept * (1 - 2**-30), 0.5)
+            observed = error(n_kept, learner_epsilon, learner_delta)
+            excess = subsampled_error(n_kept, epsilon_0, observed, growth, beta)
+            if best is None or excess < best.excess:
+                best = SubsampledSplit(
+                    n_kept=n_kept,
+                    epsilon_0=epsilon_0,
+                    learner_epsilon=learner_epsilon,
+                    learner_delta=learner_delta,
+                    excess=excess,
+                )
+    return best

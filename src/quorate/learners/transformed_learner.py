@@ -1,0 +1,130 @@
+"""What the learners share that are made from another private learner: its price, and how it is handed its rows."""
+
+from __future__ import annotations
+
+from abc import ABCMeta
+from dataclasses import dataclass
+from typing import Any, Self, cast
+
+import numpy as np
+
+from quorate.arguments import real
+from quorate.errors import InvalidParameter
+from quorate.learners.amplification import Price
+from quorate.learners.concepts.protocol import Concept, Points
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, bare
+from quorate.noise import NoiseSource
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BaseFit:
+    """How a base learner will be run on some rows: calibrated, and with how many labels.
+
+    Parameters
+    ----------
+    plan : Plan
+        Of the base learner.
+    price : Price
+        What that plan costs per replaced row.
+    n_labelled, n_unlabelled : int
+        The rows that it is handed with, and without, their labels.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> plan = Plan(event=PureDP(1.0), told="…", n_labels=9)
+    >>> BaseFit(plan=plan, price=Price(1.0), n_labelled=9, n_unlabelled=1).n_rows
+    10
+    """
+
+    plan: Plan
+    price: Price
+    n_labelled: int
+    n_unlabelled: int
+
+    @property
+    def n_rows(self) -> int:
+        """All rows that the base learner is handed."""
+        return self.n_labelled + self.n_unlabelled
+
+
+class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
+    """A private learner that runs another one inside.
+
+    The inner learner's own ledger, seed and `rows` are not used: it is never fitted, only planned and run, on the noise
+    and at the price of the outer one. What it may cost is its `epsilon` and, if it has one, its `delta`.
+    """
+
+    base: PrivateLearner
+    delta: float
+
+    @property
+    def pure(self) -> bool:  # type: ignore[override]  # a fact of the class elsewhere, of the arguments here
+        """Whether the guarantee has δ = 0."""
+        return not self.delta > 0
+
+    def _check_arguments(self) -> None:
+        if not isinstance(cast("object", self.base), PrivateLearner):
+            raise InvalidParameter(
+                f"base must be a private learner of this package, got {type(self.base).__name__}; "
+                "for example ExponentialLearner(concepts=concepts, epsilon=1.0)"
+            )
+        if self.base.concepts is not self.concepts and self.base.concepts != self.concepts:
+            raise InvalidParameter(
+                "base must have the same concepts as the learner around it; pass the same class twice"
+            )
+        real("delta", self.delta, at_least=0, below=1)
+        base_delta = self._base_price(self.base).delta
+        if self.pure and base_delta > 0:
+            raise InvalidParameter(
+                f"delta must be > 0, as the base learner has delta={base_delta:g}; or take a pure one"
+            )
+
+    def _check_points(self, points: Points) -> None:
+        self.base._check_points(points)
+
+    def _base_at(self: Self, alpha: float, beta: float) -> PrivateLearner:
+        """Return the base learner with the α and β that the transformation needs of it, where it has any."""
+        known = self.base.get_params(deep=False)
+        wanted = {name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known}
+        return cast("PrivateLearner", bare(self.base).set_params(**wanted))
+
+    @staticmethod
+    def _base_price(base: PrivateLearner) -> Price:
+        """Return what a base learner may cost: its target."""
+        return Price(*base._target())
+
+    @staticmethod
+    def _base_needs(base: PrivateLearner) -> RowsNeeded:
+        """Return what a base learner's own theorem asks for."""
+        return base._rows_needed(*base._target())
+
+    def _base_fit(self, base: PrivateLearner, n_rows: int, n_labelled: int | None = None) -> BaseFit:
+        """Plan the base learner for so many rows; by default with all labels that it can use."""
+        if n_labelled is None:
+            n_labelled = self._labels_kept(base, n_rows)
+        target = base._target()
+        plan = base._plan(n_labelled, n_rows - n_labelled, *target)
+        price = Price.of_event(plan.event)
+        if not price.within(Price(*target)):  # the transformation was calibrated to no more
+            raise InvalidParameter("base plans to spend more than its epsilon and delta; correct its _plan")
+        return BaseFit(plan=plan, price=price, n_labelled=n_labelled, n_unlabelled=n_rows - n_labelled)
+
+    def _labels_kept(self, base: PrivateLearner, n_rows: int) -> int:
+        """Return how many of so many rows keep their labels: all that the base learner does not need without one."""
+        half = -(-n_rows // 2)
+        try:
+            needs = self._base_needs(base)
+        except InvalidParameter:  # no number of rows is known to be enough
+            return half
+        if not needs.unlabelled:
+            return n_rows
+        together = needs.labelled + needs.unlabelled
+        return n_rows - needs.unlabelled if n_rows >= together else max(half, n_rows * needs.labelled // together)
+
+    @staticmethod
+    def _run_base(base: PrivateLearner, points: Points, labels: Any, fit: BaseFit, noise: NoiseSource) -> Concept:
+        """Hand the base learner its rows, the first of them with their labels: `labels` may be longer or as long."""
+        given: CodedLabels = np.full(len(points), UNLABELLED, dtype=np.int8)
+        given[: fit.n_labelled] = labels[: fit.n_labelled]
+        return base._learn(points, given, noise.at("base learner", 0), fit.plan)

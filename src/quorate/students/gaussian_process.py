@@ -1,0 +1,121 @@
+r"""What share of the teachers votes for each class: a Gaussian process with known noise.
+
+Each class's share is :math:`s_c(x) = 1/C + f_c(x)`, where :math:`f_c` has a Gaussian process prior of covariance
+
+.. math:: V(x, x') = v\,(1 + k(x, x')), \qquad v = \tfrac1C (1 - \tfrac1C),
+
+with the kernel k of :meth:`Geometry.kernel <quorate.students.geometry.Geometry.kernel>`; v is the variance of a share
+where every vote is unanimous, and 1 stands for the class's share overall. The noise of a share is :math:`N(0, \tau^2)`
+with τ known, so nothing is left to be tuned, and the posterior mean is
+
+.. math:: \tfrac1C + V_{xq} (V_{qq} + \tau^2 I)^{-1} (y_c - \tfrac1C).
+
+It is projected to the simplex. This is kernel ridge regression with the ridge :math:`\tau^2/v`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from quorate.arguments import real
+from quorate.students.geometry import Geometry, by_blocks
+from quorate.students.shares import check_shares, logistic_of
+from quorate.students.simplex import onto_simplex
+from quorate.types import FloatArray
+
+SHARPEST = 100.0  # factor on shares, beyond which a softmax of them is a step
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProcessShares:
+    """The posterior mean.
+
+    Attributes
+    ----------
+    geometry : Geometry
+        Of the kernel.
+    weights, intercepts : FloatArray
+        ``(n_classes, n_kernel_features)`` and ``(n_classes,)``.
+    """
+
+    geometry: Geometry
+    weights: FloatArray
+    intercepts: FloatArray
+
+    def __call__(self, X: Any) -> FloatArray:
+        """Return the estimated share of votes for each class, ``(n_points, n_classes)``, in [0, 1]."""
+        return by_blocks(lambda rows: onto_simplex(self.mean(rows)), X)
+
+    def mean(self, X: Any) -> FloatArray:
+        """Return the posterior mean, ``(n_points, n_classes)``, which may lie outside of [0, 1]."""
+        mean: FloatArray = self.geometry.project(X) @ self.weights.T + self.intercepts
+        return mean
+
+    def classifier(self, rows: Any, classes: Any) -> Any:
+        """Return a fitted scikit-learn Pipeline with the same predictions; its probabilities are close to the shares.
+
+        They are a softmax of the posterior mean, times the factor that brings them nearest to the shares on the pool.
+
+        Parameters
+        ----------
+        rows : (n_public, n_features)
+            The pool as the classifier is to see it: what the geometry was read off, or a frame of it.
+        classes : sequence
+            The declared classes.
+        """
+        from sklearn.pipeline import Pipeline
+
+        steps = self.geometry.steps(rows)
+        means = Pipeline(steps).transform(rows) @ self.weights.T + self.intercepts
+        shares = onto_simplex(means)
+
+        def distance(factor: float) -> float:
+            return float(np.sum((softmax(factor * means, axis=1) - shares) ** 2))
+
+        factor = float(minimize_scalar(distance, bounds=(0, SHARPEST), method="bounded").x)
+        return Pipeline([*steps, ("shares", logistic_of(factor * self.weights, factor * self.intercepts, classes))])
+
+
+def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Geometry) -> ProcessShares:
+    r"""Return the posterior mean given noisy shares.
+
+    Parameters
+    ----------
+    X : (n_queries, n_features) array or sparse matrix
+        The public points that were answered.
+    shares : FloatArray
+        ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
+    noise_sd : float
+        τ > 0, the standard deviation of the noise of each share.
+    geometry : Geometry
+        Of the kernel.
+
+    Raises
+    ------
+    InvalidParameter
+        If `shares` has not one finite row for each of X, or `noise_sd` is not > 0.
+
+    Notes
+    -----
+    Each class is a regression of its own. Two shares :math:`1/2 \mp v` with one noise between them are two
+    regressions whose answers are each other's mirror image, so here τ is the noise of one share in either form.
+
+    Examples
+    --------
+    >>> X = np.array([[-1.0], [0.0], [1.0]])
+    >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    >>> fit_process_shares(X, noisy, noise_sd=0.01, geometry=Geometry.of(X).kernel(X))(X).round(1).tolist()
+    [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
+    """
+    check_shares(X, shares)
+    fair = 1 / shares.shape[1]
+    ridge = real("noise_sd", noise_sd, above=0) ** 2 / (fair * (1 - fair))
+    features = geometry.project(X)
+    rows = np.column_stack([np.ones(len(features)), features])
+    weights = np.linalg.solve(rows.T @ rows + ridge * np.eye(rows.shape[1]), rows.T @ (shares - fair))
+    return ProcessShares(geometry, weights[1:].T, fair + weights[0])

@@ -1,0 +1,118 @@
+"""Where public points lie for the models of vote shares; read off the public pool alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.data import kind, take
+from quorate.students.standard import Standard
+from quorate.types import FloatArray
+
+WIDE = 1_000  # columns beyond which leading directions of the pool stand in for them
+DIRECTIONS = 64
+LANDMARKS = 500  # public points that the kernel is told by
+BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Geometry:
+    r"""Coordinates :math:`z` of points, with mean zero and typical length one in the pool.
+
+    Up to 1,000 columns they are those of :class:`~quorate.students.standard.Standard`. In wider pools (words of a
+    text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share that is noisy
+    at every point cannot tell thousands of weights apart.
+
+    Attributes
+    ----------
+    maps : tuple of transformers
+        Fitted on the pool, with fixed seeds; they come before `standard`.
+    standard : Standard
+        Of what the maps make of the pool.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).normal(size=(100, 2_000))
+    >>> Geometry.of(pool).measured(pool).shape, Geometry.of(pool[:, :3]).measured(pool[:, :3]).shape
+    ((100, 64), (100, 3))
+    """
+
+    maps: tuple[Any, ...]
+    standard: Standard
+
+    @classmethod
+    def of(cls, pool: Any) -> Geometry:
+        """Read the geometry off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
+        if pool.shape[1] <= WIDE or pool.shape[0] <= DIRECTIONS:
+            return cls((), Standard.of(pool))
+        from sklearn.decomposition import TruncatedSVD
+
+        rows = pool.astype(np.float64)
+        with np.errstate(
+            divide="ignore", invalid="ignore"
+        ):  # the share of variance explained, of a pool without variance
+            directions = TruncatedSVD(DIRECTIONS, random_state=0).fit(rows)
+        return cls((directions,), Standard.of(directions.transform(rows), one_unit=True))
+
+    def kernel(self, pool: Any) -> Geometry:
+        r"""Return the geometry of a Gaussian kernel :math:`k(x, x') = e^{-\|z - z'\|^2/2}` of this one.
+
+        A typical public point has length one, so the kernel's width is a fact about the pool. Inner products of the
+        last map's features are k where the pool has at most 500 points, else its Nyström approximation on 500 of them.
+        """
+        from sklearn.kernel_approximation import Nystroem
+
+        z = self.measured(pool)
+        features = Nystroem(gamma=0.5, n_components=min(LANDMARKS, pool.shape[0]), random_state=0).fit(z)
+        lengths = self.standard.scaler(self.project(pool))
+        some = np.sort(np.random.default_rng(0).permutation(pool.shape[0])[:BLOCK])
+        return Geometry((*self.maps, lengths, features), Standard.of(features.transform(take(z, some)), one_unit=True))
+
+    def project(self, X: Any) -> Any:
+        """Return what `standard` measures: the rows, or what the maps make of them."""
+        rows = X.astype(np.float64) if self.maps else X
+        for each in self.maps:
+            rows = each.transform(rows)
+        return rows
+
+    def measured(self, X: Any) -> Any:
+        """Return z; rows of a narrow sparse matrix stay sparse and are not centred: distances are the same."""
+        rows = self.project(X)
+        if kind(rows) == "sparse":
+            return rows.astype(np.float64).multiply(1 / self.standard.scale).tocsr()
+        centred: FloatArray = (np.asarray(rows, dtype=np.float64) - self.standard.mean) / self.standard.scale
+        return centred
+
+    def steps(self, rows: Any) -> list[tuple[str, Any]]:
+        """Return :meth:`project` as fitted scikit-learn steps.
+
+        Parameters
+        ----------
+        rows : (n_public, n_features)
+            The pool in the container that the steps are to take: what the geometry was read off, or a frame of it.
+        """
+        return [("numbers", as_numbers(rows)), *((type(each).__name__.lower(), each) for each in self.maps)]
+
+
+def as_numbers(rows: Any) -> Any:
+    """Return a fitted scikit-learn transformer that makes numbers of any container and changes none of them."""
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler(with_mean=False, with_std=False).fit(rows)
+
+
+def by_blocks(estimate: Callable[[Any], FloatArray], X: Any) -> FloatArray:
+    """Estimate something of each row, not too many rows at once.
+
+    Examples
+    --------
+    >>> by_blocks(lambda rows: rows + 1.0, np.zeros((3, 1))).tolist()
+    [[1.0], [1.0], [1.0]]
+    """
+    starts = range(0, X.shape[0], BLOCK)
+    if len(starts) <= 1:
+        return estimate(X)
+    return np.vstack([estimate(take(X, np.arange(start, min(start + BLOCK, X.shape[0])))) for start in starts])

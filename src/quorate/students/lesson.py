@@ -1,0 +1,103 @@
+"""What a student may see: public rows, released answers, and public facts about how they were released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.arguments import count, one_of
+from quorate.data import n_rows
+from quorate.errors import InvalidParameter
+from quorate.labelling import Released
+from quorate.types import IntArray
+
+#: A query without an answer is left out, or gets a uniformly random class (BTT18 Alg. 3).
+Declined: TypeAlias = Literal["drop", "random"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Lesson:
+    """Everything that a student learns from. All of it may be published, so what it makes of it may be too.
+
+    Parameters
+    ----------
+    pool : (n_public, n_features)
+        The whole public pool as the student sees it: an array, a sparse matrix or a frame.
+    points : (n_public, d) array or sparse matrix
+        The same rows as numbers.
+    queries : IntArray
+        ``(n_queries,)``, the rows that were asked.
+    released : Released
+        Their answers.
+    classes : sequence
+        The declared classes, at least two.
+    n_teachers : int
+        K ≥ 1.
+    seed : int
+        For random states and random classes; no privacy rests on it. The same lesson always teaches the same.
+    declined : {"drop", "random"}
+        What becomes of a query without an answer, where a student learns from labels.
+
+    Raises
+    ------
+    InvalidParameter
+        If the parts do not fit each other, or a number is out of range.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
+    >>> X = np.array([[-1.0], [0.5], [1.0]])
+    >>> lesson = Lesson(
+    ...     pool=X, points=X, queries=np.array([0, 2]), released=Released(np.array([0, 1]), no, no, mechanism),
+    ...     classes=["no", "yes"], n_teachers=100, seed=0,
+    ... )
+    >>> rows, codes = lesson.labels()
+    >>> rows.tolist(), codes.tolist()
+    ([0, 2], [0, 1])
+    """
+
+    pool: Any
+    points: Any
+    queries: IntArray
+    released: Released
+    classes: Sequence[Any]
+    n_teachers: int
+    seed: int
+    declined: Declined = "drop"
+
+    def __post_init__(self) -> None:
+        one_of("declined", self.declined, ("drop", "random"))
+        count("n_teachers", self.n_teachers, at_least=1)
+        count("seed", self.seed)
+        n_public, queries = n_rows(self.pool), np.asarray(self.queries)
+        if n_rows(self.points) != n_public:
+            raise InvalidParameter("points must be the rows of the pool as numbers, one for one")
+        if queries.shape != self.released.answered.shape:
+            raise InvalidParameter("queries must have one row of the pool for each released answer")
+        if len(queries) and not (queries.min() >= 0 and queries.max() < n_public):
+            raise InvalidParameter(f"queries must be rows of the pool, 0 to {n_public - 1}")
+        if len(self.classes) < 2:
+            raise InvalidParameter(f"classes must be at least two, got {len(self.classes)}")
+
+    @property
+    def answered(self) -> IntArray:
+        """Places in `queries` that hold an answer."""
+        return np.flatnonzero(self.released.answered)
+
+    @property
+    def estimator_seed(self) -> int:
+        """What becomes of every ``random_state`` that the student leaves open."""
+        return int(np.random.default_rng(self.seed).integers(2**31))
+
+    def labels(self) -> tuple[IntArray, IntArray]:
+        """Return which rows of the pool have a label, and which: ``(n_labelled,)`` rows and class codes."""
+        codes = self.released.codes
+        if self.declined == "random":
+            drawn = np.random.default_rng([self.seed, 1]).integers(len(self.classes), size=len(codes))
+            codes = np.where(codes >= 0, codes, drawn)
+        labelled = np.flatnonzero(codes >= 0)
+        return np.asarray(self.queries)[labelled], codes[labelled]

@@ -1,0 +1,97 @@
+"""Label propagation and spreading: released labels flow to their neighbours in the public pool."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.arguments import count, one_of, real
+from quorate.data import n_rows
+from quorate.students.declared import fit_student, spread
+from quorate.students.geometry import Geometry
+from quorate.students.lesson import Lesson
+from quorate.students.student import Taught
+from quorate.students.whole_pool import teach_pool
+from quorate.types import FloatArray
+
+MAX_ITERATIONS = 1_000
+
+
+@dataclass(frozen=True)
+class SpreadLabels(Taught):
+    """Spread the released labels over the graph of nearest public neighbours, and teach the whole pool.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn classifier; a logistic regression by default.
+    method : {"spreading", "propagation"}
+        scikit-learn's ``LabelSpreading``, which lets neighbours overrule a label, or ``LabelPropagation``, which
+        takes every label for true: for answers with next to no noise.
+    neighbours : int, default 7
+        Of each point in the graph, itself among them.
+    alpha : float, default 0.2
+        In (0, 1), for spreading: how much of a point's class is its neighbours' say, and not its own label's.
+
+    Raises
+    ------
+    InvalidParameter
+        If a number is out of range.
+
+    Notes
+    -----
+    Distances are those of :class:`~quorate.students.geometry.Geometry`, made from public points alone. A point that no
+    label reaches is not taught.
+
+    References
+    ----------
+    Zhou et al. (2004), Learning with local and global consistency; Zhu and Ghahramani (2002).
+
+    Examples
+    --------
+    >>> from quorate.labelling import Released
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
+    >>> released = Released(np.array([0, 1]), no, no, mechanism)
+    >>> X = np.array([[-2.0], [-3.0], [2.0], [3.0]])
+    >>> lesson = Lesson(pool=X, points=X, queries=np.array([0, 2]), released=released, classes=["no", "yes"],
+    ...                 n_teachers=100, seed=0)
+    >>> SpreadLabels(neighbours=2).learn(lesson).predict(X).tolist()
+    ['no', 'no', 'yes', 'yes']
+    """
+
+    method: Literal["spreading", "propagation"] = "spreading"
+    neighbours: int = 7
+    alpha: float = 0.2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("method", self.method, ("spreading", "propagation"))
+        count("neighbours", self.neighbours, at_least=2)
+        real("alpha", self.alpha, above=0, below=1)
+
+    def learn(self, lesson: Lesson) -> Any:
+        """Return the classifier, fitted on every point that a label has reached."""
+        _, codes = lesson.labels()
+        if len(np.unique(codes)) < 2:
+            rows = lesson.pool[: len(codes)]
+            return fit_student(self.learner, rows, codes, lesson.classes, seed=lesson.estimator_seed)
+        return teach_pool(self.learner, lesson, self.reached(lesson))
+
+    def reached(self, lesson: Lesson) -> FloatArray:
+        """Return what share of each class has reached each public point, ``(n_public, n_classes)``."""
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.semi_supervised import LabelPropagation, LabelSpreading
+
+        rows, labels = lesson.labels()
+        codes = np.full(n_rows(lesson.points), -1, dtype=np.int64)
+        codes[rows] = labels
+        shared = {"kernel": "knn", "n_neighbors": min(self.neighbours, len(codes)), "max_iter": MAX_ITERATIONS}
+        flow = LabelSpreading(alpha=self.alpha, **shared) if self.method == "spreading" else LabelPropagation(**shared)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # what has not settled yet is an estimate too
+            flow.fit(Geometry.of(lesson.points).measured(lesson.points), codes)
+        return spread(flow.label_distributions_, flow.classes_, range(len(lesson.classes)))

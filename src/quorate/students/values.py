@@ -1,0 +1,144 @@
+"""Students of noisy votes: the noise is public, so a vote share can be learned as a function of the point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.arguments import one_of
+from quorate.data import take
+from quorate.errors import InvalidParameter
+from quorate.labelling.released import AnyMechanism
+from quorate.mechanisms import NoisyCounts, SoftLabel
+from quorate.students.gaussian_process import ProcessShares, fit_process_shares
+from quorate.students.geometry import Geometry, as_numbers
+from quorate.students.labels import FromLabels
+from quorate.students.lesson import Lesson
+from quorate.students.shares import VoteShares, fit_vote_shares
+from quorate.students.student import Taught
+from quorate.students.whole_pool import teach_pool
+from quorate.types import FloatArray
+
+SHARES = ("linear", "kernel", "gaussian-process", "auto")
+FOLDS = 3
+FEW = 50  # answers below which folds tell nothing; then the model is linear
+
+Model: TypeAlias = VoteShares | ProcessShares
+Fit: TypeAlias = Callable[[Any, FloatArray], Model]
+
+
+@dataclass(frozen=True)
+class FromValues(Taught):
+    r"""Learn the vote shares from all noisy votes at once, and teach the classifier the whole pool by them.
+
+    First the shares are learned as a function of the point, which averages the noise of all answers. Then every
+    public point, asked or not, stands in the classifier's training set once for each class, weighted by its share.
+    A classifier that takes no weights gets the class with the largest share.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn classifier. By default the model of the shares is the student itself, as a scikit-learn
+        Pipeline that ends in a logistic regression.
+    shares : {"linear", "kernel", "gaussian-process", "auto"}
+        How a share depends on the point. A softmax of a linear function (:mod:`~quorate.students.shares`), or of
+        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.gaussian_process`); or whichever
+        of the first two predicts *noisy* votes better in three folds: they are released, so to look again is free.
+    weights : bool, default True
+        Whether each point stands once for each class, weighted by its share, where the classifier takes weights.
+        False gives each point once, with its largest class: for a classifier whose time grows faster than its rows.
+
+    Raises
+    ------
+    InvalidParameter
+        If `shares` is none of these, or `weights` no truth value; on :meth:`check` and :meth:`learn`, if no votes
+        were released.
+
+    Notes
+    -----
+    The noise of a share is that of :meth:`~quorate.labelling.Released.share_noise`. In the binary form one draw moves
+    both shares, in opposite directions, which the softmax is told by a factor :math:`\sqrt2`.
+
+    Examples
+    --------
+    >>> from quorate.labelling import Released
+    >>> mechanism, no = NoisyCounts(sigma=5.0, form="binary"), np.zeros(3, dtype=bool)
+    >>> released = Released(np.array([-40, 3, 44]), no, no, mechanism)
+    >>> X = np.array([[-2.0], [0.0], [2.0], [1.0]])
+    >>> lesson = Lesson(pool=X, points=X, queries=np.arange(3), released=released, classes=["no", "yes"],
+    ...                 n_teachers=100, seed=0)
+    >>> FromValues().learn(lesson).predict(X).tolist()
+    ['no', 'yes', 'yes', 'yes']
+    """
+
+    shares: Literal["linear", "kernel", "gaussian-process", "auto"] = "linear"
+    weights: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        one_of("shares", self.shares, SHARES)
+        if not isinstance(self.weights, bool):
+            raise InvalidParameter(f"weights must be True or False, got {self.weights!r}")
+
+    def check(self, mechanism: AnyMechanism) -> None:
+        """Refuse a mechanism that releases classes."""
+        if not isinstance(mechanism, NoisyCounts | SoftLabel):
+            raise InvalidParameter(
+                f"FromValues learns from noisy votes, and {type(mechanism).__name__} releases classes; choose the "
+                "mechanism NoisyCounts, or the student FromNoisyLabels"
+            )
+
+    def learn(self, lesson: Lesson) -> Any:
+        """Return the classifier, fitted on the whole pool; without any answer, the constant first class."""
+        self.check(lesson.released.mechanism)
+        if len(lesson.answered) == 0:
+            return FromLabels(self.learner).learn(replace(lesson, declined="drop"))
+        if self.estimator is not None:
+            found = self.model(lesson, lesson.points)(lesson.points)
+            return teach_pool(self.estimator, lesson, found, weights=self.weights)
+        numbers = as_numbers(lesson.pool).transform(lesson.pool)
+        return self.model(lesson, numbers).classifier(lesson.pool, lesson.classes)
+
+    def model(self, lesson: Lesson, points: Any) -> Model:
+        """Return the fitted model of the shares, which maps rows like those of `points` to ``(n, n_classes)``."""
+        self.check(lesson.released.mechanism)
+        answered = lesson.answered
+        X = take(points, np.asarray(lesson.queries)[answered])
+        noisy = lesson.released.vote_shares(lesson.n_teachers)[answered]
+        noise_sd = lesson.released.share_noise(lesson.n_teachers)
+        geometry = Geometry.of(points)
+        draws = math.sqrt(2) if lesson.released.answers.ndim == 1 else 1.0
+
+        def softmax_of(geometry: Geometry) -> Fit:
+            return lambda X, noisy: fit_vote_shares(X, noisy, noise_sd=draws * noise_sd, geometry=geometry)
+
+        linear = softmax_of(geometry)
+        if self.shares == "linear" or (self.shares == "auto" and len(noisy) < FEW):
+            return linear(X, noisy)
+        curved = geometry.kernel(points)
+        if self.shares == "gaussian-process":
+            return fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=curved)
+        kernel = softmax_of(curved)
+        if self.shares == "kernel" or gain(kernel, linear, X, noisy) > 0:
+            return kernel(X, noisy)
+        return linear(X, noisy)
+
+
+def gain(fit: Fit, simple: Fit, X: Any, noisy: FloatArray) -> float:
+    """By how much one model predicts noisy shares better than a simpler one, less one standard error.
+
+    Each fold is predicted from the rest. The noise of the votes adds its variance to either squared error, and so
+    falls out of the difference.
+    """
+    from sklearn.model_selection import KFold
+
+    gains = np.empty(len(noisy))
+    for rest, fold in KFold(FOLDS, shuffle=True, random_state=0).split(noisy):
+        there, unseen = take(X, rest), take(X, fold)
+        errors = [np.sum((each(there, noisy[rest])(unseen) - noisy[fold]) ** 2, axis=1) for each in (simple, fit)]
+        gains[fold] = errors[0] - errors[1]
+    return float(gains.mean() - gains.std(ddof=1) / math.sqrt(len(gains)))

@@ -1,0 +1,269 @@
+"""Label privacy: what it promises and what not, on any rows, with nothing of the labels left behind."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
+from sklearn.datasets import make_classification
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import BernoulliNB
+from sklearn.utils.estimator_checks import check_estimator
+
+from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
+from quorate.accounting import Guarantee
+from quorate.data import load_mushroom
+from quorate.ensemble import partition_rows, train_teachers
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.noise import OSNoise
+from quorate.run.task import Wishes, prepare
+from quorate.types import Secret
+
+PROMISED = {"epsilon": 1.0, "delta": 1e-5}
+
+
+def made(n: int = 1_200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    return make_classification(n, n_features=6, n_informative=4, class_sep=1.5, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> LabelPrivateClassifier:
+    X, y = made()
+    return LabelPrivateClassifier(classes=[0, 1], **PROMISED, jobs=1).fit(X[:1_000], y[:1_000])
+
+
+def test_it_is_a_scikit_learn_classifier() -> None:
+    """With a seed, since some checks fit twice and compare."""
+    clf = LabelPrivateClassifier(classes="public", epsilon=8.0, delta=1e-5, n_teachers=3, jobs=1, unsafe_noise_seed=0)
+    with np.errstate(invalid="ignore"):
+        results = check_estimator(clf, on_skip=None, on_fail=None)
+    assert [(each["check_name"], each["exception"]) for each in results if each["status"] == "failed"] == []
+    assert sum(each["status"] == "passed" for each in results) > 45
+
+
+def test_the_guarantee_is_another_sentence_than_that_of_records(fitted: LabelPrivateClassifier) -> None:
+    promised = fitted.guarantee_
+    assert (promised.unit, promised.neighbours) == ("label", "replace one label")
+    assert promised.caveats[0].startswith("the guarantee is for labels only: every feature")
+    assert (promised.epsilon, promised.delta) == pytest.approx((1.0, 1e-5), rel=1e-6)
+    assert Guarantee.from_json(promised.to_json()) == promised
+    assert "labels only" in " ".join(promised.caveats)
+
+
+def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateClassifier, tmp_path: Any) -> None:
+    page = fitted.report(tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "labels only" in page
+    assert "replace one label" in page
+    assert "any one label" in fitted.summary()
+
+
+def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier) -> None:
+    X, y = made()
+    generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, jobs=1).fit(X[:1_000], y[:1_000])
+    assert generous.score(X[1_000:], y[1_000:]) > 0.7  # without privacy: .775
+    assert fitted.predict_proba(X[1_000:]).shape == (200, 2)
+    assert fitted.queries_.max() < 1_000
+    assert len(fitted.queries_) == fitted.recipe_.n_queries == 1_000
+
+
+def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> None:
+    mushroom = load_mushroom()
+    X, y = mushroom.one_hot(), mushroom.labels
+    order = np.random.default_rng(0).permutation(len(X))
+    train, pool, test = order[:4_000], order[4_000:4_060], order[4_060:6_060]
+    settings = {"classes": list(mushroom.classes), "epsilon": 0.5, "delta": 1e-5, "jobs": 1, "unsafe_noise_seed": 1}
+    ours = LabelPrivateClassifier(**settings).fit(X[train], y[train]).score(X[test], y[test])
+    theirs = PrivateClassifier(**settings, n_records=4_000).fit(X[train], y[train], public=PublicPool(X[pool]))
+    assert ours > theirs.score(X[test], y[test]) + 0.02
+
+
+def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:
+    return prepare(
+        Wishes(classes=[0, 1], **PROMISED, n_teachers=12, partition="balanced", labels_only=True, jobs=1),
+        X, y, public=PublicPool(X), groups=groups, key=Secret(bytes(32)), fingerprint_key=Secret(bytes(32)),
+        noise=OSNoise(),
+    )  # fmt: skip
+
+
+def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.ndarray]:
+    private = task.inputs.private.reveal()
+    shards = partition_rows(private.slots, 12, task.key, partition=task.partition)
+    ensemble = train_teachers(
+        trainer or task.trainer, X, private.codes, shards, n_teachers=12, n_classes=2, key=task.key
+    )
+    return [voter.vote(X) for voter in ensemble.voters.reveal()]
+
+
+def test_one_label_changes_one_teacher() -> None:
+    X, y = made(240)
+    before = votes_of_each(task_of(X, y), X)
+    moved = []
+    for row in range(0, 240, 40):
+        other = y.copy()
+        other[row] = 1 - other[row]
+        after = votes_of_each(task_of(X, other), X)
+        moved.append(sum((a != b).any() for a, b in zip(before, after, strict=True)))
+    assert max(moved) == 1
+
+
+def test_all_labels_of_a_person_change_one_teacher() -> None:
+    X, y = made(240)
+    people = np.repeat(np.arange(60), 4)
+    task = task_of(X, y, people)
+    assert task.neighbours == "replace one person's labels"
+    other = y.copy()
+    other[8:12] = 1 - other[8:12]
+    pairs = zip(votes_of_each(task, X), votes_of_each(task_of(X, other, people), X), strict=True)
+    assert sum((a != b).any() for a, b in pairs) == 1
+
+
+def test_a_shard_that_depends_on_labels_is_caught() -> None:
+    """The cheat: rows sorted by label before they are dealt out, so that one label shifts the rest."""
+    X, y = made(240)
+    other = y.copy()
+    other[0] = 1 - other[0]
+
+    def dealt(labels: np.ndarray) -> list[np.ndarray]:
+        order = np.argsort(labels, kind="stable")
+        shards = np.empty(240, dtype=np.int64)
+        shards[order] = np.arange(240) % 12
+        task = task_of(X, labels)
+        ensemble = train_teachers(task.trainer, X, labels, Secret(shards), n_teachers=12, n_classes=2, key=task.key)
+        return [voter.vote(X) for voter in ensemble.voters.reveal()]
+
+    assert sum((a != b).any() for a, b in zip(dealt(y), dealt(other), strict=True)) > 1
+
+
+def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPrivateClassifier) -> None:
+    _, y = made()
+    travelled = pickle.dumps(fitted)
+    labels = y[:1_000]
+    for kind in (np.int64, np.int32, np.int8, np.float64):
+        assert labels.astype(kind).tobytes() not in travelled
+    assert b"Secret" not in travelled
+    again = pickle.loads(travelled)  # noqa: S301 - made here
+    assert_array_equal(again.predict(made()[0]), fitted.predict(made()[0]))
+    assert again.guarantee_ == fitted.guarantee_
+
+
+def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
+    X, y = made(300)
+    names = [f"column {i}" for i in range(6)]
+    containers = [X, X.tolist(), pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
+    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1, "unsafe_noise_seed": 3}
+    students = [LabelPrivateClassifier(**settings).fit(rows, y) for rows in containers]
+    told = [clf.predict(rows).tolist() for clf, rows in zip(students, containers, strict=True)]
+    assert told[0] == told[1] == told[2] == told[3]
+
+
+def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
+    X, y = made(300)
+    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1}
+    clf = LabelPrivateClassifier(**settings).fit(csr_array(np.maximum(X, 0)), y)
+    assert clf.predict(csr_array(np.maximum(X, 0))).shape == (300,)
+    frame = pl.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 0, "a", "b")})
+    mixed = LabelPrivateClassifier(**settings).fit(frame, y)
+    assert mixed.predict(frame).shape == (300,)
+
+
+def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
+    X, y = made(400)
+    clf = LabelPrivateClassifier(
+        BernoulliNB(), classes=[0, 1], **PROMISED, n_teachers=8, queries=50, mechanism="GaussianNoisyMax",
+        prior_matching=True, jobs=1,
+    ).fit(X, y)  # fmt: skip
+    assert len(clf.queries_) == 50
+    assert not clf.released_.holds_values
+
+
+def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None:
+    X, y = made(300)
+    clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, jobs=1).fit(X, np.array(["b", "a"])[y])
+    assert clf.classes_.tolist() == ["a", "b"]
+    assert "which labels occur was read off the data and is treated as public" in clf.guarantee_.caveats
+
+
+def test_every_fit_is_charged_and_refused_when_the_budget_is_spent() -> None:
+    from quorate import Budget
+
+    X, y = made(300)
+    ledger = Ledger(budget=Budget(1.5, 2e-5))
+    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(X, y)
+    with pytest.raises(BudgetExhausted):
+        clf.fit(X, y)
+    assert len(ledger.reservations()) == 1
+
+
+def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
+    from quorate import Budget
+
+    X, y = made(700)
+    ledger = Ledger(budget=Budget(9.0, 1e-3))
+    LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(X[:600], y[:600])
+    with pytest.raises(PreconditionFailed):
+        PrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(
+            X[:600], y[:600], public=PublicPool(X[600:])
+        )
+    assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"epsilon": None}, "epsilon"),
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"delta": 1.0}, "delta"),
+        ({"classes": None}, "classes= is required"),
+        ({"classes": "all"}, 'or "public"'),
+        ({"n_teachers": 10_000}, "too many teachers"),
+        ({"unit": "patient"}, None),
+        ({"prior_matching": "yes"}, "prior_matching"),
+        ({"classes": [0, 1, 2], "prior_matching": True}, "two classes"),
+        ({"queries": 301}, "queries"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong: dict[str, Any], told: str | None) -> None:
+    from quorate import Budget
+
+    X, y = made(300)
+    ledger = Ledger(budget=Budget(9.0, 1e-3))
+    arguments: dict[str, Any] = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1, "ledger": ledger, **wrong}
+    if told is None:  # the unit of ungrouped rows is the label, whatever it is called
+        assert LabelPrivateClassifier(**arguments).fit(X, y).guarantee_.unit == "label"
+        return
+    with pytest.raises(InvalidParameter) as refusal:
+        LabelPrivateClassifier(**arguments).fit(X, y)
+    assert told in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+    assert ledger.reservations() == ()
+
+
+def test_a_label_that_was_not_declared_is_told_to_the_owner_alone() -> None:
+    X, y = made(300)
+    with pytest.raises(DataRefused):
+        LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, jobs=1).fit(X, y)
+
+
+def test_one_class_is_refused_in_the_words_of_a_classifier() -> None:
+    X, y = made(300)
+    with pytest.raises(ValueError, match="class"):
+        LabelPrivateClassifier(classes="public", **PROMISED, jobs=1).fit(X, np.zeros_like(y))
+
+
+def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path: Any) -> None:
+    X, y = made(300)
+    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, unsafe_noise_seed=1)
+    for ask in (lambda: clf.predict(X), clf.summary, lambda: clf.export(tmp_path / "student.skops")):
+        with pytest.raises(NotFittedError):
+            ask()
+    with pytest.raises(SeededNoiseRefused):
+        clf.fit(X, y).export(tmp_path / "student.skops")
+    clf.set_params(unsafe_noise_seed=None).fit(X, y).export(tmp_path / "student.skops")
+    assert (tmp_path / "student.skops").stat().st_size > 0

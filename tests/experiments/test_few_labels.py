@@ -1,0 +1,212 @@
+"""Private learners with few labels: a small run of each part, and the page that shows the whole one."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+from quorate.errors import InvalidParameter
+from quorate.experiments import EXPERIMENTS, Measured
+from quorate.experiments.few_labels import FewLabels, reproduce_few_labels
+from quorate.experiments.few_labels_adult import ALL_LABELS, MAJORITY, PRIVATE
+from quorate.experiments.few_labels_agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
+from quorate.experiments.few_labels_domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
+from quorate.experiments.few_labels_run import Population, Size, Task, fewest_rows, labels_needed, learning_curves
+from quorate.experiments.few_labels_tables import TABLES, as_markdown
+from quorate.experiments.few_labels_vc import classes
+from quorate.experiments.measured import Experiment
+from quorate.learners import ExponentialLearner, NoisyThreshold
+from quorate.learners.concepts import Threshold, Thresholds
+
+DOCS = Path(__file__).parents[2] / "docs"
+SMALL = Size(
+    bits=(8, 24),
+    labels=(25, 40, 64, 100, 160, 256, 400, 600),
+    samples=2,
+    unlabelled=(1_000, 5_000),
+    sanitized_rows=5_000,
+    tasks=(
+        Task(label_noise=0.4, excess=0.05, epsilons=(1.0, 0.1), most_rows=60_000),
+        Task(label_noise=0.45, excess=0.03, epsilons=(1.0,), most_rows=60_000, hardest=True),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def small() -> FewLabels:
+    """Everything but Adult, in seconds."""
+    return reproduce_few_labels(repeats=3, size=SMALL, parts=("domain", "vc", "epsilon", "constants"))
+
+
+def of(experiment: Experiment, data: str, method: str) -> list[Measured]:
+    return [row for row in experiment.rows if row.data.startswith(data) and row.method == method]
+
+
+def test_the_command_knows_it() -> None:
+    assert EXPERIMENTS["few-labels"] is reproduce_few_labels
+
+
+def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) -> None:
+    generic = of(small, f"thresholds, {CLUSTERED}", GENERIC)
+    every = of(small, f"thresholds, {CLUSTERED}", EVERY_CUT)
+    assert [row.more["log2_domain"] for row in generic] == [8, 24]
+    for row in generic:
+        assert row.more["labels_of_theorem"] <= 600
+        assert row.more["error_mean"] <= 0.05
+        assert row.more["labels_needed"] <= 160
+        assert row.more["unlabelled_needed"] <= 5_000 < row.more["unlabelled_rows"]
+    assert every[1].more["labels_needed"] >= 256  # one mistake in a few against 2^24 wrong cuts
+    assert every[1].more["labels_of_theorem"] > 2 * every[0].more["labels_of_theorem"]
+
+
+def test_rows_spread_over_the_domain_do_no_worse(small: FewLabels) -> None:
+    spread = of(small, "thresholds, all of", GENERIC)
+    assert len(spread) == 2
+    assert all(row.more["error_mean"] <= 0.05 for row in spread)
+
+
+def test_the_points_of_the_second_part_are_shattered() -> None:
+    """Every labelling of the light points, with 1 on the heavy one, is a concept's: so there is one with no mistake."""
+    for shape in classes():
+        assert len(shape.light) == shape.concepts.vc_dimension
+        population = shape.population(np.random.default_rng(0))
+        for bits in range(2 ** len(shape.light)):
+            labels = np.array([1, *((bits >> j) & 1 for j in range(len(shape.light)))], dtype=np.uint8)
+            best = shape.concepts.erm(shape.concepts.check(population.points), labels)
+            assert (best.labels(population.points) == labels).all()
+
+
+def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
+    rows = [row for row in small.rows if row.method == "ExponentialLearner" and "log2_domain" not in row.more]
+    assert [row.more["vc_dimension"] for row in rows] == [1, 2, 4, 5, 6]
+    proven = [row.more["labels_of_theorem"] for row in rows]
+    assert proven == sorted(proven)
+    assert all(row.more["labels_needed"] is not None for row in rows)
+
+
+def test_no_rows_are_thrown_away_at_a_small_epsilon(small: FewLabels) -> None:
+    measured = {(row.method, row.epsilon): row.more for row in small.rows if row.more.get("excess_wanted") == 0.05}
+    assert measured[TRANSFORMED, 0.1]["rows_needed"] is not None
+    proven = {(row.method, row.epsilon, row.more["alpha"]): row.more for row in small.rows if row.repeats == 0}
+    ours, theirs = (proven[name, 0.1, 0.01]["extra_rows_of_theorem"] for name in (TRANSFORMED, SUBSAMPLED))
+    assert 4 * ours < theirs
+    growth = [
+        proven[name, 0.1, 0.01]["extra_rows_of_theorem"] / proven[name, 1.0, 0.01]["extra_rows_of_theorem"]
+        for name in (TRANSFORMED, SUBSAMPLED)
+    ]
+    assert growth[0] < 5
+    assert growth[1] > 15
+
+
+def test_tight_constants_need_a_fifth_of_the_rows_at_most(small: FewLabels) -> None:
+    printed = of(small, "rows of LabelBoost", 'constants="paper"')
+    tight = of(small, "rows of LabelBoost", 'constants="tight"')
+    for one, other in zip(printed, tight, strict=True):
+        assert 5 * other.more["unlabelled_rows"] <= one.more["unlabelled_rows"]
+        assert 5 * other.more["labels_of_theorem"] <= one.more["labels_of_theorem"]
+    assert tight[-1].more["unlabelled_rows"] > 0
+
+
+def test_errors_at_the_rows_of_each_theorem_are_below_alpha() -> None:
+    rows = reproduce_few_labels(repeats=3, parts=["bounds"]).rows
+    assert len(rows) == 7
+    assert all(row.more["error_mean"] <= row.more["alpha"] for row in rows)
+
+
+def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy() -> None:
+    rows = reproduce_few_labels(repeats=1, size=SMALL, parts=["adult"]).rows
+    by_question: dict[str, dict[str, float]] = {}
+    for row in rows:
+        by_question.setdefault(row.data, {})[row.method] = row.accuracy_mean or 0
+    assert len(by_question) == 4
+    for each in by_question.values():
+        assert each[PRIVATE] > each[MAJORITY]
+        assert each[PRIVATE] > each[ALL_LABELS] - 0.03
+
+
+def test_the_errors_are_exact() -> None:
+    population = cluster(16, np.random.default_rng(1))
+    start = int(population.points[0, 0])
+    for cut in (0, start, start + 20, start + 26, start + 30, 2**16):
+        wrong = abs(min(max(cut - start, 0), 256) - 26) / 256
+        assert population.error(Threshold(cut)) == pytest.approx(wrong)
+    even = Population(np.array([[0], [1]]), np.array([1, 0], dtype=np.uint8), np.array([0.75, 0.25]))
+    assert even.error(Threshold(2)) == 0.25
+    assert even.sample(1_000, np.random.default_rng(0))[1].mean() == pytest.approx(0.75, abs=0.07)  # 5 sd
+
+
+def test_the_excess_error_of_a_useless_learner_is_that_of_a_random_cut() -> None:
+    """At next to no ε a cut is uniform: its distance from a quarter has mean 5/16."""
+    useless = NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1e-6)
+    found = excess_errors(useless, 100, 0.4, repeats=400, seed=0)
+    assert found.mean() == pytest.approx(0.2 * 5 / 16, abs=0.2 * 5 * 0.21 / 20)
+
+
+def test_searches_find_what_they_say() -> None:
+    errors = np.array([[0.3, 0.01, 0.2, 0.02, 0.01]])
+    assert labels_needed((1, 2, 3, 4, 5), errors, 0.05) == 4
+    assert labels_needed((1, 2, 3, 4, 5), errors, 0.5) == 1
+    assert labels_needed((1, 2, 3, 4, 5), errors, 0.001) is None
+    tried = []
+    assert fewest_rows(lambda n: tried.append(n) or 1.0, 0.1, start=100, limit=200) is None
+    assert tried == [100, 126, 159, 200]
+    lucky = {100: 0.0, 126: 1.0, 159: 0.1, 200: 0.0}
+    assert fewest_rows(lucky.__getitem__, 0.1, start=100, limit=200) == 159
+
+
+def test_the_tables_and_figures_are_written(small: FewLabels, tmp_path: Path) -> None:
+    names = {path.name for path in small.write(tmp_path)}
+    assert {"few-labels.json", "few-labels.txt", "few-labels-domain.svg", "few-labels-epsilon.svg"} <= names
+    text = small.text()
+    assert "2^24" in text
+    assert small.origin in text
+    assert TABLES["adult"][0] not in text  # no empty table
+
+
+def test_a_part_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InvalidParameter, match="part"):
+        reproduce_few_labels(parts=["domains"])
+
+
+def test_more_noise_needs_more_labels() -> None:
+    """A cheating search that ignored ε would not."""
+    population = cluster(8, np.random.default_rng(0))
+    errors = {}
+    for epsilon in (1.0, 0.05):
+        learner = ExponentialLearner(concepts=Thresholds(bits=8), epsilon=epsilon)
+        errors[epsilon] = learning_curves(learner, 10 * [population], SMALL, 0, np.random.default_rng(0), 0).mean()
+    assert errors[0.05] > 2 * errors[1.0]
+
+
+@pytest.fixture(scope="module")
+def page() -> ModuleType:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))
+        return importlib.import_module("learner_tables")
+
+
+def test_the_page_shows_the_rows_that_were_kept(page: ModuleType) -> None:
+    rows, said = page.kept_rows(), page.PAGE.read_text(encoding="utf-8")
+    assert {found[1] for found in page.MARK.findall(said)} == set(TABLES)
+    assert page.refreshed(said, rows) == said
+    for name, figure in page.drawn(rows).items():
+        assert (page.FIGURES / name).read_text(encoding="utf-8") == figure
+        assert f"figures/{name}" in said
+
+
+def test_a_wrong_number_on_the_page_is_caught(page: ModuleType) -> None:
+    said = page.PAGE.read_text(encoding="utf-8")
+    wrong = said.replace("| 692,349 |", "| 592,349 |")
+    assert wrong != said
+    assert page.refreshed(wrong, page.kept_rows()) != wrong
+
+
+def test_the_kept_rows_are_what_the_constants_say_now(page: ModuleType) -> None:
+    """The figures that no sample enters are computed again."""
+    now = [row.tree() for row in reproduce_few_labels(parts=["constants"]).rows]
+    kept = [row for row in page.kept_rows() if row["data"] == now[0]["data"]]
+    assert as_markdown(kept, "constants") == as_markdown(now, "constants")

@@ -1,0 +1,105 @@
+"""Public data in their roles: the sizes of the paper's splits, no label where none belongs, clear refusals."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from quorate.errors import DataRefused, PreconditionFailed
+from quorate.experiments.sources import (
+    Labelled,
+    a9a,
+    found,
+    idx,
+    imdb,
+    mnist,
+    mushroom,
+    real_sim,
+    scaled_counts,
+    split,
+)
+
+LARGER = Path(__import__("os").environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
+
+
+def numbered(n: int) -> Labelled:
+    return Labelled(name="numbers", X=np.arange(n, dtype=float)[:, None], codes=np.arange(n) % 2)
+
+
+def test_a_split_gives_every_row_one_role() -> None:
+    parts = split(numbered(1_000), 3)
+    rows = [part[:, 0].astype(int).tolist() for part in (parts.X_private, parts.X_public, parts.X_test)]
+    assert [len(part) for part in rows] == [800, 20, 180]
+    assert sorted(rows[0] + rows[1] + rows[2]) == list(range(1_000))
+    assert parts.y_private.tolist() == [row % 2 for row in rows[0]]
+    assert parts.y_test.tolist() == [row % 2 for row in rows[2]]
+
+
+def test_splits_differ_by_their_seed_and_by_nothing_else() -> None:
+    first, again, other = (split(numbered(500), seed).X_test.tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_a_larger_pool_comes_out_of_the_test_part() -> None:
+    small, large = split(numbered(1_000), 5), split(numbered(1_000), 5, n_public=100)
+    assert large.X_private.tolist() == small.X_private.tolist()
+    assert (len(large.X_public), len(large.X_test)) == (100, 100)
+
+
+def test_a_split_holds_no_label_of_the_pool() -> None:
+    assert not [name for name in split(numbered(100), 0).__slots__ if name.startswith("y_public")]
+
+
+def test_the_bundled_sets_have_their_published_sizes() -> None:
+    assert mushroom().X.shape == (8_124, 112)
+    assert (mushroom().codes.sum(), a9a().codes.sum()) == (3_916, 7_841 + 3_846)
+    assert a9a().X.shape == (48_842, 123)
+
+
+@pytest.mark.skipif(not (LARGER / "imdb" / "imdb_counts.npz").exists(), reason="QUORATE_DATA has no imdb")
+def test_reviews_are_rows_of_length_one() -> None:
+    reviews = imdb(LARGER)
+    assert reviews.X.shape == (50_000, 18_522)
+    np.testing.assert_allclose(np.sqrt(reviews.X.multiply(reviews.X).sum(axis=1)), 1.0)
+    assert np.bincount(reviews.codes).tolist() == [25_000, 25_000]
+
+
+@pytest.mark.skipif(not (LARGER / "mnist").exists(), reason="QUORATE_DATA has no mnist")
+def test_digits_are_read_as_they_were_published() -> None:
+    train, test = mnist(LARGER)
+    assert (train.X.shape, test.X.shape) == ((60_000, 784), (10_000, 784))
+    assert np.bincount(train.codes).tolist() == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert (float(train.X.min()), float(train.X.max())) == (0.0, 1.0)
+
+
+def test_the_scale_of_a_row_depends_on_that_row_alone() -> None:
+    rows = np.array([[3.0, 0.0, 3.0], [1.0, 1.0, 1.0]])
+    alone, together = scaled_counts(csr_array(rows[:1])), scaled_counts(csr_array(rows))
+    np.testing.assert_array_equal(alone.toarray()[0], together.toarray()[0])
+
+
+def test_real_sim_is_read_from_a_users_file(tmp_path: Path) -> None:
+    path = tmp_path / "real-sim"
+    path.write_text("+1 1:0.5 20958:0.5\n-1 2:1\n")
+    loaded = real_sim(path)
+    assert loaded.X.shape == (2, 20_958)
+    assert loaded.codes.tolist() == [1, 0]
+    path.write_text("3 1:0.5\n")
+    with pytest.raises(DataRefused, match=r"labels \+1 and -1"):
+        real_sim(path)
+
+
+def test_a_missing_or_broken_file_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match="QUORATE_DATA") as refusal:
+        found(tmp_path, "imdb/imdb_counts.npz")
+    assert "\n" not in str(refusal.value)
+    for content in (b"\x00\x00\x08\x01\x00\x00\x00\x05ab", b"\x00\x00\x0d\x01\x00\x00\x00\x01a", b"ab"):
+        (tmp_path / "broken.gz").write_bytes(gzip.compress(content))
+        with pytest.raises(DataRefused, match="idx"):
+            idx(tmp_path / "broken.gz")
+    (tmp_path / "fine.gz").write_bytes(gzip.compress(b"\x00\x00\x08\x02\x00\x00\x00\x02\x00\x00\x00\x03abcdef"))
+    assert idx(tmp_path / "fine.gz").shape == (2, 3)

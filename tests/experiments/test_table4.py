@@ -1,0 +1,133 @@
+"""The papers' table in small: every method runs, on the same rows, and the command writes what it promises."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quorate.cli.group import main
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.experiments import reproduce_table4
+from quorate.experiments.linear_ensemble import LinearEnsemble
+from quorate.experiments.recipes import best_recipe
+from quorate.experiments.sources import mushroom, split
+from quorate.experiments.table4 import ASQ, BEST, DEFAULT, DIRECT, METHODS, PAPER, PLAIN, PSQ, RANDOM, REFERENCES
+from quorate.labelling.active import OracularCAL, Random
+
+
+@pytest.fixture(scope="module")
+def ensemble() -> LinearEnsemble:
+    return LinearEnsemble(split(mushroom(), 0), 0, jobs=1)
+
+
+def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensemble: LinearEnsemble) -> None:
+    assert ensemble.n_teachers == 65
+    assert ensemble.counts is ensemble.counts
+    assert ensemble.counts.reveal().sum(axis=1).tolist() == [65] * 162
+
+
+def test_a_larger_budget_gives_a_better_student(ensemble: LinearEnsemble) -> None:
+    low, high = ensemble.passive(0.05), ensemble.passive(8.0)
+    assert low.n_queries == high.n_queries == 162
+    assert low.accuracy + 0.1 < high.accuracy
+
+
+def test_active_queries_stay_under_their_cap_and_cost_no_more_than_it(ensemble: LinearEnsemble) -> None:
+    found = ensemble.active(1.0, OracularCAL(49))
+    assert found.n_queries <= 49
+    assert found.more["ex_post_epsilon"] <= 1.0
+    assert ensemble.active(1.0, Random(49)).n_queries == 49
+
+
+def test_every_method_of_the_table_runs_on_one_split() -> None:
+    found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0,), seed=1)
+    assert [row.method for row in found.rows] == [*METHODS, *REFERENCES]
+    by_method = {row.method: row for row in found.rows}
+    assert by_method[PSQ].paper_accuracy == 0.8974
+    assert by_method[DEFAULT].accuracy_mean > 0.93
+    assert by_method[BEST].accuracy_mean > 0.93
+    assert by_method[PLAIN].accuracy_mean > 0.99
+    assert by_method[PLAIN].epsilon is None
+    assert {row.epsilon for row in found.rows if row.method in METHODS} == {2.0}
+    assert by_method[DIRECT].paper_accuracy is by_method[RANDOM].paper_accuracy is None
+    assert list(found.figures) == ["table4-mushroom"]
+    assert found.figures["table4-mushroom"].startswith("<svg")
+
+
+def test_the_papers_figures_are_those_that_it_prints() -> None:
+    """LZCW21 Table 4, typed a second time."""
+    printed = """
+    mushroom PSQ .6416 .7534 .8974 .9773
+    mushroom ASQ .6418 .7727 .8858 .9146
+    a9a PSQ .5040 .5171 .5176 .5555
+    a9a ASQ .5212 .5369 .5543 .5461
+    real-sim PSQ .6355 .7550 .8025 .8234
+    real-sim ASQ .7389 .8040 .8231 .8289
+    """
+    typed = {}
+    for line in printed.strip().splitlines():
+        data, method, *figures = line.split()
+        typed[data, {"PSQ": PSQ, "ASQ": ASQ}[method]] = tuple(map(float, figures))
+    assert typed == PAPER
+
+
+def test_a_recipe_is_a_function_of_public_facts_alone() -> None:
+    parts = split(mushroom(), 0)
+    made = best_recipe("mushroom", parts, 1.0)
+    parts.y_private[:] = np.random.default_rng(0).permutation(parts.y_private)
+    assert best_recipe("mushroom", parts, 1.0)["n_teachers"] == made["n_teachers"] == 241
+    assert best_recipe("a9a", parts, 1.0)["prior_matching"]
+
+
+def test_unknown_names_and_missing_files_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="mushroom"):
+        reproduce_table4(("mushrooms",), repeats=1)
+    with pytest.raises(InvalidParameter, match="--real-sim"):
+        reproduce_table4(("real-sim",), repeats=1)
+    with pytest.raises(InvalidParameter, match="method"):
+        reproduce_table4(("mushroom",), repeats=1, methods=("guess",))
+    with pytest.raises(InvalidParameter, match="repeats"):
+        reproduce_table4(("mushroom",), repeats=0)
+    with pytest.raises(PreconditionFailed, match="imdb"):
+        reproduce_table4(("imdb",), repeats=1, files=tmp_path)
+
+
+def test_the_command_writes_rows_with_the_promised_keys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from quorate.experiments import table4
+
+    monkeypatch.setattr(table4, "METHODS", {PSQ: METHODS[PSQ], ASQ: METHODS[ASQ]})
+    with pytest.raises(SystemExit) as stop:
+        main(["reproduce", "table4", "--repeats", "1", "--data", "mushroom", "--out", str(tmp_path / "out"), "--json"])
+    assert stop.value.code == 0
+    printed, written = json.loads(capsys.readouterr().out), json.loads((tmp_path / "out" / "table4.json").read_text())
+    assert printed == written
+    assert set(written[0]) >= {
+        "data", "method", "epsilon", "delta", "n_queries", "repeats", "accuracy_mean", "accuracy_se",
+        "balanced_accuracy_mean", "paper_accuracy",
+    }  # fmt: skip
+    assert "--repeats=1 --data=mushroom" in (tmp_path / "out" / "table4.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["reproduce", "table5"], 2, "table4"),
+        (["reproduce", "margins", "--data", "a9a"], 2, "--data"),
+        (["reproduce", "table4", "--data", "a9b"], 2, "a9a"),
+        (["reproduce", "table4", "--repeats", "0"], 2, "repeats"),
+        (["reproduce", "table4", "--data", "real-sim"], 2, "--real-sim"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else str(value),
+)
+def test_wrong_arguments_of_the_command_are_one_line(
+    arguments: list[str], code: int, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    assert stop.value.code == code
+    assert told in capsys.readouterr().err

@@ -1,0 +1,625 @@
+"""The loop: the order that the guarantee rests on, what a killed run becomes, and what a strategy can see."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+
+from quorate.accounting import Repeated
+from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.labelling import (
+    CoreSet,
+    Disagreement,
+    KMeans,
+    Margin,
+    Memo,
+    OnlineAnswers,
+    OracularCAL,
+    Pool,
+    Random,
+    Strategy,
+    VersionSpace,
+    label_adaptively,
+    stages_of,
+    stored_adaptively,
+)
+from quorate.labelling.adaptive import strategy_rng
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    LaplaceNoisyMax,
+    NoisyCounts,
+    SoftLabel,
+    StableSparseVector,
+)
+from quorate.noise import OSNoise, SeededNoise
+from quorate.types import Secret
+
+SIGMA = 6.0
+MECHANISM = NoisyCounts(sigma=SIGMA, form="binary")
+KEY = Secret(bytes(32))
+N_POINTS, CAP = 120, 40
+EVERY = [
+    Random(CAP),
+    Margin(CAP, batch=8),
+    KMeans(CAP),
+    CoreSet(CAP),
+    OracularCAL(CAP),
+    Disagreement(CAP, learner=GaussianNB(), c0=2.0),
+    VersionSpace(CAP),
+]
+
+
+def make_pool(seed=0, n=N_POINTS, n_classes=2):
+    """A pool whose rows are not numbered in the order of the stream."""
+    points = np.random.default_rng(seed).uniform(-1, 1, (n, 2))
+    return Pool(rows=np.random.default_rng(seed + 1).permutation(3 * n)[:n], points=points, n_classes=n_classes)
+
+
+def votes_on(pool, *, n_teachers=100, seed=0):
+    """Votes that follow the first column, no two points with the same counts for class 1."""
+    rng = np.random.default_rng(seed)
+    for_1 = rng.permutation(len(pool.rows)) * n_teachers // len(pool.rows)
+    for_1[np.argsort(pool.points[:, 0])] = np.sort(for_1)
+    return np.column_stack([n_teachers - for_1, for_1]).astype(np.int64)
+
+
+def go(strategy, reservation, *, pool=None, counts=None, noise=None, mechanism=MECHANISM, **more):
+    """Run the loop."""
+    pool = make_pool() if pool is None else pool
+    counts = votes_on(pool) if counts is None else counts
+    noise = SeededNoise(5) if noise is None else noise
+    return label_adaptively(Secret(counts), pool, strategy, mechanism, reservation, noise, key=KEY, **more)
+
+
+@dataclass(frozen=True)
+class Asks(Strategy):
+    """Asks for what it is told to, batch by batch."""
+
+    batches: Any = ()
+
+    def next_batch(self, pool, history, rng):
+        done = 0
+        for batch in self.batches:
+            if done == len(history.rows):
+                return np.array(batch)
+            done += len(batch)
+        return np.empty(0, dtype=np.int64)
+
+
+# --- the order ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+def test_rows_are_chosen_then_charged_then_drawn_then_stored_and_only_then_seen(strategy, diary):
+    reservation, noise = diary("label", CAP)
+    watching = Watching(strategy, reservation.diary)
+    found = go(watching, reservation, noise=noise, block=5)
+    reservation.diary.append("returned")
+    assert diary.faults(reservation.diary) == []
+    assert chosen_too_early(reservation.diary) == []
+    stored = [row for told in reservation.stored for row in told["rows"]]
+    assert stored == found.rows.tolist()
+    assert [each for told in reservation.stored for each in told["answers"]] == found.released.answers.tolist()
+
+
+class Watching(Strategy):
+    """A strategy whose every choice is an entry in a diary."""
+
+    def __init__(self, strategy, diary):
+        object.__setattr__(self, "n", strategy.n)
+        object.__setattr__(self, "inner", strategy)
+        object.__setattr__(self, "diary", diary)
+
+    def next_batch(self, pool, history, rng):
+        self.diary.append("choose")
+        return self.inner.next_batch(pool, history, rng)
+
+
+def chosen_too_early(diary):
+    """Choices that were made while a block was drawn and not stored: from answers that nothing durable holds."""
+    open_blocks, found = set(), []
+    for entry in diary:
+        act, _, block = entry.partition(" ")
+        if act == "draw":
+            open_blocks.add(block)
+        elif act == "store":
+            open_blocks.discard(block)
+        elif act == "choose" and open_blocks:
+            found.append(entry)
+    return found
+
+
+def _draws_before_durable(strategy, pool, counts, reservation, noise):
+    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    answers = MECHANISM.release_many(counts[rows], noise.at("label", 0)).tolist()
+    reservation.store(reservation.draw("label", len(rows)), {"rows": rows.tolist(), "answers": answers, "batch": 0})
+
+
+def _chooses_before_stored(strategy, pool, counts, reservation, noise):
+    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    block = reservation.draw("label", len(rows))
+    answers = MECHANISM.release_many(counts[rows], noise.at("label", 0)).tolist()
+    strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 1))
+    reservation.store(block, {"rows": rows.tolist(), "answers": answers, "batch": 0})
+
+
+def _never_stores(strategy, pool, counts, reservation, noise):
+    rows = strategy.next_batch(pool.points, _nothing(), strategy_rng(KEY, 0))
+    reservation.draw("label", len(rows))
+    MECHANISM.release_many(counts[rows], noise.at("label", 0))
+
+
+def _nothing():
+    from quorate.labelling import History
+
+    return History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
+
+
+@pytest.mark.parametrize("cheat", [_draws_before_durable, _chooses_before_stored, _never_stores])
+def test_that_test_catches_a_loop_that_does_not_keep_the_order(cheat, diary):
+    reservation, noise = diary("label", CAP)
+    pool = make_pool()
+    cheat(Watching(Margin(CAP, batch=8), reservation.diary), pool, votes_on(pool), reservation, noise)
+    reservation.diary.append("returned")
+    assert diary.faults(reservation.diary) or chosen_too_early(reservation.diary)
+
+
+# --- what a strategy can see ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+def test_the_first_batch_is_the_same_whatever_the_votes_are(strategy, sessions_in_memory):
+    pool, first = make_pool(), []
+    for seed in range(3):
+        reservation = sessions_in_memory().reserve({"label": CAP})
+        counts = np.random.default_rng(seed).multinomial(100, [0.5, 0.5], size=N_POINTS).astype(np.int64)
+        go(strategy, reservation, pool=pool, counts=counts)
+        first.append([b.answers["rows"] for b in reservation.blocks("label") if b.answers["batch"] == 0])
+    assert first[0] == first[1] == first[2]
+
+
+def seen_through(strategy, sessions_in_memory):
+    """Whether votes on rows that nobody asked for change what is asked: what a run with other such votes asks."""
+    pool = make_pool()
+    counts = votes_on(pool)
+    asked = go(strategy, sessions_in_memory().reserve({"label": CAP}), pool=pool, counts=counts).rows
+    others = ~np.isin(pool.rows, asked)
+    assert others.any()
+    counts[others] = counts[others][:, ::-1]
+    if isinstance(strategy, Peeking):
+        strategy.counts[:] = counts
+    again = go(strategy, sessions_in_memory().reserve({"label": CAP}), pool=pool, counts=counts)
+    return again.rows.tolist() != asked.tolist()
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+def test_votes_that_were_not_released_change_nothing(strategy, sessions_in_memory):
+    assert not seen_through(strategy, sessions_in_memory)
+
+
+class Peeking(Strategy):
+    """A strategy that was handed the votes, and asks where teachers are most divided: what must not be."""
+
+    def __init__(self, counts, n):
+        object.__setattr__(self, "n", n)
+        object.__setattr__(self, "counts", counts)
+
+    def next_batch(self, pool, history, rng):
+        open_ = history.not_asked(len(self.counts))
+        wide = np.where(open_ % 2 == len(history.rows) % 2, self.counts[open_, 1], 0)
+        return open_[np.argsort(-wide, kind="stable")[:5]]
+
+
+def test_that_test_catches_a_strategy_that_was_handed_the_votes(sessions_in_memory):
+    counts = votes_on(make_pool())
+    assert seen_through(Peeking(counts.copy(), CAP), sessions_in_memory)
+
+
+def test_a_secret_of_votes_is_no_array_that_a_strategy_could_use():
+    with pytest.raises(TypeError):
+        np.argsort(Secret(votes_on(make_pool())))
+
+
+def test_a_strategy_gets_points_past_and_chance_and_nothing_else(sessions_in_memory):
+    """By type: floats of the pool, rows, released classes, a generator. No reservation, no noise, no counts."""
+    seen = []
+
+    class Looking(Strategy):
+        def next_batch(self, pool, history, rng):
+            seen.append((pool, history, rng))
+            return history.not_asked(len(pool))[:10]
+
+    pool = make_pool()
+    go(Looking(CAP), sessions_in_memory().reserve({"label": CAP}), pool=pool)
+    for points, history, rng in seen:
+        assert points is pool.points
+        assert {name: type(getattr(history, name)) for name in ("rows", "codes", "n_classes")} == {
+            "rows": np.ndarray, "codes": np.ndarray, "n_classes": int,
+        }  # fmt: skip
+        assert set(history.codes.tolist()) <= {-1, 0, 1}
+        assert isinstance(rng, np.random.Generator)
+
+
+# --- the cap --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+@pytest.mark.parametrize("block", [1, 3, 64])
+def test_no_more_is_drawn_than_the_cap_and_each_row_once(strategy, block, sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": CAP})
+    pool = make_pool()
+    found = go(strategy, reservation, pool=pool, block=block)
+    assert reservation.remaining("label") == CAP - len(found.rows) >= 0
+    assert len(set(found.rows.tolist())) == len(found.rows)
+    assert set(found.rows.tolist()) <= set(pool.rows.tolist())
+    assert max(each.count for each in reservation.blocks("label")) <= block
+
+
+def test_what_lies_beyond_the_cap_is_cut_off(sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": 5})
+    found = go(Asks(5, [range(3), range(3, 20)]), reservation)
+    assert found.rows.tolist() == make_pool().rows[:5].tolist()
+    assert reservation.remaining("label") == 0
+
+
+def test_a_strategy_that_stops_leaves_the_rest_undrawn(sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": 30})
+    assert len(go(Asks(30, [range(3), range(3, 7)]), reservation).rows) == 7
+    assert reservation.remaining("label") == 23
+
+
+def test_a_strategy_that_asks_nothing_gets_nothing(sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": 30})
+    found = go(Asks(30), reservation)
+    assert len(found.rows) == len(found.released.codes) == 0
+    assert reservation.remaining("label") == 30
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [[N_POINTS], [-1], [2, 2], [0], [[5]], [0.5], ["a"], [True]],
+    ids=["beyond", "negative", "twice", "again", "a table", "no whole number", "a word", "a truth value"],
+)
+def test_rows_that_cannot_be_asked_are_refused(batch, sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": 10})
+    with pytest.raises(InvalidParameter, match="next_batch must return rows of the pool") as refusal:
+        go(Asks(10, [[0], batch]), reservation)
+    assert "charged" in refusal.value.charged
+    assert reservation.remaining("label") == 9
+
+
+@pytest.mark.parametrize("cap", [39, 41])
+def test_the_reservation_is_for_just_this_cap(cap, sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": cap})
+    with pytest.raises(InvalidParameter, match="may ask 40"):
+        go(Random(CAP), reservation)
+    assert reservation.remaining("label") == cap
+
+
+def test_another_mechanism_than_the_one_that_was_paid_for_answers_nothing(sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": CAP})
+    with pytest.raises(InvalidParameter, match="does not pay"):
+        go(Random(CAP), reservation, mechanism=NoisyCounts(sigma=5.9, form="binary"))
+    assert reservation.remaining("label") == CAP
+
+
+def test_votes_points_and_rows_belong_together(sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": CAP})
+    with pytest.raises(InvalidParameter, match="one row per point"):
+        go(Random(CAP), reservation, counts=votes_on(make_pool())[1:])
+    with pytest.raises(InvalidParameter, match="one row for each"):
+        Pool(rows=np.arange(3), points=np.zeros((4, 1)), n_classes=2)
+    with pytest.raises(InvalidParameter, match="distinct"):
+        Pool(rows=np.array([1, 1]), points=np.zeros((2, 1)), n_classes=2)
+
+
+def test_a_mechanism_that_needs_its_queries_beforehand_is_refused(sessions_in_memory):
+    mechanism = InteractiveNoisyMax(60.0, 60.0, SIGMA, 100, 0.9, "binary")
+    reservation = sessions_in_memory().reserve({"label": CAP}, mechanism)
+    with pytest.raises(InvalidParameter, match="fixed beforehand"):
+        go(Random(CAP), reservation, mechanism=mechanism)
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        MECHANISM,
+        NoisyCounts(sigma=SIGMA),
+        GaussianNoisyMax(sigma=SIGMA),
+        LaplaceNoisyMax(laplace_scale=SIGMA),
+        ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary"),
+    ],
+    ids=lambda mechanism: type(mechanism).__name__ + getattr(mechanism, "form", ""),
+)
+@pytest.mark.parametrize("strategy", [Margin(CAP, batch=8), OracularCAL(CAP)], ids=repr)
+def test_every_mechanism_answers_a_strategy_values_included(mechanism, strategy, sessions_in_memory):
+    reservation = sessions_in_memory().reserve({"label": CAP}, mechanism)
+    found = go(strategy, reservation, mechanism=mechanism, noise=OSNoise())
+    assert len(found.released.codes) == len(found.rows) > 0
+    assert found.released.holds_values == isinstance(mechanism, NoisyCounts)
+    assert not found.released.interrupted.any()
+    again = stored_adaptively(mechanism, reservation, n_classes=2)
+    assert again.rows.tolist() == found.rows.tolist()
+    assert again.released.answers.tolist() == found.released.answers.tolist()
+    assert again.released.codes.tolist() == found.released.codes.tolist()
+
+
+def test_what_a_strategy_hears_of_noisy_votes_is_the_class_they_stand_for(sessions_in_memory):
+    heard = []
+
+    class Hearing(Strategy):
+        def next_batch(self, pool, history, rng):
+            heard.append(history.codes.copy())
+            return history.not_asked(len(pool))[:10]
+
+    found = go(Hearing(CAP), sessions_in_memory().reserve({"label": CAP}))
+    assert heard[-1].tolist() == found.released.codes[:-10].tolist()
+    assert (found.released.codes == (found.released.answers > 0)).all()
+
+
+@pytest.mark.parametrize("kind", [StableSparseVector, SoftLabel])
+def test_a_stream_answers_a_strategy(kind):
+    bins = {"bins": 10} if kind is SoftLabel else {}
+    mechanism = kind(epsilon=4.0, delta=1e-5, cutoff=8, n_queries=CAP, **bins)
+    ledger = Ledger(budget=Budget(10.0, 1e-4))
+    purposes = {"label": CAP, **stages_of(mechanism)}
+    reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="run")
+    pool = make_pool()
+    counts = votes_on(pool, n_teachers=4_000)
+    if kind is SoftLabel:
+        counts = np.random.default_rng(0).random((N_POINTS, 4_000)) * 0.01 + (pool.points[:, [0]] > 0) * 0.9
+    found = go(Margin(CAP, batch=8), reservation, mechanism=mechanism, pool=pool, counts=counts)
+    assert len(found.rows) == CAP
+    assert found.released.answered.any()
+
+
+# --- a run that is killed -------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Mortal:
+    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store."""
+
+    def __init__(self, reservation, dies_at):
+        self.reservation, self.left = reservation, dies_at
+
+    def __getattr__(self, name):
+        return getattr(self.reservation, name)
+
+    def _live(self):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def draw(self, purpose, count=1):
+        self._live()
+        block = self.reservation.draw(purpose, count)
+        self._live()
+        return block
+
+    def store(self, block, answers):
+        self._live()
+        receipt = self.reservation.store(block, answers)
+        self._live()
+        return receipt
+
+
+class Spied(NoisyCounts):
+    """Noisy counts that write down on whose votes they drew noise: the votes of no two points are alike."""
+
+    def release_many(self, counts, noise):
+        self.drawn.extend(counts[:, 1].tolist())
+        return NoisyCounts.release_many(self, counts, noise)
+
+
+def spied():
+    mechanism = Spied(SIGMA, "binary")
+    type(mechanism).drawn = []
+    return mechanism
+
+
+def promises_broken(deaths, strategy, sessions, resume=go, seed=5):
+    """Kill a run at each of `deaths` acts, then let it end; say what it broke."""
+    mechanism, pool = spied(), make_pool()
+    counts, found = votes_on(pool), None
+    counts[:, 1], counts[:, 0] = np.arange(N_POINTS) + 40, 160 - np.arange(N_POINTS)  # every point has its own
+    counts = counts[np.argsort(np.argsort(pool.points[:, 0]))]
+    before, broken = {}, set()
+    for death in [*deaths, 10**6]:
+        reservation = Mortal(sessions.reserve({"label": CAP}), death)
+        try:
+            found = resume(
+                strategy, reservation, pool=pool, counts=counts, mechanism=mechanism, noise=SeededNoise(seed), block=3
+            )
+        except Killed:
+            pass
+        except BudgetExhausted:
+            broken.add("ran out of answers")
+        blocks = reservation.blocks("label")
+        stored = {each.first: each.answers for each in blocks if each.answers is not None}
+        if any(stored.get(first) != answers for first, answers in before.items()):
+            broken.add("a stored answer changed")
+        before = stored
+    if len(mechanism.drawn) != len(set(mechanism.drawn)):
+        broken.add("noise was drawn twice for one point")
+    if sum(each.count for each in blocks) > CAP or len(mechanism.drawn) > CAP:
+        broken.add("more was drawn than charged")
+    if found is None:
+        return sorted({*broken, "did not end"}), None
+    if len(set(found.rows.tolist())) != len(found.rows):
+        broken.add("a row was asked twice")
+    told = [row for answers in stored.values() for row in answers["rows"]]
+    if found.rows[~found.released.interrupted].tolist() != [row for row in told if row in set(found.rows.tolist())]:
+        broken.add("what is returned is not what is stored")
+    return sorted(broken), found
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_killed_again_and_again_draws_nothing_twice_and_changes_no_answer(strategy, seed, sessions):
+    deaths = np.random.default_rng([seed, 1]).integers(0, 14, size=4).tolist()
+    broken, found = promises_broken(deaths, strategy, sessions)
+    assert broken == []
+    assert len(found.rows) <= CAP
+
+
+def _forgets_the_block_in_flight(strategy, reservation, **rest):
+    """Goes on as if a block that was never stored had never been drawn: its rows are asked again."""
+
+    class Forgetful:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def blocks(self, purpose):
+            return tuple(each for each in self.inner.blocks(purpose) if each.answers is not None)
+
+    return go(strategy, Forgetful(reservation), **rest)
+
+
+def _begins_again(strategy, reservation, **rest):
+    """Reads nothing back: every batch is chosen and drawn afresh."""
+
+    class Blank:
+        def __init__(self, inner):
+            self.inner = inner
+
+        def __getattr__(self, name):
+            return getattr(self.inner, name)
+
+        def blocks(self, purpose):
+            return ()
+
+    return go(strategy, Blank(reservation), **rest)
+
+
+@pytest.mark.parametrize("resume", [_forgets_the_block_in_flight, _begins_again])
+def test_that_test_catches_a_loop_that_resumes_wrongly(resume, sessions):
+    broken, _ = promises_broken([6], Margin(CAP, batch=8), sessions, resume)
+    assert "noise was drawn twice for one point" in broken
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
+def test_a_run_killed_between_blocks_goes_on_as_if_it_had_not_been(strategy, sessions, sessions_in_memory):
+    """With seeded noise: the same rows, the same answers, in the same order."""
+    whole = go(strategy, sessions_in_memory().reserve({"label": CAP}), block=3)
+    for death in (4, 8, 20):  # just after a block was stored: nothing is in flight
+        with suppress(Killed):
+            go(strategy, Mortal(sessions.reserve({"label": CAP}), death), block=3)
+    resumed = go(strategy, sessions.reserve({"label": CAP}), block=3)
+    assert resumed.rows.tolist() == whole.rows.tolist()
+    assert resumed.released.answers.tolist() == whole.released.answers.tolist()
+    assert not resumed.released.interrupted.any()
+
+
+def test_the_block_in_flight_comes_out_interrupted_with_its_own_rows(sessions, sessions_in_memory):
+    whole = go(Random(CAP), sessions_in_memory().reserve({"label": CAP}), block=8)
+    with suppress(Killed):
+        go(Random(CAP), Mortal(sessions.reserve({"label": CAP}), 6), block=8)  # drawn, and not stored
+    resumed = go(Random(CAP), sessions.reserve({"label": CAP}), block=8)
+    assert resumed.rows.tolist() == whole.rows.tolist()
+    assert np.flatnonzero(resumed.released.interrupted).tolist() == list(range(8, 16))
+    kept = ~resumed.released.interrupted
+    assert resumed.released.answers[kept].tolist() == whole.released.answers[kept].tolist()
+    stored = stored_adaptively(MECHANISM, sessions.reserve({"label": CAP}), n_classes=2)
+    assert stored.rows.tolist() == resumed.rows[kept].tolist()
+
+
+def test_a_strategy_that_cannot_repeat_itself_still_draws_no_more_than_its_cap(sessions):
+    """Its lost rows cannot be worked out again; what the ledger stored stays, and the cap holds."""
+
+    class Fickle(Strategy):
+        def next_batch(self, pool, history, rng):
+            return np.random.default_rng().permutation(history.not_asked(len(pool)))[:7]
+
+    for death in (2, 5, 6, 9):
+        with suppress(Killed):
+            go(Fickle(CAP), Mortal(sessions.reserve({"label": CAP}), death), block=3)
+    reservation = sessions.reserve({"label": CAP})
+    found = go(Fickle(CAP), reservation, block=3)
+    assert reservation.remaining("label") == 0
+    assert len(set(found.rows.tolist())) == len(found.rows) <= CAP
+
+
+# --- what is left ---------------------------------------------------------------------------------------------
+
+
+def online(reservation, purposes, memo=None):
+    return OnlineAnswers(
+        count_votes=lambda rows: Secret(np.tile([[10, 90]], (len(rows), 1))),
+        mechanism=MECHANISM,
+        reservation=reservation,
+        noise=SeededNoise(9),
+        memo=Memo() if memo is None else memo,
+        n_classes=2,
+        purposes=purposes,
+    )
+
+
+def test_what_a_strategy_left_answers_later_questions_and_no_more(sessions):
+    reservation = sessions.reserve({"label": 10, "online answer": 2})
+    found = go(Asks(10, [range(6)]), reservation)
+    ask = online(reservation, ("online answer", "label"))
+    assert ask.ask([b"a", b"b", b"c"]).tolist() == [1, 1, 1]  # two kept back, one left
+    assert (reservation.remaining("online answer"), reservation.remaining("label")) == (0, 3)
+    with pytest.raises(BudgetExhausted, match="3 answers left") as refusal:
+        ask.ask([b"d", b"e", b"f", b"g"])
+    assert (refusal.value.spent, refusal.value.requested, refusal.value.limit) == (9, 4, 12)
+    assert reservation.remaining("label") == 3
+    assert ask.ask([b"a", b"d", b"e", b"f"]).tolist() == [1, 1, 1, 1]
+    with pytest.raises(BudgetExhausted, match="the student"):
+        ask.ask([b"z"])
+    # Reading the run again finds the labels and no later answer among them, and the later answers are known again.
+    again = go(Asks(10, [range(6)]), sessions.reserve({"label": 10, "online answer": 2}))
+    assert again.rows.tolist() == found.rows.tolist()
+    assert again.released.answers.tolist() == found.released.answers.tolist()
+    memo = Memo()
+    restarted = online(sessions.reserve({"label": 10, "online answer": 2}), ("online answer", "label"), memo)
+    restarted.recall_stored()
+    assert len(memo) == 6
+    assert restarted.ask([b"f", b"a"]).tolist() == [1, 1]
+
+
+def test_a_later_answer_that_was_lost_is_no_query_of_the_strategy(sessions):
+    reservation = Mortal(sessions.reserve({"label": 10}), 10**6)
+    found = go(Asks(10, [range(6)]), reservation)
+    reservation.left = 1
+    with suppress(Killed):
+        online(reservation, ("label",)).ask([b"a", b"b"])
+    reservation = sessions.reserve({"label": 10})
+    assert reservation.remaining("label") == 2
+    assert go(Asks(10, [range(6)]), reservation).rows.tolist() == found.rows.tolist()
+    assert reservation.remaining("label") == 2
+
+
+def test_what_pays_for_later_questions_must_have_been_reserved_for_this_mechanism(sessions):
+    reservation = sessions.reserve({"label": 10})
+    with pytest.raises(InvalidParameter, match='no answers for "online answer"'):
+        online(reservation, ("online answer", "label"))
+
+
+def test_all_answers_of_a_run_together_are_its_schedule(sessions):
+    """Independent look: the event that was charged holds one release for every answer that can ever be drawn."""
+    reservation = sessions.reserve({"label": 10, "online answer": 2})
+    assert reservation.event == Repeated(MECHANISM.event, 12)
+    go(Asks(10, [range(6)]), reservation)
+    ask = online(reservation, ("online answer", "label"))
+    drawn = 6
+    for number in range(20):
+        with suppress(BudgetExhausted):
+            ask.ask([bytes([number])])
+            drawn += 1
+    assert drawn == 12

@@ -1,0 +1,139 @@
+"""What is said after an early stop: below the guarantee, true of any rule for stopping, and no guarantee."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from dp_accounting.pld import privacy_loss_distribution as pld
+from scipy.stats import norm
+
+from quorate.accounting import DiscreteGaussian, Odometer, Repeated, calibrate_sigma, epsilon, zcdp
+from quorate.errors import InvalidParameter
+from quorate.labelling import ex_post_epsilon
+from quorate.labelling.ex_post import MILESTONES, milestones
+from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
+
+DELTA, CAP = 1e-5, 300
+MECHANISM = NoisyCounts(sigma=calibrate_sigma(1.0, DELTA, CAP, 1.0), form="binary")
+
+
+@pytest.mark.parametrize("cap", [1, 2, 7, 8, 9, 300, 977])
+@pytest.mark.parametrize("mechanism", [MECHANISM, GaussianNoisyMax(sigma=60.0), LaplaceNoisyMax(laplace_scale=90.0)])
+def test_what_is_read_after_the_fact_never_passes_the_guarantee_and_grows_with_the_answers(cap, mechanism):
+    whole = epsilon(Repeated(mechanism.event, cap), DELTA)
+    read = [
+        ex_post_epsilon(mechanism, cap=cap, drawn=drawn, delta=DELTA)
+        for drawn in sorted({*range(0, cap + 1, max(1, cap // 20)), cap})
+    ]
+    said = [whole if each is None else each for each in read]
+    assert said == sorted(said)
+    assert all(each < whole for each in read if each is not None)
+    assert read[0] == 0.0
+    assert read[-1] is None
+
+
+def test_a_cap_of_one_says_nothing_but_that_nothing_was_drawn():
+    assert ex_post_epsilon(MECHANISM, cap=1, drawn=0, delta=DELTA) == 0.0
+    assert ex_post_epsilon(MECHANISM, cap=1, drawn=1, delta=DELTA) is None
+
+
+@pytest.mark.parametrize("drawn", [1, 38, 39, 100, 150, 200])
+def test_both_prices_are_those_of_another_accountant(drawn):
+    """The guarantee and the reading after the fact, by dp-accounting's loss distributions."""
+
+    def by_distribution(answers, delta):
+        one = pld.from_discrete_gaussian_mechanism(MECHANISM.sigma, sensitivity=1, use_connect_dots=True)
+        return one.self_compose(answers).get_epsilon_for_delta(delta)
+
+    assert by_distribution(CAP, DELTA) == pytest.approx(1.0, rel=1e-3)
+    reached = min(each for each in range(1, CAP + 1) if each >= drawn and each in milestones(CAP))
+    assert ex_post_epsilon(MECHANISM, cap=CAP, drawn=drawn, delta=DELTA) == pytest.approx(
+        by_distribution(reached, DELTA / 8), rel=2e-3
+    )
+
+
+def excess(stop, epsilon_of, *, sigma, cap, runs, seed):
+    """Estimate E[(1 − e^{ε(N)} dQ/dP)₊] of Gaussian answers under a rule for stopping: what δ has to cover.
+
+    All neighbouring votes differ by one in every answer, the worst case. `stop(losses)` gives N for each run from the
+    running privacy losses, which is more than any strategy can know.
+    """
+    rng = np.random.default_rng(seed)
+    steps = rng.normal(1 / (2 * sigma**2), 1 / sigma, size=(runs, cap))
+    losses = np.cumsum(steps, axis=1)
+    n = stop(losses)
+    loss = np.where(n > 0, losses[np.arange(runs), np.maximum(n, 1) - 1], 0.0)
+    said = np.array([epsilon_of(int(each)) for each in range(cap + 1)])[n]
+    return float(np.mean(np.maximum(0.0, -np.expm1(said - loss))))
+
+
+def greedy(losses):
+    """Stop where what was lost most passes what is said: the worst that a rule for stopping can do, nearly."""
+    cap = losses.shape[1]
+    typical = np.sqrt(np.arange(1, cap + 1) / cap)
+    return (losses / typical).argmax(axis=1) + 1
+
+
+WIDE = 0.05  # a δ that can be measured
+
+
+def said_by_milestones(mechanism, cap):
+    whole = epsilon(Repeated(mechanism.event, cap), WIDE / MILESTONES)
+
+    def epsilon_of(n):
+        found = ex_post_epsilon(mechanism, cap=cap, drawn=n, delta=WIDE)
+        return whole if found is None else found
+
+    return epsilon_of
+
+
+def said_as_if_fixed(mechanism, cap):
+    """The cheat: the price of N answers, as if N had been fixed beforehand, whatever made the run stop."""
+    return lambda n: epsilon(Repeated(mechanism.event, n), WIDE) if n else 0.0
+
+
+def test_the_reading_holds_whatever_rule_stops_the_run():
+    cap, mechanism = 64, GaussianNoisyMax(sigma=8.0, form="binary")
+    found = excess(greedy, said_by_milestones(mechanism, cap), sigma=8.0, cap=cap, runs=40_000, seed=1)
+    assert found < WIDE - 5 * 0.5 / math.sqrt(40_000)
+
+
+def test_that_test_catches_the_price_of_n_answers_as_if_n_had_been_fixed():
+    cap, mechanism = 64, GaussianNoisyMax(sigma=8.0, form="binary")
+    found = excess(greedy, said_as_if_fixed(mechanism, cap), sigma=8.0, cap=cap, runs=40_000, seed=1)
+    assert found > WIDE + 5 * 0.5 / math.sqrt(40_000)
+
+
+def test_an_odometer_says_more_and_reads_more():
+    """Its bound on the loss itself passes the whole guarantee from about half of the cap on; the milestones do not."""
+    event = DiscreteGaussian(MECHANISM.sigma, 1.0)
+    meter = Odometer.tuned_to(rho=CAP * zcdp(event), delta=DELTA)
+    for drawn in (20, 75, 150, 220):
+        read = ex_post_epsilon(MECHANISM, cap=CAP, drawn=drawn, delta=DELTA)
+        assert read is not None
+        assert read < meter.charge(Repeated(event, drawn)).loss
+    assert meter.charge(Repeated(event, 200)).loss > 1.0
+
+
+def test_a_closed_form_of_gaussian_noise_agrees_at_this_size():
+    """δ(ε; μ) of Balle and Wang (2018) with μ = √t / σ; the discrete noise is within 1e-3 of it at σ = 65."""
+    mu = math.sqrt(150) / MECHANISM.sigma
+    read = ex_post_epsilon(MECHANISM, cap=CAP, drawn=150, delta=DELTA)
+    delta = norm.cdf(mu / 2 - read / mu) - math.exp(read) * norm.cdf(-mu / 2 - read / mu)
+    assert delta == pytest.approx(DELTA / 8, rel=5e-3)
+
+
+def test_a_stream_has_no_price_per_answer():
+    stream = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=5, n_queries=100)
+    assert ex_post_epsilon(stream, cap=100, drawn=3, delta=DELTA) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [({"cap": 0}, "cap"), ({"drawn": -1}, "drawn"), ({"drawn": 301}, "at most"), ({"delta": 0}, "delta")],
+)
+def test_numbers_out_of_range_are_refused(changes, match):
+    with pytest.raises(InvalidParameter, match=match):
+        ex_post_epsilon(MECHANISM, **{"cap": CAP, "drawn": 5, "delta": DELTA, **changes})

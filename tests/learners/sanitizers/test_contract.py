@@ -1,0 +1,177 @@
+"""What every sanitizer promises, on every class that it takes."""
+
+from dataclasses import FrozenInstanceError
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.accounting import PureDP
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
+from quorate.learners.sanitizers import BLR, MWEM, Tree, XorQueries
+from quorate.learners.sanitizers.budget import least_scale, share
+from quorate.learners.sanitizers.xor_class import public_domain
+from quorate.noise import OSNoise, SeededNoise
+
+CORNERS = ((0.0, 0.5), (1.0, 0.5), (1.0, 2.0), (3.0, 2.0))
+
+
+class Above:
+    """A classifier: 1 where the first column is above a number."""
+
+    def __init__(self, cut):
+        self.cut = cut
+
+    def predict(self, X):
+        return (np.asarray(X)[:, 0] > self.cut).astype(int)
+
+
+CASES = [
+    pytest.param(Tree(), Thresholds(32), id="tree-thresholds"),
+    pytest.param(Tree(n_synthetic=70), Intervals(6), id="tree-intervals"),
+    pytest.param(Tree(), PointFunctions(62), id="tree-points"),
+    pytest.param(BLR(size=5), Thresholds(2), id="blr-thresholds"),
+    pytest.param(BLR(size=4), Rectangles(1, n_features=2), id="blr-rectangles"),
+    pytest.param(BLR(size=4, domain=CORNERS), Stumps(2), id="blr-stumps"),
+    pytest.param(MWEM(), Thresholds(3), id="mwem-thresholds"),
+    pytest.param(MWEM(rounds=4, n_synthetic=90), Rectangles((1, 2), n_features=2), id="mwem-rectangles"),
+    pytest.param(MWEM(domain=CORNERS), Stumps(2), id="mwem-stumps"),
+    pytest.param(MWEM(domain=CORNERS), FiniteClass([Above(0), Above(2)], n_features=2), id="mwem-finite"),
+    pytest.param(MWEM(domain=CORNERS), FiniteClass([Above(0)], n_features=2), id="mwem-one-concept"),
+    pytest.param(BLR(size=2, domain=CORNERS), FiniteClass([Above(0)], n_features=2), id="blr-one-concept"),
+]
+
+
+def rows_for(sanitizer, concept_class, n=200):
+    rng = np.random.default_rng(7)
+    if getattr(sanitizer, "domain", None) is not None:
+        return np.array(CORNERS)[rng.integers(0, 4, n)]
+    bits = getattr(concept_class, "column_bits", None) or (concept_class.bits,)
+    return np.column_stack([rng.integers(0, 2**width, n) for width in bits])
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
+    rows = concept_class.check(rows_for(sanitizer, concept_class))
+    synthetic = sanitizer.sanitize(rows, concept_class, 1.0, OSNoise())
+
+    assert synthetic.dtype == rows.dtype
+    assert synthetic.shape[1] == concept_class.n_features
+    assert np.array_equal(concept_class.check(synthetic), synthetic)
+    asked = getattr(sanitizer, "n_synthetic", None) or getattr(sanitizer, "size", None)
+    assert len(synthetic) == (
+        asked or (len(rows) if isinstance(sanitizer, Tree) else 250 * concept_domain(sanitizer, concept_class))
+    )
+    if not isinstance(sanitizer, Tree) and sanitizer.domain is not None:
+        assert set(map(tuple, synthetic.tolist())) <= set(CORNERS)
+
+
+def concept_domain(sanitizer, concept_class):
+    return len(XorQueries.of(concept_class, sanitizer.domain).domain)
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_the_noise_alone_decides(sanitizer, concept_class):
+    rows = rows_for(sanitizer, concept_class)
+    first, again = (sanitizer.sanitize(rows, concept_class, 0.5, SeededNoise(1)) for _ in range(2))
+
+    assert np.array_equal(first, again)
+    if len(getattr(concept_class, "classifiers", "ab")) > 1:  # MWEM asks nothing of a single concept
+        others = [sanitizer.sanitize(rows, concept_class, 0.01, SeededNoise(seed)) for seed in range(2, 8)]
+        assert any(not np.array_equal(first, other) for other in others)
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_the_price_is_the_epsilon_that_is_asked_for(sanitizer, concept_class):
+    assert sanitizer.event(0.25) == PureDP(0.25)
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_rows_needed_is_the_least_number_that_the_bound_allows(sanitizer, concept_class):
+    def bound(n):
+        return sanitizer.error_bound(n, concept_class, 0.1, 1.0)
+
+    least = bound(10**12)
+    alpha = least + (1 - least) * 0.6
+    needed = sanitizer.rows_needed(concept_class, alpha, 0.1, 1.0)
+
+    assert 0 <= least <= bound(needed) <= alpha < 1
+    assert needed == 1 or bound(needed - 1) > alpha
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), True, "1", None])
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES[::3])
+def test_numbers_out_of_range_are_refused(sanitizer, concept_class, wrong):
+    rows = rows_for(sanitizer, concept_class, n=3)
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        sanitizer.sanitize(rows, concept_class, wrong, SeededNoise(0))
+    with pytest.raises(InvalidParameter, match="epsilon"):
+        sanitizer.error_bound(10, concept_class, 0.1, wrong)
+    if wrong != 0:  # nothing asked, nothing paid: a price of 0 is one
+        with pytest.raises(InvalidParameter, match="epsilon"):
+            sanitizer.event(wrong)
+    with pytest.raises(InvalidParameter, match="beta"):
+        sanitizer.error_bound(10, concept_class, wrong, 1.0)
+    with pytest.raises(InvalidParameter, match="alpha"):
+        sanitizer.rows_needed(concept_class, wrong, 0.1, 1.0)
+    for n in (wrong if wrong is not None else 1.5, 0):
+        with pytest.raises(InvalidParameter, match="n must"):
+            sanitizer.error_bound(n, concept_class, 0.1, 1.0)
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_no_rows_are_refused(sanitizer, concept_class):
+    with pytest.raises(DataRefused):
+        sanitizer.sanitize(rows_for(sanitizer, concept_class, n=0), concept_class, 1.0, SeededNoise(0))
+
+
+@pytest.mark.parametrize("kind", [BLR, MWEM])
+def test_rows_outside_a_given_domain_are_refused_without_a_value(kind):
+    sanitizer = kind(**({"size": 3} if kind is BLR else {}), domain=CORNERS)
+    for row in ([1.0, 0.75], [7.0, 0.5], [0.0, 2.0]):
+        with pytest.raises(DataRefused, match="lie in the domain") as refused:
+            sanitizer.sanitize(np.array([[1.0, 0.5], row]), Stumps(2), 1.0, SeededNoise(0))
+        assert "7" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [BLR, MWEM])
+def test_a_class_without_a_domain_asks_for_one(kind):
+    sanitizer = kind(**({"size": 3} if kind is BLR else {}))
+    with pytest.raises(InvalidParameter, match="domain must be given"):
+        sanitizer.sanitize(np.array([[1.0, 0.5]]), Stumps(2), 1.0, SeededNoise(0))
+
+
+@pytest.mark.parametrize(
+    "domain", [[], [[1, 2], [1, 2]], [["a"]], [[float("nan")]], 3, [[True]], np.zeros((5000, 1)), np.arange(5000)]
+)
+def test_a_domain_that_is_no_list_of_points_is_refused(domain):
+    with pytest.raises(InvalidParameter, match="domain"):
+        public_domain(domain)
+
+
+@given(points=st.lists(st.sampled_from(CORNERS), min_size=1, max_size=30))
+def test_a_histogram_counts_each_domain_point(points):
+    queries = XorQueries.of(Stumps(2), CORNERS)
+
+    assert queries.histogram(np.array(points)).tolist() == [points.count(corner) for corner in CORNERS]
+
+
+@pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM()])
+def test_a_sanitizer_is_a_frozen_value(sanitizer):
+    assert sanitizer == type(sanitizer)(**{name: getattr(sanitizer, name) for name in sanitizer.__slots__})
+    assert hash(sanitizer) == hash(eval(repr(sanitizer)))  # noqa: S307
+    with pytest.raises(FrozenInstanceError):
+        setattr(sanitizer, sanitizer.__slots__[0], 5)
+
+
+@given(epsilon=st.floats(1e-6, 100), parts=st.integers(1, 10**6), thirds=st.booleans())
+def test_shares_and_scales_never_cost_more_than_the_whole(epsilon, parts, thirds):
+    parts = Fraction(parts, 3) if thirds else parts
+    part = share(epsilon, parts)
+
+    assert Fraction(part) * parts <= Fraction(epsilon)
+    assert Fraction(part) * parts >= Fraction(epsilon) * (1 - Fraction(1, 2**50))
+    assert Fraction(1) / Fraction(least_scale(1, part)) <= Fraction(part)

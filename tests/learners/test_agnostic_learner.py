@@ -1,0 +1,408 @@
+"""AgnosticLearner: what it draws against its exact law, what it needs, what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import process_time
+
+import agnostic_laws as laws
+import exact
+import numpy as np
+import pytest
+
+from quorate.accounting import ApproxDP
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
+from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
+from quorate.learners.agnostic import AgnosticLearner, AgnosticPlan, relabelled_sample
+from quorate.learners.agnostic_base import errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic_bound import agnostic_error, consistent_error, disagreement, relabelling_error
+from quorate.learners.agnostic_price import AgnosticPrice, affordable_learner
+from quorate.learners.agnostic_search import best_split, least_rows, rows_for
+from quorate.learners.choice_bound import growth_of
+from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.empirical import EmpiricalLearner
+from quorate.learners.sanitizers import Tree
+from quorate.ledger import Budget, Ledger
+from quorate.noise import SeededNoise
+
+FALSE_ALARM = 1e-6
+DRAWS = 4_000
+GRID = Thresholds(bits=2)
+FOUR = laws.thresholds(4)
+
+# Labels that the lowest errors on T, on all rows and on W disagree about.
+POINTS = np.array([[0], [1], [1], [2], [3]])
+LABELS = np.array([1, 0, 0, 1, 0], dtype=np.uint8)
+PRICE = AgnosticPrice(n=5, n_sampled=2, choice_epsilon=4.0, learner_epsilon=2.0)
+
+
+def seeds(n=DRAWS):
+    root = SeededNoise(20261120)
+    return (root.at("draw", i) for i in range(n))
+
+
+@pytest.fixture(scope="module")
+def relabelled():
+    drawn = []
+    for noise in seeds():
+        T, new = relabelled_sample(POINTS, LABELS, GRID, PRICE, "permute-and-flip", noise)
+        drawn.append(tuple(zip(T[:, 0].tolist(), new.tolist(), strict=True)))
+    return drawn
+
+
+def law_of_T(**cheat):
+    told = laws.relabelled_then(lambda rows: {rows: 1}, FOUR, n_sampled=2, choice_epsilon=4.0, **cheat)
+    return told(POINTS, LABELS)
+
+
+def test_sample_order_and_labels_follow_the_exact_law(relabelled):
+    assert exact.p_value(law_of_T(), relabelled) > FALSE_ALARM
+
+
+def by_all_rows(concepts, T, W, labellings):
+    """A wrong score: the errors, on all rows, of the first concept with that labelling of T."""
+    found = []
+    for h in labellings:
+        f = next(f for f in concepts if all(f[x] == label for (x, _), label in zip(T, h, strict=True)))
+        found.append(len(T) * sum(f[x] != y for x, y in T + W))
+    return found
+
+
+def by_T_alone(concepts, T, W, labellings):
+    """A wrong score: BNS15's, which does not use the other rows."""
+    return [len(W) * sum(label != y for (_, y), label in zip(T, h, strict=True)) for h in labellings]
+
+
+@pytest.mark.parametrize(
+    "cheat",
+    [
+        {"scores": by_all_rows},
+        {"scores": by_T_alone},
+        {"samples": laws.table_order},
+        {"samples": laws.first_rows},
+        {"sensitivity": 1},
+        {"choose": exact.exponential},
+    ],
+    ids=["errors on all rows", "errors on T", "T in table order", "no sample", "sensitivity 1", "another mechanism"],
+)
+def test_that_test_catches_every_wrong_variant(relabelled, cheat):
+    assert exact.p_value(law_of_T(**cheat), relabelled) < FALSE_ALARM
+
+
+def planned(learner, price):
+    base = priced(learner.base, price.learner_epsilon, price.learner_delta)
+    fit = learner._base_fit(base, price.n_sampled)
+    return AgnosticPlan(
+        event=price.event, told="a test", n_labels=price.n, price=price, excess=1.0, base=base, base_fit=fit
+    )
+
+
+@pytest.mark.parametrize("selection", ["permute-and-flip", "exponential"])
+def test_what_is_learned_follows_the_exact_law(selection):
+    learner = AgnosticLearner(
+        concepts=GRID, base=ExponentialLearner(concepts=GRID, epsilon=9.0), epsilon=9.0, selection=selection
+    )
+    plan = planned(learner, PRICE)
+    choose = {"permute-and-flip": exact.permute_and_flip, "exponential": exact.exponential}[selection]
+    law = laws.relabelled_then(
+        laws.best_of_class(FOUR, plan.base_fit.price.epsilon), FOUR, n_sampled=2, choice_epsilon=4.0, choose=choose
+    )(POINTS, LABELS)
+    # A row without a label takes no part.
+    points, labels = np.concatenate([POINTS, [[3]]]), np.append(LABELS, -1).astype(np.int8)
+
+    drawn = [
+        tuple(learner._learn(points, labels, noise, plan).labels(np.arange(4).reshape(-1, 1)).tolist())
+        for noise in seeds(2_000)
+    ]
+
+    assert exact.p_value(law, drawn) > FALSE_ALARM
+    assert exact.p_value(laws.best_of_class(FOUR, 2.0)(tuple(map(tuple, [(0, 1), (1, 0)]))), drawn) < FALSE_ALARM
+
+
+class OneConcept:
+    """A class of one concept: every point is labelled 1."""
+
+    def relabelling_scores(self, T, W, labels_of_W):
+        return [self], np.array([len(T) * int((labels_of_W == 0).sum())])
+
+    def labels(self, points):
+        return np.ones(len(points), dtype=np.uint8)
+
+
+def test_one_dichotomy_needs_no_choice():
+    _, new = relabelled_sample(POINTS, LABELS, OneConcept(), PRICE, "permute-and-flip", SeededNoise(0))
+
+    assert new.tolist() == [1, 1]
+
+
+# --- a whole fit -----------------------------------------------------------------------------------------------------
+
+DOMAIN = Thresholds(bits=16)
+
+
+def learner(**changes):
+    given = {
+        "concepts": DOMAIN,
+        "base": NoisyThreshold(concepts=DOMAIN, epsilon=1.0),
+        "epsilon": 1.0,
+        "unsafe_noise_seed": 0,
+        **changes,
+    }
+    return AgnosticLearner(**given)
+
+
+def noisy_rows(n, flipped=0.2, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2**16, (n, 1))
+    return X, ((X[:, 0] < 30_000) ^ (random.random(n) < flipped)).astype(int)
+
+
+def excess_of(fitted, flipped):
+    """The true error beyond the best threshold's, on the uniform distribution."""
+    return abs(fitted.concept_.cut - 30_000) / 2**16 * (1 - 2 * flipped)
+
+
+def test_a_fit_charges_what_its_plan_costs_and_says_so():
+    X, y = noisy_rows(20_000)
+    ledger = Ledger(budget=Budget(3.0, 1e-5))
+
+    fitted = learner(ledger=ledger).fit(X, y)
+
+    assert fitted.plan_.event.epsilon == fitted.plan_.price.epsilon
+    assert 0.999 < ledger.spent.epsilon <= 1.0
+    assert fitted.guarantee_.neighbours == "replace one record"
+    assert fitted.guarantee_.epsilon == ledger.spent.epsilon
+    assert fitted.n_labels_used_ == 20_000
+    assert fitted.transcript_covered_
+    assert "sampled in secret" in fitted.guarantee_.mechanism
+
+
+def test_nothing_is_drawn_where_the_budget_is_too_small():
+    with pytest.raises(BudgetExhausted):
+        learner(ledger=Ledger(budget=Budget(0.5, 1e-5))).fit(*noisy_rows(2_000))
+
+
+def test_as_many_rows_as_it_needs_meet_the_bound():
+    flipped, wanted = 0.2, learner(alpha=0.15, beta=0.1)
+    needed = wanted.rows_needed().labelled
+    assert wanted.split_for(needed).excess <= 0.15 < wanted.split_for(needed // 2).excess
+
+    found = [
+        excess_of(
+            learner(alpha=0.15, rows="theorem", unsafe_noise_seed=seed).fit(*noisy_rows(needed, flipped, seed)), flipped
+        )
+        for seed in range(12)
+    ]
+
+    assert max(found) <= 0.15
+
+
+def test_too_few_rows_are_told_with_the_number_needed():
+    X, y = noisy_rows(1_000)
+
+    with pytest.raises(DataRefused, match=f"asks for {learner().rows_needed().labelled:,} labelled") as refusal:
+        learner(rows="theorem").fit(X, y)
+    assert "LWY25 Theorem 3.6" in str(refusal.value)
+    assert any("LWY25 Theorem 3.6" in caveat for caveat in learner().fit(X, y).guarantee_.caveats)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 1.0, 3.0])
+def test_fewer_rows_than_any_split_needs_are_refused(epsilon):
+    needed = least_rows(epsilon)
+    X, y = noisy_rows(needed)
+
+    assert learner(epsilon=epsilon).fit(X, y).guarantee_.epsilon <= epsilon
+    if needed > 2:
+        with pytest.raises(DataRefused, match=f"needs {needed:,} at least"):
+            learner(epsilon=epsilon).fit(X[:-1], y[:-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"epsilon": 0}, "epsilon"),
+        ({"alpha": 0}, "alpha"),
+        ({"beta": float("nan")}, "beta"),
+        ({"selection": "best"}, "selection"),
+        ({"limit": 2**21}, "limit"),
+        ({"limit": 1}, "limit"),
+        ({"base": "NoisyThreshold"}, "base"),
+        ({"base": NoisyThreshold(concepts=GRID, epsilon=1.0)}, "concepts"),
+        ({"delta": 1.0}, "delta"),
+        ({"rows": "few"}, "rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(changes, match):
+    with pytest.raises(InvalidParameter, match=match):
+        learner(**changes).fit(*noisy_rows(100))
+
+
+def test_wrong_tables_are_refused():
+    X, y = noisy_rows(100)
+
+    with pytest.raises(DataRefused, match="0, 1 and -1"):
+        learner().fit(X, y + 1)
+    with pytest.raises(DataRefused):
+        learner().fit(X + 2**16, y)
+    with pytest.raises(DataRefused, match="differ in length"):
+        learner().fit(X, y[1:])
+    with pytest.raises(DataRefused, match="no label"):
+        learner().fit(X, np.full(100, -1))
+    with pytest.raises(InvalidParameter, match="groups"):
+        learner().fit(X, y, groups=np.arange(100))
+
+
+def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_only_told_by_a_fit():
+    boxes = Rectangles(bits=4, n_features=2)
+    given = {"concepts": boxes, "base": ExponentialLearner(concepts=boxes, epsilon=1.0), "limit": 100}
+    X = np.random.default_rng(0).integers(0, 16, (300, 2))
+
+    with pytest.raises(InvalidParameter, match="no number of rows"):
+        learner(**given).rows_needed()
+    with pytest.raises(InvalidParameter, match="no number of rows"):
+        learner(**given, rows="theorem").fit(X, (X[:, 0] < 9).astype(int))
+    fitted = learner(**given).fit(X, (X[:, 0] < 9).astype(int))
+    assert growth_of(boxes)(fitted.plan_.price.n_sampled) <= 100
+    assert any("no number of rows" in caveat for caveat in fitted.guarantee_.caveats)
+
+
+def test_any_learner_may_be_the_base_and_what_is_not_proven_is_said():
+    grid = Thresholds(bits=4)
+    X = np.random.default_rng(0).integers(0, 16, (3_000, 1))
+    y = (X[:, 0] < 9).astype(int)
+    plain = GenericLearner(concepts=grid, sanitizer=Tree(), epsilon=1.0)
+    resampled = EmpiricalLearner(concepts=grid, base=ExponentialLearner(concepts=grid, epsilon=1.0), epsilon=1.0)
+
+    for base, proven in ((plain, False), (resampled, True)):
+        fitted = AgnosticLearner(concepts=grid, base=base, epsilon=2.0, unsafe_noise_seed=0).fit(X, y)
+        assert errs_little_on_any_rows(base) is proven
+        assert any("EmpiricalLearner" in caveat for caveat in fitted.guarantee_.caveats) is not proven
+        assert fitted.plan_.base.epsilon == fitted.plan_.price.learner_epsilon
+        assert base.epsilon == 1.0  # the base learner that was given is left as it was
+
+
+class Approximate(ExponentialLearner):
+    """A base learner with a δ that it plans to spend."""
+
+    pure = False
+
+    def __init__(
+        self,
+        *,
+        concepts,
+        epsilon,
+        delta,
+        alpha=0.1,
+        beta=0.1,
+        selection="permute-and-flip",
+        limit=1000,
+        rows="any",
+        ledger=None,
+        unsafe_noise_seed=None,
+    ):
+        super().__init__(
+            concepts=concepts,
+            epsilon=epsilon,
+            alpha=alpha,
+            beta=beta,
+            selection=selection,
+            limit=limit,
+            rows=rows,
+            ledger=ledger,
+            unsafe_noise_seed=unsafe_noise_seed,
+        )
+        self.delta = delta
+
+    def _plan(self, n_labelled, n_unlabelled, epsilon, delta):
+        return replace(super()._plan(n_labelled, n_unlabelled, epsilon, delta), event=ApproxDP(epsilon, delta))
+
+
+def test_a_base_learner_with_delta_gets_delta_over_the_share_that_is_sampled():
+    grid = Thresholds(bits=4)
+    X = np.random.default_rng(0).integers(0, 16, (3_000, 1))
+    given = {"concepts": grid, "base": Approximate(concepts=grid, epsilon=1.0, delta=1e-9), "epsilon": 1.0}
+
+    fitted = AgnosticLearner(**given, delta=1e-6, unsafe_noise_seed=0).fit(X, (X[:, 0] < 9).astype(int))
+
+    price = fitted.plan_.price
+    assert price.learner_delta == pytest.approx(1e-6 / price.share)
+    assert fitted.plan_.base.delta == price.learner_delta
+    assert 0.99e-6 < fitted.guarantee_.delta <= 1e-6
+    with pytest.raises(InvalidParameter, match="delta"):
+        AgnosticLearner(**given).fit(X, (X[:, 0] < 9).astype(int))
+
+
+def test_a_million_rows_are_fitted_in_seconds():
+    X, y = noisy_rows(1_000_000)
+    start = process_time()
+
+    fitted = learner(epsilon=0.1).fit(X, y)
+
+    assert process_time() - start < 20
+    assert excess_of(fitted, 0.2) < 0.05
+
+
+# --- the bound and the search ----------------------------------------------------------------------------------------
+
+
+def test_the_bound_by_hand():
+    price = AgnosticPrice(n=110_000, n_sampled=10_000, choice_epsilon=0.02, learner_epsilon=0.5)
+    surprise = np.log(50)
+    a0 = np.sqrt(surprise / 200_000)
+    a1 = 1e-5 + np.sqrt(100_001 * (np.log(2) + np.log(200_001) + surprise)) / 100_000
+    a2 = 2 * (np.log(10_001) + surprise) / (0.02 * 100_000)
+    scale = 4 * (np.log(4) + 2 * np.log(20_001) + surprise) / 10_000
+    p = a0 + a1 + a2 + 0.01
+
+    assert relabelling_error(price, lambda m: m + 1, 0.02) == pytest.approx(a0 + a1 + a2)
+    assert agnostic_error(price, lambda *_: 0.01, lambda m: m + 1, 0.1) == pytest.approx(
+        p + scale / 2 + np.sqrt(scale * p + scale**2 / 4)
+    )
+    assert consistent_error(1000, lambda m: m + 1, 0.01) == pytest.approx(2 * np.log2(2 * 2001**2 / 0.01) / 1000)
+
+
+def test_disagreements_of_thresholds_stay_below_the_bound():
+    """For two thresholds the worst pair is the interval that the sample misses most: simulated, and far below."""
+    random = np.random.default_rng(5)
+    passed = 0
+    for _ in range(200):
+        places = np.sort(random.random(300))
+        k = np.arange(300)
+        # The interval between places i and j has length l and holds j − i − 1 of 300: all pairs at once.
+        length = places[np.newaxis, :] - places[:, np.newaxis]
+        seen = (k[np.newaxis, :] - k[:, np.newaxis] - 1) / 300
+        wide = length > 0
+        bound = np.vectorize(lambda p: disagreement(p, 300, lambda m: m + 1, 0.1))(np.arange(300) / 300)
+        passed += bool((length[wide] <= bound[np.maximum(seen[wide] * 300, 0).astype(int)]).all())
+    assert passed >= 180  # it may fail with probability 0.1
+
+
+def test_the_search_finds_what_a_fine_grid_finds():
+    error = learner_error(NoisyThreshold(concepts=DOMAIN, epsilon=1.0), alpha=0.1, beta=0.02)
+
+    def excess(price):
+        return agnostic_error(price, error, lambda m: m + 1, 0.1)
+
+    n, epsilon = 200_000, 0.5
+    fine = []
+    for n_sampled in np.unique(np.geomspace(100, 30_000, 60).astype(int)).tolist():
+        for choice in np.geomspace(1e-4, 0.4, 60).tolist():
+            price = affordable_learner(epsilon, 0.0, n=n, n_sampled=n_sampled, choice_epsilon=choice)
+            if price is not None:
+                fine.append(excess(price))
+
+    assert best_split(n, epsilon=epsilon, delta=0.0, excess=excess).excess <= min(fine) * 1.005
+
+
+def test_the_bound_falls_with_the_rows_and_the_rows_needed_with_epsilon():
+    bounds = [learner().split_for(n).excess for n in (1_000, 10_000, 100_000, 1_000_000)]
+    needed = [learner(epsilon=epsilon).rows_needed().labelled for epsilon in (0.1, 0.3, 1.0)]
+
+    assert bounds == sorted(bounds, reverse=True)
+    assert needed == sorted(needed, reverse=True)
+
+
+def test_rows_for_is_enough_and_gives_up_at_the_limit():
+    assert 1 / rows_for(1e-4, lambda n: 1 / n, start=3) <= 1e-4
+    with pytest.raises(InvalidParameter, match="alpha must be larger"):
+        rows_for(1e-4, lambda n: 1.0, start=3, limit=1000)

@@ -1,0 +1,260 @@
+"""AgnosticPrediction: what it answers against its exact law, what it costs, what it keeps to itself."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from itertools import product
+
+import agnostic_laws as laws
+import exact
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, SecretRefused
+from quorate.learners.agnostic_prediction import AgnosticPrediction, _votes
+from quorate.learners.agnostic_price import AgnosticPrice
+from quorate.learners.agnostic_voting import PredictionPlan, plan_predictions, voting_error
+from quorate.learners.concepts import Thresholds
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import PrivatePrediction
+from quorate.noise import SeededNoise
+
+FALSE_ALARM = 1e-6
+GRID, FOUR = Thresholds(bits=2), laws.thresholds(4)
+TWO, THREE = laws.thresholds(2), laws.thresholds(3)
+
+
+def votes_of_parts(concepts, n_hypotheses, epsilon, queries):
+    """A base: on each part the first consistent concept; for each query a private vote. The law of all answers."""
+
+    def base(rows):
+        parts = [[rows[i] for i in part] for part in np.array_split(np.arange(len(rows)), n_hypotheses)]
+        learned = [next(f for f in concepts if all(f[x] == label for x, label in part)) for part in parts]
+        chances = []
+        for x in queries:
+            ones = sum(f[x] for f in learned)
+            chances.append(exact.permute_and_flip([n_hypotheses - ones, ones], epsilon))
+        return {
+            told: exact.EXACT.fprod(chance[label] for chance, label in zip(chances, told, strict=True))
+            for told in product((0, 1), repeat=len(queries))
+        }
+
+    return base
+
+
+# They agree on the first point: only a row with another point tells them apart, and then in every answer.
+FAR_APART = ((0, 0, 0, 0, 0), (0, 1, 1, 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("concepts", "n", "n_sampled", "n_hypotheses", "choice", "each", "queries", "share"),
+    [
+        (FAR_APART, 4, 1, 1, 0.125, 1.0, (1, 2, 3, 4), 0.3),
+        (FAR_APART, 4, 3, 1, 0.125, 1.0, (1, 2, 3, 4), 0.4),
+        (FAR_APART, 4, 2, 2, 0.125, 1.0, (1, 2, 3, 4), 0.5),
+        (THREE, 3, 2, 2, 0.25, 3.0, (1, 2), 0.6),
+        (TWO, 4, 2, 1, 0.5, 2.0, (0,), 0.05),
+    ],
+)
+def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(
+    concepts, n, n_sampled, n_hypotheses, choice, each, queries, share
+):
+    law = laws.relabelled_then(
+        votes_of_parts(concepts, n_hypotheses, each, queries), concepts, n_sampled=n_sampled, choice_epsilon=choice
+    )
+    price = AgnosticPrice(n=n, n_sampled=n_sampled, choice_epsilon=choice, learner_epsilon=each * len(queries))
+    points = range(2) if concepts is FAR_APART else range(len(concepts) - 1)
+
+    worst = exact.true_epsilon(law, exact.labelled(points, n))
+
+    assert share * price.epsilon <= worst.value <= price.epsilon
+
+
+POINTS = np.array([[0], [1], [1], [2], [3], [3]])
+LABELS = np.array([1, 0, 1, 1, 0, 0], dtype=np.uint8)
+PRICE = AgnosticPrice(n=6, n_sampled=4, choice_epsilon=2.0, learner_epsilon=1.0)
+PLAN = PredictionPlan(price=PRICE, mechanism=PrivatePrediction(1.0), n_hypotheses=2, excess=1.0)
+
+
+def law_of_an_answer(**changes):
+    base = votes_of_parts(FOUR, changes.pop("n_hypotheses", 2), 1.0, (2,))
+    return laws.relabelled_then(base, FOUR, n_sampled=4, choice_epsilon=2.0, **changes)(POINTS, LABELS)
+
+
+def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
+    private, root, drawn = AgnosticPrediction(concepts=GRID, epsilon=1.0), SeededNoise(7), []
+    for i in range(3_000):
+        noise = root.at("draw", i)
+        hypotheses = private._hypotheses(POINTS, LABELS, PLAN, noise).reveal()
+        drawn.append((PLAN.mechanism.release(_votes(hypotheses, np.array([[2]]))[0], noise.at("prediction", 0)),))
+
+    assert exact.p_value(law_of_an_answer(), drawn) > FALSE_ALARM
+    assert exact.p_value(law_of_an_answer(n_hypotheses=1), drawn) < FALSE_ALARM
+
+
+# --- asking ----------------------------------------------------------------------------------------------------------
+
+DOMAIN = Thresholds(bits=16)
+
+
+def rows(n=20_000, flipped=0.1, seed=0):
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 2**16, (n, 1))
+    return X, ((X[:, 0] < 30_000) ^ (random.random(n) < flipped)).astype(int)
+
+
+def private(**changes):
+    return AgnosticPrediction(**{"concepts": DOMAIN, "epsilon": 1.0, "n_queries": 3, "unsafe_noise_seed": 0, **changes})
+
+
+def test_all_predictions_are_charged_by_fit_and_an_old_question_is_free():
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    asked = private(ledger=ledger).fit(*rows())
+    spent = ledger.spent.epsilon
+
+    first = asked.ask([[100], [60_000], [100]])
+
+    assert 0.999 < spent <= 1.0
+    assert asked.answers_left_ == 1
+    assert asked.ask([[60_000], [100]]).tolist() == [first[1], first[0]]
+    assert asked.answers_left_ == 1
+    with pytest.raises(BudgetExhausted):
+        asked.ask([[1], [2]])
+    assert asked.answers_left_ == 1
+    assert asked.ask([[1]]).shape == (1,)
+    assert ledger.spent.epsilon == spent
+
+
+def test_each_fit_draws_a_sample_of_its_own_and_pays_for_it():
+    ledger = Ledger(budget=Budget(2.5, 1e-5))
+    asked = private(ledger=ledger).fit(*rows())
+    asked.ask([[1]])
+
+    asked.fit(*rows())
+
+    assert 1.99 < ledger.spent.epsilon <= 2.0
+    assert asked.answers_left_ == 3
+    with pytest.raises(BudgetExhausted):
+        asked.fit(*rows())
+
+
+def test_a_ledger_on_disk_knows_the_answers(tmp_path):
+    asked = private(ledger=tmp_path / "ledger.db").fit(*rows())
+    told = asked.ask([[100], [60_000]])
+
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        [block] = ledger.reservation(reservation.key, client=reservation.client).blocks("prediction")
+    assert block.answers == told.tolist()
+
+
+def test_nothing_of_a_fit_can_be_taken_away():
+    asked = private().fit(*rows())
+
+    for take in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(SecretRefused, match="without privacy"):
+            take(asked)
+    assert "cut" not in repr(vars(asked))
+    assert pickle.loads(pickle.dumps(private())).n_queries == 3  # noqa: S301  our own bytes
+    assert not hasattr(asked, "predict")
+
+
+def test_answers_are_as_good_as_the_bound_says():
+    """The error of the next answer, over all points of the domain, for the hypotheses of some fits."""
+    flipped, n = 0.1, 40_000
+    asked = private(n_queries=1, epsilon=2.0)
+    plan = asked.plan_for(n)
+    domain = np.arange(0, 2**16, 7).reshape(-1, 1)
+    found = []
+    for seed in range(6):
+        X, y = rows(n, flipped, seed)
+        hypotheses = asked._hypotheses(X, y.astype(np.uint8), plan, SeededNoise(seed)).reveal()
+        right = (domain[:, 0] < 30_000).astype(int)
+        lead = plan.n_hypotheses - 2 * _votes(hypotheses, domain)[np.arange(len(domain)), 1 - right]
+        worse = np.exp(-plan.mechanism.epsilon * np.abs(lead) / 2) / 2  # permute-and-flip of two
+        wrong = np.where(lead > 0, worse, 1 - worse)
+        found.append(wrong.mean() * (1 - 2 * flipped))
+
+    assert plan.excess < 0.5
+    assert max(found) <= plan.excess
+
+
+def test_where_nothing_is_proven_hypotheses_still_vote():
+    plan = private(n_queries=3).plan_for(4_000)
+
+    assert plan.excess > 0.5
+    # Three votes more for the right label than for the other, at the least, are worth something.
+    assert plan.n_hypotheses * plan.mechanism.epsilon > 1
+
+
+def test_the_number_of_hypotheses_is_searched_and_never_worse_than_the_papers():
+    growth = lambda m: m + 1  # noqa: E731
+    plan = plan_predictions(10**6, epsilon=1.0, n_queries=1, growth=growth, beta=0.1)
+    s, one = plan.price.n_sampled, plan.mechanism.epsilon
+    found = voting_error(s, plan.n_hypotheses, one, growth, 0.02)
+
+    assert all(
+        found <= voting_error(s, plan.mechanism.n_hypotheses(alpha), one, growth, 0.02) for alpha in (0.5, 0.125)
+    )
+    assert plan.mechanism.epsilon <= plan.price.learner_epsilon
+
+
+def test_the_vote_of_hypotheses_with_a_quarter_of_alpha_errs_at_most_alpha():
+    """LWY25 Lemma 4.1 from the bound's own formula, at γ = α/4 and r = ⌈6 log(4/α)/ε⌉."""
+    for alpha, epsilon in product((0.01, 0.1, 0.4), (0.1, 1.0, 4.0)):
+        r = PrivatePrediction(epsilon).n_hypotheses(alpha)
+        assert 3 * alpha / 4 + np.exp(-epsilon * r / 6) / 2 <= alpha
+
+
+def test_more_queries_need_more_rows_and_as_many_as_are_needed_are_enough():
+    one, ten = (private(n_queries=n, alpha=0.2).rows_needed().labelled for n in (1, 10))
+
+    assert one < ten
+    assert private(n_queries=1, alpha=0.2).plan_for(one).excess <= 0.2
+
+
+def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
+    with pytest.raises(NotFittedError):
+        private().ask([[1]])
+    asked = private().fit(*rows())
+    with pytest.raises(DataRefused):
+        asked.ask([[2**16]])
+    assert asked.answers_left_ == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"epsilon": 1e-15}, "epsilon"),
+        ({"n_queries": 0}, "n_queries"),
+        ({"n_queries": 1.0}, "n_queries"),
+        ({"alpha": 1}, "alpha"),
+        ({"beta": 0}, "beta"),
+        ({"selection": "best"}, "selection"),
+        ({"limit": 2**30}, "limit"),
+        ({"rows": "few"}, "rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(changes, match):
+    with pytest.raises(InvalidParameter, match=match):
+        private(**changes).fit(*rows(100))
+
+
+def test_wrong_tables_are_refused_and_nothing_is_charged():
+    X, y = rows(100)
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    asked = private(ledger=ledger)
+
+    for table, match in (((X, y + 1), "0, 1 and -1"), ((X, y[1:]), "length"), ((X, np.full(100, -1)), "two labels")):
+        with pytest.raises(DataRefused, match=match):
+            asked.fit(*table)
+    with pytest.raises(DataRefused, match="asks for"):
+        private(ledger=ledger, rows="theorem").fit(X, y)
+    with pytest.raises(DataRefused, match="needs 29 at least"):
+        private(ledger=ledger, epsilon=0.1).fit(X[:28], y[:28])
+    with pytest.raises(InvalidParameter, match="groups"):
+        asked.fit(X, y, groups=np.arange(100))
+    assert ledger.spent.epsilon == 0

@@ -1,0 +1,405 @@
+"""The sampling and relabelling rules against the exact price of the worst learner, found by linear programming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from math import comb, exp, log, log1p
+
+import pytest
+from exact_relabelling import (
+    Inputs,
+    Record,
+    Rows,
+    added,
+    draws,
+    price,
+    relabelled,
+    subsets,
+    worst_delta,
+    worst_epsilon,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.accounting import ApproxDP, PureDP
+from quorate.errors import InvalidParameter
+from quorate.learners.amplification import (
+    Price,
+    bns15_claim_4_3,
+    largest_count,
+    smallest_count,
+    without_replacement,
+    worst_of,
+)
+from quorate.learners.relabelling_price import bns15_lemma_4_1, relabelling
+from quorate.learners.resampling_price import (
+    bns15_claim_4_5,
+    cheapest_with_replacement,
+    lwy25_lemma_2_13,
+    with_replacement,
+    with_replacement_by_profile,
+)
+from quorate.learners.subsampling_price import bns15_claim_5_7, bns15_subsampling, subsampling
+
+NEAR = 1e-7  # of a linear program's value
+
+
+def apart(n: int, kinds: int) -> tuple[Rows, Rows]:
+    """Two tables of n rows that differ in the first; the others are of so many kinds."""
+    others: Rows = tuple((2 + i % kinds, 0) for i in range(n - 1))
+    return ((0, 0), *others), ((1, 0), *others)
+
+
+# --- sampling ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "size", "epsilon"), [(3, 1, 1.0), (4, 2, 0.3), (4, 3, 2.0), (5, 3, 1.0), (6, 2, 1.0)])
+def test_subsets_cost_what_the_rule_says_and_it_is_tight(n: int, size: int, epsilon: float) -> None:
+    claimed = without_replacement(Price(epsilon), n_rows=n, n_kept=size).epsilon
+    found = max(price(lambda rows: added(subsets(rows, size)), [apart(n, kinds)], epsilon) for kinds in (1, 2, n))
+    assert claimed - NEAR <= found <= claimed + NEAR
+
+
+@pytest.mark.parametrize(("n", "size"), [(4, 2), (5, 2)])
+def test_subsets_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, size: int) -> None:
+    claimed = without_replacement(Price(1.0, 0.02), n_rows=n, n_kept=size)
+    p, q = (added(subsets(rows, size)) for rows in apart(n, 1))
+    found = worst_delta(p, q, 1.0, 0.02, claimed.epsilon)
+    assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "epsilon"), [(2, 2, 1.0), (3, 2, 0.5), (3, 3, 1.0), (2, 5, 1.0), (6, 4, 2.0), (1, 3, 0.7)]
+)
+def test_draws_with_replacement_cost_what_the_rule_says_and_it_is_tight(n: int, m: int, epsilon: float) -> None:
+    claimed = with_replacement(Price(epsilon), n_rows=n, n_draws=m).epsilon
+    found = max(price(lambda rows: added(draws(rows, m)), [apart(n, kinds)], epsilon) for kinds in (1, 2))
+    assert claimed - NEAR <= found <= claimed + NEAR
+
+
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 2), (2, 4)])
+def test_draws_with_replacement_cost_no_more_delta_than_the_rule_says_and_it_is_tight(n: int, m: int) -> None:
+    claimed = with_replacement(Price(1.0, 0.01), n_rows=n, n_draws=m)
+    p, q = (added(draws(rows, m)) for rows in apart(n, 1))
+    found = worst_delta(p, q, 1.0, 0.01, claimed.epsilon)
+    assert claimed.delta - NEAR <= found <= claimed.delta + NEAR
+
+
+def test_draws_priced_as_subsets_are_caught() -> None:
+    """A row may be drawn more than once: the rule for subsets is false for draws."""
+    false = without_replacement(Price(1.0), n_rows=3, n_kept=3 - 1).epsilon
+    assert price(lambda rows: added(draws(rows, 2)), [apart(3, 1)], 1.0) > false + 0.1
+
+
+@pytest.mark.parametrize("at", [0.3, 1.0, 1.5, 2.5])
+@pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 3), (4, 3)])
+def test_counting_how_often_a_row_is_drawn_bounds_the_delta(n: int, m: int, at: float) -> None:
+    claimed = with_replacement_by_profile(Price(1.0, 0.01), n_rows=n, n_draws=m, at=at)
+    p, q = (added(draws(rows, m)) for rows in apart(n, 1))
+    found = worst_delta(p, q, 1.0, 0.01, claimed.epsilon)
+    assert 0.3 * claimed.delta < found <= claimed.delta + NEAR or at == 1.5  # where the profile of k = 2 is coarse
+    assert found <= claimed.delta + NEAR
+
+
+def test_the_sum_over_the_draws_is_the_printed_one() -> None:
+    """Written out term by term with whole binomials."""
+    n, m, at, base = 7, 12, 1.3, Price(0.5, 1e-4)
+    total = 0.0
+    for k in range(1, m + 1):
+        d = base.delta * (exp(k * 0.5) - 1) / (exp(0.5) - 1)
+        profile = d if k * 0.5 <= at else d + (1 - d) * (exp(k * 0.5) - exp(at)) / (exp(k * 0.5) + 1)
+        total += comb(m, k) * n**-k * (1 - 1 / n) ** (m - k) * profile
+    found = with_replacement_by_profile(base, n_rows=n, n_draws=m, at=at)
+    assert found.delta == pytest.approx(total, rel=1e-10)
+    assert found.epsilon == pytest.approx(log1p((1 - (1 - 1 / n) ** m) * (exp(at) - 1)), rel=1e-10)
+
+
+def test_the_cheapest_rule_uses_a_delta_that_is_large() -> None:
+    plain = with_replacement(Price(1.0), n_rows=4, n_draws=3).epsilon
+    assert cheapest_with_replacement(Price(1.0), n_rows=4, n_draws=3, delta=0.0).epsilon == plain
+    spent = cheapest_with_replacement(Price(1.0), n_rows=4, n_draws=3, delta=0.1)
+    assert spent.epsilon < plain
+    p, q = (added(draws(rows, 3)) for rows in apart(4, 1))
+    assert worst_delta(p, q, 1.0, 0.0, spent.epsilon) <= spent.delta <= 0.1
+
+
+@given(epsilon=st.floats(1e-6, 1.0), delta=st.floats(0, 0.01), n=st.integers(2, 10_000), share=st.floats(0.0, 1.0))
+def test_the_exact_rule_is_never_above_lemma_2_13(epsilon: float, delta: float, n: int, share: float) -> None:
+    m = int(share * n / (6 * epsilon))
+    if m == 0 or 6 * epsilon * m > n:
+        return
+    exact = with_replacement(Price(epsilon, delta), n_rows=n, n_draws=m)
+    assert exact.within(lwy25_lemma_2_13(Price(epsilon, delta), n_rows=n, n_draws=m))
+
+
+@given(epsilon=st.floats(0, 1.0), delta=st.floats(0, 1e-4), n=st.integers(1, 10_000))
+def test_the_exact_rule_is_never_above_claim_4_5(epsilon: float, delta: float, n: int) -> None:
+    exact = with_replacement(Price(epsilon, delta), n_rows=n, n_draws=n)
+    assert exact.within(bns15_claim_4_5(Price(epsilon, delta)))
+
+
+def test_the_printed_constants_are_those_of_the_papers() -> None:
+    assert bns15_claim_4_5(Price(1.0, 1e-6)).epsilon == pytest.approx(log(244))
+    assert bns15_claim_4_5(Price(1.0, 1e-6)).delta == pytest.approx(2467e-6)
+    rows, price_ = bns15_claim_4_3(Price(2.0, 1e-6), epsilon=0.5, n_rows=10)
+    assert rows == 208  # 20 (3 + e²) = 207.78
+    assert (price_.epsilon, price_.delta) == (0.5, pytest.approx(4 * 0.5 / (3 + exp(2)) * 1e-6))
+    lemma = lwy25_lemma_2_13(Price(0.5, 1e-6), n_rows=60, n_draws=10)
+    assert (lemma.epsilon, lemma.delta) == (pytest.approx(0.5), pytest.approx(exp(0.5) * 4 / 6 * 1e-6))
+
+
+@given(epsilon=st.floats(0.01, 3), target=st.floats(0.01, 1), n=st.integers(1, 1000), delta=st.floats(0, 1e-3))
+def test_claim_4_3_is_weaker_than_the_exact_rule(epsilon: float, target: float, n: int, delta: float) -> None:
+    rows, claimed = bns15_claim_4_3(Price(epsilon, delta), epsilon=target, n_rows=n)
+    assert without_replacement(Price(epsilon, delta), n_rows=rows, n_kept=n).within(claimed)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: without_replacement(Price(1.0), n_rows=2, n_kept=3),
+        lambda: without_replacement(Price(1.0), n_rows=0, n_kept=0),
+        lambda: with_replacement(Price(400.0), n_rows=2, n_draws=3),
+        lambda: with_replacement(Price(1.0), n_rows=2, n_draws=-1),
+        lambda: lwy25_lemma_2_13(Price(1.1), n_rows=100, n_draws=1),
+        lambda: lwy25_lemma_2_13(Price(1.0), n_rows=1, n_draws=0),
+        lambda: lwy25_lemma_2_13(Price(1.0), n_rows=11, n_draws=2),
+        lambda: bns15_claim_4_5(Price(1.01)),
+        lambda: bns15_claim_4_3(Price(1.0), epsilon=1.1, n_rows=3),
+        lambda: with_replacement_by_profile(Price(1.0), n_rows=2, n_draws=201, at=1.0),
+        lambda: cheapest_with_replacement(Price(1.0, 0.5), n_rows=2, n_draws=2, delta=0.1),
+        lambda: Price(float("nan")),
+        lambda: Price(1.0, True),
+        lambda: relabelling(Price(1.0), epsilon_0=-1.0),
+        lambda: relabelling(Price(1.0), epsilon_0=1.0, changed="label"),  # type: ignore[arg-type]
+        lambda: subsampling(Price(1.0), n_rows=3, n_kept=2, labelled="last"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_a_rule_does_not_cover_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InvalidParameter):
+        wrong()
+
+
+@given(epsilon=st.floats(0, 30), n=st.integers(1, 50), data=st.data())
+def test_sampling_less_never_costs_more(epsilon: float, n: int, data: st.DataObject) -> None:
+    size = data.draw(st.integers(0, n - 1))
+    more = without_replacement(Price(epsilon, 0.1), n_rows=n, n_kept=size + 1)
+    assert without_replacement(Price(epsilon, 0.1), n_rows=n, n_kept=size).within(more)
+
+
+def test_bounds_are_found_at_their_edges() -> None:
+    assert largest_count(lambda n: n <= 7, 100) == 7
+    assert largest_count(lambda n: False, 100) == 0
+    assert smallest_count(lambda n: n >= 7, 1) == 7
+    with pytest.raises(InvalidParameter):
+        smallest_count(lambda n: False, 1)
+
+
+def test_a_price_is_an_event_and_back() -> None:
+    assert Price(1.0).event == PureDP(1.0)
+    assert Price.of_event(ApproxDP(1.0, 1e-6)) == Price(1.0, 1e-6)
+    assert worst_of(Price(1.0), Price(0.5, 0.1)) == Price(1.0, 0.1)
+
+
+# --- relabelling ---------------------------------------------------------------------------------------------------
+
+# Points 0 and 1 are those of the row that differs. With label 0 at point 2 a class has two concepts that part at 0 and
+# agree at 1, with label 1 two that part at 1 and agree at 0: where the price of relabelling is highest.
+PARTING = ((0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1))
+RowStep = Callable[[Record], Inputs]
+
+
+def after_relabelling(n_common: int, epsilon_0: float, *, changed: str, **cheat: object) -> RowStep:
+    common = ((2, 1),) * n_common
+
+    def step(row: Record) -> Inputs:
+        S, T = ((row, *common), ()) if changed == "labelled" else (common, (row,))
+        return added(relabelled(S, T, PARTING, epsilon_0, **cheat))  # type: ignore[arg-type]
+
+    return step
+
+
+def pairs_of(changed: str) -> list[tuple[Record, Record]]:
+    labels = (0, 1) if changed == "labelled" else (-1,)
+    return [((0, y), (1, z)) for y in labels for z in labels]
+
+
+@pytest.mark.parametrize("changed", ["labelled", "unlabelled"])
+@pytest.mark.parametrize(("epsilon", "epsilon_0"), [(1.0, 0.5), (1.0, 1.0), (2.0, 1.0), (2.0, 2.0)])
+def test_relabelling_costs_at_most_what_the_rule_says(changed: str, epsilon: float, epsilon_0: float) -> None:
+    claimed = relabelling(Price(epsilon), epsilon_0=epsilon_0, changed=changed).epsilon  # type: ignore[arg-type]
+    found = price(after_relabelling(5, epsilon_0, changed=changed), pairs_of(changed), epsilon)
+    assert found <= claimed + NEAR
+    assert found >= 0.75 * claimed  # six rows
+
+
+def test_no_smaller_constant_holds_for_relabelling() -> None:
+    for changed in ("labelled", "unlabelled"):
+        claimed = relabelling(Price(1.0), epsilon_0=0.5, changed=changed).epsilon  # type: ignore[arg-type]
+        found = price(after_relabelling(20, 0.5, changed=changed), pairs_of(changed), 1.0)
+        assert 0.995 * claimed < found <= claimed + NEAR
+
+
+def test_relabelling_costs_more_than_choosing_and_learning_in_turn_would() -> None:
+    """That the candidates depend on the points is not covered by ε_A + ε₀, nor is a factor of 2 instead of 4."""
+    found = price(after_relabelling(20, 0.5, changed="labelled"), pairs_of("labelled"), 1.0)
+    assert found > 1.0 + 0.5 + log(2)
+    assert found < bns15_lemma_4_1(Price(1.0), epsilon_0=0.5).epsilon
+
+
+def test_relabelling_on_random_classes_stays_below_the_rule() -> None:
+    import numpy as np
+
+    rng = np.random.default_rng(3)
+    for _ in range(12):
+        concepts = [tuple(int(b) for b in rng.integers(0, 2, 4)) for _ in range(5)]
+        common: Rows = tuple((int(x), int(y)) for x, y in rng.integers(0, (4, 2), (3, 2)))
+        for changed in ("labelled", "unlabelled"):
+
+            def step(row: Record, changed: str = changed, common: Rows = common, concepts: object = concepts) -> Inputs:
+                S, T = ((row, *common), ((3, -1),)) if changed == "labelled" else (common, (row, (3, -1)))
+                return added(relabelled(S, T, concepts, 1.0))  # type: ignore[arg-type]
+
+            records = [(x, y) for x in range(4) for y in ((0, 1) if changed == "labelled" else (-1,))]
+            claimed = relabelling(Price(1.0), epsilon_0=1.0, changed=changed).epsilon  # type: ignore[arg-type]
+            assert price(step, combinations(records, 2), 1.0) <= claimed + NEAR
+
+
+def test_delta_is_not_multiplied_by_relabelling() -> None:
+    claimed = relabelling(Price(1.0, 0.05), epsilon_0=0.5)
+    for a, b in pairs_of("labelled"):
+        step = after_relabelling(3, 0.5, changed="labelled")
+        assert worst_delta(step(a), step(b), 1.0, 0.05, claimed.epsilon) <= claimed.delta
+        assert worst_delta(step(b), step(a), 1.0, 0.05, claimed.epsilon) <= claimed.delta
+    assert claimed.delta == pytest.approx(0.05)
+    assert bns15_lemma_4_1(Price(1.0, 0.05), epsilon_0=0.5).delta == pytest.approx(0.2 * exp(0.5))
+
+
+def test_scores_that_count_unlabelled_rows_too_are_caught() -> None:
+    claimed = relabelling(Price(1.0), epsilon_0=1.0, changed="unlabelled").epsilon
+    found = max(
+        price(
+            lambda row, c=concepts: added(relabelled(((2, 1),) * 5, (row,), c, 1.0, score_all=True)),  # type: ignore[misc]
+            pairs_of("unlabelled"),
+            1.0,
+        )
+        for concepts in (PARTING, tuple((1 - a, 1 - b, c) for a, b, c in PARTING))
+    )
+    assert found > claimed + 0.1
+
+
+def test_a_sensitivity_of_one_half_is_caught() -> None:
+    """Even the paper's larger constant does not cover it."""
+    found = price(after_relabelling(5, 1.0, changed="labelled", sensitivity=0.5), pairs_of("labelled"), 2.0)
+    assert found > bns15_lemma_4_1(Price(2.0), epsilon_0=1.0).epsilon + 0.1
+
+
+@pytest.mark.parametrize(("kept", "epsilon_0"), [(2, 0.5), (4, 1.0)])
+def test_an_iteration_that_deletes_nothing_is_caught(kept: int, epsilon_0: float) -> None:
+    """Six rows, of which two or four are kept before the relabelling."""
+    common = ((2, 1),) * 5
+
+    def step(row: Record, *, deletes: bool) -> Inputs:
+        samples = subsets((row, *common), kept) if deletes else [(1.0, (row, *common))]
+        return added((w * u, rows) for w, S in samples for u, rows in relabelled(S, (), PARTING, epsilon_0))
+
+    claimed = without_replacement(relabelling(Price(1.0), epsilon_0=epsilon_0), n_rows=6, n_kept=kept).epsilon
+    honest = price(lambda row: step(row, deletes=True), pairs_of("labelled"), 1.0)
+    assert 0.3 * claimed < honest <= claimed + NEAR
+    assert price(lambda row: step(row, deletes=False), pairs_of("labelled"), 1.0) > claimed + 0.04
+
+
+# --- asking for the labels of a secret sample ----------------------------------------------------------------------
+
+
+def asked(rows: Rows, n: int, m: int, labelled: str) -> Inputs:
+    """BNS15's Algorithm 4: a random n of the rows, m of them with their labels."""
+    samples = list(combinations(range(len(rows)), n))
+    parts = []
+    for sample in samples:
+        known = [sample[:m]] if labelled == "first" else list(combinations(sample, m))
+        for K in known:
+            given: Rows = tuple((rows[i][0], rows[i][1] if i in K else -1) for i in sample)
+            parts.append((1 / len(samples) / len(known), given))
+    return added(parts)
+
+
+def price_of_asking(t: int, n: int, m: int, labelled: str, epsilon: float = 1.0) -> float:
+    """Rows of different points; the one that differs may stand anywhere."""
+    rows: Rows = tuple((x, 1) for x in range(t))
+    pairs = [(rows, (*rows[:i], (t, 1), *rows[i + 1 :])) for i in range(t)]
+    return price(lambda data: asked(data, n, m, labelled), pairs, epsilon)
+
+
+def test_the_smallest_case_costs_0_856_and_not_0_763() -> None:
+    """With ε* in place of 2ε*, BNS15's Algorithm 4 would be priced at log(1 + 2(e − 1)/3)."""
+    found = price_of_asking(3, 2, 1, "first")
+    assert found == pytest.approx(0.856, abs=5e-4)
+    false = log1p(2 / 3 * (exp(1.0) - 1))
+    assert false == pytest.approx(0.763, abs=5e-4)
+    assert found > false + 0.05
+    assert found <= subsampling(Price(1.0), n_rows=3, n_kept=2, labelled="first").epsilon
+    assert found <= bns15_subsampling(Price(1.0), n_rows=3, n_kept=2).epsilon
+
+
+@pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 1), (4, 3, 2), (5, 3, 2), (5, 2, 1)])
+def test_the_rule_for_the_first_labels_covers_every_small_case(t: int, n: int, m: int) -> None:
+    claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled="first").epsilon
+    found = price_of_asking(t, n, m, "first")
+    assert 0.75 * claimed < found <= claimed + NEAR
+
+
+@pytest.mark.parametrize(("t", "n", "m"), [(3, 2, 1), (4, 2, 1), (4, 3, 2), (5, 3, 1)])
+def test_the_rule_for_random_labels_is_tight(t: int, n: int, m: int) -> None:
+    claimed = subsampling(Price(1.0), n_rows=t, n_kept=n).epsilon
+    assert price_of_asking(t, n, m, "random") == pytest.approx(claimed, abs=1e-6)
+
+
+def test_deltas_of_asking_are_covered() -> None:
+    rows: Rows = ((0, 1), (1, 1), (2, 1))
+    for labelled in ("first", "random"):
+        claimed = subsampling(Price(1.0, 0.02), n_rows=3, n_kept=2, labelled=labelled)  # type: ignore[arg-type]
+        for i in range(3):
+            other = (*rows[:i], (3, 1), *rows[i + 1 :])
+            p, q = asked(rows, 2, 1, labelled), asked(other, 2, 1, labelled)
+            for a, b in ((p, q), (q, p)):
+                assert worst_delta(a, b, 1.0, 0.02, claimed.epsilon) <= claimed.delta + NEAR
+
+
+@given(epsilon=st.floats(0, 5), delta=st.floats(0, 0.01), n=st.integers(1, 100), data=st.data())
+def test_the_sharper_rule_for_asking_lies_between(epsilon: float, delta: float, n: int, data: st.DataObject) -> None:
+    kept = data.draw(st.integers(0, n))
+    both = [subsampling(Price(epsilon, delta), n_rows=n, n_kept=kept, labelled=each) for each in ("random", "first")]  # type: ignore[arg-type]
+    slack = 1 + 1e-9
+    assert both[0].epsilon <= both[1].epsilon * slack
+    printed = bns15_subsampling(Price(epsilon, delta), n_rows=n, n_kept=kept)
+    assert both[1].epsilon <= printed.epsilon * slack
+    assert both[1].delta <= printed.delta * slack
+    assert both[1].epsilon <= epsilon * slack + 1e-12
+
+
+def test_claim_5_7_is_weaker_than_the_exact_rule() -> None:
+    for epsilon, base in ((1.0, 1.0), (0.1, 0.5), (0.5, 2.0)):
+        rows, claimed = bns15_claim_5_7(Price(base, 1e-6), epsilon=epsilon, n_kept=50)
+        assert rows == pytest.approx(50 / epsilon * (3 + exp(2 * base)), abs=1)
+        assert claimed.delta == pytest.approx((7 + exp(base)) / (3 + exp(2 * base)) * epsilon * 1e-6)
+        exact = subsampling(Price(base, 1e-6), n_rows=rows, n_kept=50, labelled="first")
+        assert exact.within(claimed)
+
+
+# --- the linear programs themselves --------------------------------------------------------------------------------
+
+
+def test_the_worst_learner_on_one_row_is_randomized_response() -> None:
+    p: Inputs = {((0, 0),): 1.0}
+    q: Inputs = {((1, 0),): 1.0}
+    assert worst_epsilon(p, q, 0.7) == pytest.approx(0.7)
+    assert worst_delta(p, q, 0.7, 0.0, 0.0) == pytest.approx((exp(0.7) - 1) / (exp(0.7) + 1))
+    assert worst_delta(p, q, 0.7, 0.1, 0.7) == pytest.approx(0.1)
+
+
+def test_the_worst_learner_on_two_replaced_rows_is_group_privacy() -> None:
+    p: Inputs = {((0, 0), (0, 0)): 1.0}
+    q: Inputs = {((1, 0), (1, 0)): 1.0}
+    assert worst_epsilon(p, q, 0.7) == pytest.approx(1.4)

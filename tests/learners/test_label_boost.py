@@ -1,0 +1,560 @@
+"""LabelBoost: the printed constants, the exact price of a whole run on tiny data, its law, and its planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, combinations_with_replacement
+from math import ceil, e, exp, floor, log
+
+import numpy as np
+import pytest
+from exact import EXACT, p_value
+from exact import exponential as exponential_law
+from exact_relabelling import Inputs, Rows, boosted, price, thresholds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import ApproxDP, PureDP
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import (
+    UNLABELLED,
+    ExponentialLearner,
+    GenericLearner,
+    LabelBoost,
+    NoisyThreshold,
+    PrivateLearner,
+)
+from quorate.learners.amplification import Price, bns15_claim_4_3, without_replacement
+from quorate.learners.concepts import Thresholds
+from quorate.learners.label_boost import BoostPlan
+from quorate.learners.label_boost_paper import PaperConstants
+from quorate.learners.label_boost_schedule import (
+    Round,
+    Schedule,
+    iteration_accuracy,
+    largest_relabelled,
+    price_of,
+    rows_to_generalise,
+)
+from quorate.learners.label_boost_task import BoostTask
+from quorate.learners.label_boost_tight import TightConstants
+from quorate.learners.relabelling_price import bns15_lemma_4_1, relabelling
+from quorate.learners.resampling_price import bns15_claim_4_5, with_replacement
+from quorate.learners.sanitizers import Tree
+from quorate.learners.transformed_learner import BaseFit
+from quorate.ledger import Budget, Ledger
+from quorate.noise import SeededNoise
+
+FALSE_ALARM = 1e-6
+NEAR = 1e-7
+PARTING = ((0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1))  # see test_amplification
+
+
+def one_iteration(
+    labelled: int, kept: int, taken: int, kept_taken: int, *, left: int, drawn: int, epsilon_0: float = 1.0
+) -> Schedule:
+    return Schedule(
+        labelled=labelled,
+        unlabelled=taken,
+        first_labelled=labelled,
+        first_unlabelled=taken,
+        rounds=(Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0),),
+        kept=left,
+        drawn=drawn,
+    )
+
+
+def task(n_base: int = 1000, *, epsilon: float = 1.0, delta: float = 1e-6, vc: int = 1, base: float = 1.0) -> BoostTask:
+    return BoostTask(
+        base=Price(base, delta / 50 * min(1.0, epsilon)), n_base=n_base, vc=vc, alpha=0.1, beta=0.1,
+        target=Price(epsilon, delta), domain_size=2**16,
+    )  # fmt: skip
+
+
+# --- the constants as printed --------------------------------------------------------------------------------------
+
+
+def test_alpha_and_beta_of_an_iteration_are_the_printed_ones() -> None:
+    assert iteration_accuracy(0.1, 0.08, 3) == (pytest.approx(0.1 / 80), pytest.approx(0.08 / 32))
+    # so that the errors of all iterations, 10 α_i each and 2 β_i, add up to α and β/2
+    several = [iteration_accuracy(0.1, 0.08, i) for i in range(1, 40)]
+    assert 10 * sum(a for a, _ in several) == pytest.approx(0.1)
+    assert 2 * sum(b for _, b in several) == pytest.approx(0.04)
+
+
+def test_the_growth_rule_and_the_keep_rates_are_the_printed_ones() -> None:
+    n, labelled = 10**7, 96_000 * 3
+    given_ = BoostTask(base=Price(1.0), n_base=n, vc=3, alpha=0.9, beta=0.1, target=Price(1.0), domain_size=200)
+    schedule = PaperConstants(given_).schedule(labelled, 90_000 * n)
+    sizes, unlabelled = labelled, 90_000 * n
+    for i, each in enumerate(schedule.rounds, start=1):
+        alpha, beta = 0.9 / (10 * 2**i), 0.1 / (4 * 2**i)
+        v = min(30_000 * n, floor(beta * 3 * exp(min(600, alpha * sizes / (200 * 3))) - sizes))
+        assert (each.labelled, each.taken, each.epsilon_0) == (sizes, v, 1.0)
+        assert (each.kept_labelled, each.kept_taken) == (sizes // 100, v // 100)
+        sizes, unlabelled = sizes // 100 + v // 100, unlabelled - v
+    assert len(schedule.rounds) >= 2
+    assert schedule.left == sizes >= 300 * n
+    assert schedule.taken <= 90_000 * n  # Claim 4.8
+    assert (schedule.kept, schedule.drawn) == (sizes // 300, sizes // 300)
+    assert schedule.kept >= n
+    assert unlabelled >= 0
+
+
+def test_the_rows_of_the_paper_are_claim_4_9_and_90000n() -> None:
+    assert PaperConstants(task(77)).rows_needed() == (ceil(960_000 * log(2240 / 0.01)), 90_000 * 77)
+
+
+def test_for_a_small_epsilon_the_paper_samples_first() -> None:
+    """Theorem 4.14 by Claim 4.3: one in (3 + e)/ε rows."""
+    small = PaperConstants(task(100, epsilon=0.1))
+    once = PaperConstants(task(100)).rows_needed()
+    assert small.rows_needed() == tuple(pytest.approx(rows * (3 + e) / 0.1, abs=1) for rows in once)
+    labelled, unlabelled = small.rows_needed()
+    schedule = small.schedule(labelled, unlabelled)
+    assert schedule.proven
+    assert schedule.first_labelled <= labelled * 0.1 / (3 + e)
+    claimed = small.price(schedule)
+    assert claimed.epsilon == 0.1
+    assert claimed.delta == pytest.approx(41 * small.task.base.delta * 4 * 0.1 / (3 + e))
+
+
+def test_lemma_4_6_follows_from_the_claims_as_printed() -> None:
+    """L₀ samples 1/300 before Claim 4.5, an iteration 1/100 before Lemma 4.1: (1, 41δ) each time."""
+    resampled = bns15_claim_4_5(Price(1.0, 1e-9))
+    rows, last = bns15_claim_4_3(resampled, epsilon=1.0, n_rows=10_000)
+    assert rows <= 300 * 10_000
+    assert last.delta <= 41e-9
+    rows, iteration = bns15_claim_4_3(Price(4.0, 446e-9), epsilon=1.0, n_rows=10_000)
+    assert rows <= 100 * 10_000
+    assert iteration.delta <= 41e-9
+    lemma = bns15_lemma_4_1(Price(1.0, 41e-9))
+    assert lemma.within(Price(4.0, 446e-9))
+
+
+@given(n=st.integers(1, 10**6), vc=st.integers(1, 20), labelled=st.integers(30_000, 10**7), spare=st.integers(0, 10**6))
+def test_the_printed_price_covers_the_exact_one(n: int, vc: int, labelled: int, spare: int) -> None:
+    for epsilon in (1.0, 0.2):
+        base = Price(1.0, 1e-9)
+        paper = PaperConstants(BoostTask(base=base, n_base=n, vc=vc, alpha=0.5, beta=0.5, target=Price(epsilon, 1e-6)))
+        schedule = paper.schedule(labelled, 90_000 * n + spare)
+        assert price_of(schedule, base).within(paper.price(schedule))
+
+
+def test_the_printed_constants_refuse_a_base_learner_that_they_do_not_cover() -> None:
+    with pytest.raises(InvalidParameter, match="epsilon <= 1"):
+        PaperConstants(task(base=1.5))
+    with pytest.raises(InvalidParameter, match="41"):
+        PaperConstants(BoostTask(base=Price(1.0, 1e-7), n_base=9, vc=1, alpha=0.1, beta=0.1, target=Price(1.0, 1e-6)))
+
+
+# --- the constants as large as the target allows -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("n_base", [1_000, 100_000, 3_000_000])
+def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base: int) -> None:
+    given_ = task(n_base, epsilon=epsilon)
+    paper, tight = PaperConstants(given_).rows_needed(), TightConstants(given_).rows_needed()
+    assert 5 * tight[1] <= paper[1]  # unlabelled: by a factor of some thousand
+    assert tight[0] <= paper[0]
+    schedule = TightConstants(given_).schedule(*tight)
+    assert schedule.proven
+    assert TightConstants(given_).price(schedule).within(given_.target)
+
+
+def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows() -> None:
+    given_ = task(3_000_000)
+    labelled, unlabelled = TightConstants(given_).rows_needed()
+    schedule = TightConstants(given_).schedule(labelled, unlabelled)
+    assert schedule.rounds
+    assert schedule.taken == unlabelled > 0
+    assert labelled < 3_000_000 < schedule.left
+
+
+def test_the_keep_rates_are_the_largest_that_give_the_target_back() -> None:
+    given_ = task(3_000_000)
+    schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
+    for each in schedule.rounds:
+        label = relabelling(given_.target, epsilon_0=each.epsilon_0)
+        point = relabelling(given_.target, epsilon_0=each.epsilon_0, changed="unlabelled")
+        kept = {"n_rows": each.labelled, "n_kept": each.kept_labelled}
+        assert without_replacement(label, **kept).within(given_.target)
+        assert not without_replacement(label, n_rows=each.labelled, n_kept=each.kept_labelled + 1).within(given_.target)
+        assert without_replacement(point, n_rows=each.taken, n_kept=each.kept_taken).within(given_.target)
+        assert not without_replacement(point, n_rows=each.taken - 2, n_kept=each.kept_taken).within(given_.target)
+    assert not with_replacement(given_.base, n_rows=schedule.left - 1, n_draws=schedule.drawn + 3).within(given_.target)
+
+
+def test_the_iterations_follow_the_papers_accounting_of_errors() -> None:
+    given_ = task(3_000_000)
+    schedule = TightConstants(given_).schedule(*TightConstants(given_).rows_needed())
+    for i, each in enumerate(schedule.rounds, start=1):
+        alpha, beta = iteration_accuracy(given_.alpha, given_.beta, i)
+        assert each.kept_labelled >= rows_to_generalise(given_.vc, alpha, beta)  # Theorem B.5
+        at_most = beta / e * given_.vc * exp(min(600, each.epsilon_0 * alpha * each.kept_labelled / (2 * given_.vc)))
+        assert each.kept_taken + each.kept_labelled <= at_most  # Claim 4.2
+    assert schedule.drawn == given_.n_base
+    assert schedule.left >= rows_to_generalise(given_.vc, given_.alpha, given_.beta / 2)
+
+
+def test_the_labels_needed_are_the_fewest() -> None:
+    given_ = task(3_000_000)
+    labelled, _ = TightConstants(given_).rows_needed()
+    assert not TightConstants(given_).schedule(labelled - 1, 10**12).proven
+
+
+def test_labels_grow_with_the_vc_dimension_and_not_with_the_base_learner() -> None:
+    labels = {(n, vc): TightConstants(task(n, vc=vc)).rows_needed()[0] for n in (3 * 10**6, 10**7) for vc in (1, 2)}
+    assert labels[3 * 10**6, 1] == labels[10**7, 1]
+    assert 1.5 < labels[10**7, 2] / labels[10**7, 1] < 3
+
+
+def test_claim_4_2_bounds_the_chosen_concepts_error() -> None:
+    """|H| exp(−ε₀ α |S| / 2) ≤ β with |H| by Sauer's lemma, at the largest |S∘T|."""
+    for vc in (1, 4):
+        points = largest_relabelled(vc, 0.05, 0.1, 4_000, 1.3)
+        assert (e * points / vc) ** vc * exp(-1.3 * 0.05 * 4_000 / 2) <= 0.1 * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    labelled=st.integers(1, 5_000),
+    unlabelled=st.integers(0, 50_000),
+    n_base=st.integers(1, 3_000),
+    epsilon=st.floats(0.05, 3),
+    base=st.floats(0.05, 3),
+    delta=st.sampled_from([0.0, 1e-6]),
+)
+def test_any_number_of_rows_is_within_the_target_or_refused(
+    labelled: int, unlabelled: int, n_base: int, epsilon: float, base: float, delta: float
+) -> None:
+    given_ = BoostTask(
+        base=Price(base, delta / 100), n_base=n_base, vc=1, alpha=0.1, beta=0.1, target=Price(epsilon, delta)
+    )
+    try:
+        schedule = TightConstants(given_).schedule(labelled, unlabelled)
+    except InvalidParameter:
+        assert labelled < 1 + (exp(base) - 1) / (exp(epsilon) - 1) or delta  # not one draw is within the target
+        return
+    assert price_of(schedule, given_.base).within(given_.target)
+    assert schedule.taken <= unlabelled
+    assert 1 <= schedule.drawn <= n_base
+    assert schedule.left >= labelled or schedule.proven
+
+
+# --- the exact price of a run --------------------------------------------------------------------------------------
+
+Data = tuple[Rows, Rows]
+
+
+def all_pairs(n_labelled: int, n_unlabelled: int, domain: int) -> Iterator[tuple[Data, Data]]:
+    """Every pair of data sets with one row replaced."""
+    records = [(x, y) for x in range(domain) for y in (0, 1)]
+    points = [(x, -1) for x in range(domain)]
+    for D in combinations_with_replacement(points, n_unlabelled):
+        for common in combinations_with_replacement(records, n_labelled - 1):
+            for a, b in combinations(records, 2):
+                yield ((a, *common), D), ((b, *common), D)
+    for S in combinations_with_replacement(records, n_labelled):
+        for rest in combinations_with_replacement(points, n_unlabelled - 1):
+            for a, b in combinations(points, 2):
+                yield (S, (a, *rest)), (S, (b, *rest))
+
+
+def parting_pairs(schedule: Schedule) -> list[tuple[Data, Data]]:
+    """The pairs that part the class: where the price of relabelling is highest."""
+    S, D = ((2, 1),) * schedule.labelled, ((2, -1),) * schedule.unlabelled
+    pairs: list[tuple[Data, Data]] = [((((0, y), *S[1:]), D), (((1, z), *S[1:]), D)) for y in (0, 1) for z in (0, 1)]
+    if D:
+        pairs.append(((S, ((0, -1), *D[1:])), (S, ((1, -1), *D[1:]))))
+    return pairs
+
+
+@pytest.mark.parametrize("concepts", [PARTING, thresholds(3)], ids=["parting", "thresholds"])
+def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tuple[tuple[int, ...], ...]) -> None:
+    schedule = one_iteration(2, 1, 1, 1, left=2, drawn=2)
+    claimed = price_of(schedule, Price(1.0)).epsilon
+    found = price(lambda data: boosted(data, schedule, concepts), all_pairs(2, 1, 3), 1.0)
+    assert 0 < found <= claimed + NEAR
+
+
+@pytest.mark.parametrize(
+    ("schedule", "epsilon", "share"),
+    [
+        (one_iteration(3, 2, 3, 2, left=4, drawn=3), 1.0, 0.4),
+        (one_iteration(4, 3, 2, 1, left=4, drawn=4), 1.0, 0.5),
+        (one_iteration(4, 2, 2, 1, left=3, drawn=3, epsilon_0=2.0), 2.0, 0.6),
+        (one_iteration(5, 4, 1, 1, left=3, drawn=3), 2.0, 0.5),
+        (one_iteration(5, 5, 1, 1, left=6, drawn=6), 2.0, 0.85),
+        (one_iteration(5, 5, 1, 1, left=6, drawn=10), 1.0, 0.9),
+    ],
+)
+def test_the_claim_is_not_idle(schedule: Schedule, epsilon: float, share: float) -> None:
+    claimed = price_of(schedule, Price(epsilon)).epsilon
+    found = price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), epsilon)
+    assert share * claimed < found <= claimed + NEAR
+
+
+def test_two_iterations_cost_at_most_what_is_claimed() -> None:
+    schedule = Schedule(
+        labelled=3,
+        unlabelled=3,
+        first_labelled=3,
+        first_unlabelled=3,
+        rounds=(
+            Round(labelled=3, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),
+            Round(labelled=3, kept_labelled=2, taken=2, kept_taken=1, epsilon_0=0.5),
+        ),
+        kept=2,
+        drawn=3,
+    )
+    claimed = price_of(schedule, Price(1.5)).epsilon
+    pairs = parting_pairs(schedule)
+    S, D = ((2, 1),) * 3, ((2, -1),) * 3
+    pairs += [((S, (*D[:i], (0, -1), *D[i + 1 :])), (S, (*D[:i], (1, -1), *D[i + 1 :]))) for i in range(3)]
+    found = price(lambda data: boosted(data, schedule, PARTING), pairs, 1.5)
+    assert 0.3 * claimed < found <= claimed + NEAR
+
+
+def test_a_sample_before_everything_is_priced() -> None:
+    schedule = Schedule(
+        labelled=4, unlabelled=2, first_labelled=2, first_unlabelled=1,
+        rounds=(Round(labelled=2, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),), kept=3, drawn=4,
+    )  # fmt: skip
+    claimed = price_of(schedule, Price(1.0)).epsilon
+    found = price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), 1.0)
+    assert 0.3 * claimed < found <= claimed + NEAR
+
+
+def test_a_run_with_a_sensitivity_of_one_half_is_caught() -> None:
+    schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
+    claimed = price_of(schedule, Price(1.0)).epsilon
+    found = price(lambda data: boosted(data, schedule, PARTING, sensitivity=0.5), parting_pairs(schedule), 1.0)
+    assert found > claimed + 0.04
+
+
+def test_a_run_priced_without_its_relabelling_is_caught() -> None:
+    schedule = one_iteration(5, 5, 1, 1, left=6, drawn=10)
+    without = with_replacement(Price(1.0), n_rows=6, n_draws=10).epsilon + 1.0  # and ε₀, as composition would have it
+    assert price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), 1.0) > without + 0.1
+
+
+# --- the code against the law --------------------------------------------------------------------------------------
+
+
+class CountedLearner(ExponentialLearner):
+    """Any learner of this kind will do; this one uses the exponential mechanism, whose law is short."""
+
+
+def base_learner(epsilon: float = 1.0, bits: int = 2) -> CountedLearner:
+    return CountedLearner(concepts=Thresholds(bits=bits), epsilon=epsilon, selection="exponential")
+
+
+def law_of_cuts(inputs: Inputs, epsilon: float, n_cuts: int) -> dict[int, object]:
+    """The base learner's law behind a law of its inputs: all thresholds, by their mistakes."""
+    law = {cut: EXACT.mpf(0) for cut in range(n_cuts)}
+    for rows, weight in inputs.items():
+        scores = [-sum(int(x < cut) != y for x, y in rows) for cut in range(n_cuts)]
+        for cut, probability in enumerate(exponential_law(scores, epsilon)):
+            law[cut] += probability * weight
+    return law
+
+
+def drawn_cuts(schedule: Schedule, S: Rows, D: Rows, runs: int, learner: LabelBoost, base: PrivateLearner) -> list[int]:
+    fit = BaseFit(
+        plan=base._plan(schedule.drawn, 0, 1.0, 0.0), price=Price(1.0), n_labelled=schedule.drawn, n_unlabelled=0
+    )
+    plan = BoostPlan(event=PureDP(1.0), told="", n_labels=schedule.labelled, schedule=schedule, base=base, base_fit=fit)
+    # Labelled and unlabelled rows may come in any order
+    points = np.array([[x] for x, _ in (*D, *S)])
+    labels = np.array([y for _, y in (*D, *S)], dtype=np.int8)
+    noise = SeededNoise(20261120)
+    return [learner._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+
+
+SMALL = Schedule(
+    labelled=4, unlabelled=4, first_labelled=3, first_unlabelled=3,
+    rounds=(
+        Round(labelled=3, kept_labelled=2, taken=2, kept_taken=1, epsilon_0=2.0),
+        Round(labelled=3, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),
+    ),
+    kept=2, drawn=3,
+)  # fmt: skip
+S_SMALL: Rows = ((0, 1), (1, 1), (3, 0), (3, 0))
+D_SMALL: Rows = ((2, -1), (0, -1), (3, -1), (1, -1))
+
+
+class ForgetfulBoost(LabelBoost):
+    """A twin that cheats: it relabels nothing."""
+
+    def _learn(self, points: object, labels: object, noise: object, plan: object) -> object:  # type: ignore[override]
+        from dataclasses import replace
+
+        schedule = replace(plan.schedule, rounds=(), first_labelled=4, kept=4)  # type: ignore[attr-defined]
+        return super()._learn(points, labels, noise, replace(plan, schedule=schedule))  # type: ignore[arg-type, type-var]
+
+
+def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_has_not() -> None:
+    base = base_learner()
+    law = law_of_cuts(boosted((S_SMALL, D_SMALL), SMALL, thresholds(4)), 1.0, 5)
+    learner = LabelBoost(concepts=base.concepts, base=base, epsilon=1.0)
+    assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, 2_500, learner, base)) > FALSE_ALARM
+    twin = ForgetfulBoost(concepts=base.concepts, base=base, epsilon=1.0)
+    assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, 2_500, twin, base)) < FALSE_ALARM
+
+
+def test_the_planned_price_covers_the_exact_one_on_six_rows() -> None:
+    """A plan of the learner itself: five labelled rows and one without, n = 6."""
+    learner = LabelBoost(
+        concepts=Thresholds(bits=2), base=base_learner(0.5), epsilon=2.0, base_rows=8, alpha=0.5, beta=0.5
+    )
+    plan = learner._plan(2, 4, 2.0, 0.0)
+    found = price(
+        lambda data: boosted(data, plan.schedule, thresholds(3)),
+        ((((a, (2, 1)), D), ((b, (2, 1)), D)) for D in [((0, -1), (1, -1), (1, -1), (2, -1))]
+         for a, b in combinations([(x, y) for x in range(3) for y in (0, 1)], 2)),
+        0.5,
+    )  # fmt: skip
+    assert isinstance(plan.event, PureDP)
+    assert 0.3 * plan.event.epsilon < found <= plan.event.epsilon + NEAR
+
+
+# --- as an estimator -----------------------------------------------------------------------------------------------
+
+
+def rows(n_labelled: int, n_unlabelled: int, bits: int = 8, cut: int = 100) -> tuple[np.ndarray, np.ndarray]:
+    X = np.random.default_rng(4).integers(0, 2**bits, (n_labelled + n_unlabelled, 1))
+    y = (X[:, 0] < cut).astype(int)
+    y[n_labelled:] = UNLABELLED
+    return X, y
+
+
+def boost(**given_: object) -> LabelBoost:
+    concepts = Thresholds(bits=8)
+    arguments = {
+        "concepts": concepts,
+        "base": ExponentialLearner(concepts=concepts, epsilon=1.0),
+        "epsilon": 1.0,
+        "base_rows": 600,
+        "unsafe_noise_seed": 3,
+        **given_,
+    }
+    return LabelBoost(**arguments)  # type: ignore[arg-type]
+
+
+def test_it_learns_with_fewer_labels_than_the_base_learner_is_handed() -> None:
+    X, y = rows(580, 9_000)
+    learner = boost(ledger=(ledger := Ledger(budget=Budget(1.0, 0.0)))).fit(X, y)
+    schedule = learner.plan_.schedule
+    assert len(schedule.rounds) == 1
+    assert schedule.drawn == 600 > learner.n_labels_used_ == 580
+    truth = (X[:, 0] < 100).astype(int)
+    assert (learner.predict(X) == truth).mean() > 0.85
+    assert learner.transcript_covered_
+    assert learner.guarantee_.neighbours == "replace one record"
+    assert learner.plan_.event == price_of(schedule, Price(1.0)).event
+    assert learner.guarantee_.epsilon == pytest.approx(learner.plan_.event.epsilon, abs=1e-8)
+    assert any("asks for" in caveat for caveat in learner.guarantee_.caveats)  # fewer rows than the theorem's
+    again = boost(ledger=ledger).fit(X, y)
+    assert again.concept_ == learner.concept_
+    assert again.guarantee_.epsilon == learner.guarantee_.epsilon  # nothing is charged twice
+
+
+def test_enough_labels_need_no_iteration_and_the_theorem_holds() -> None:
+    X, y = rows(45_000, 0)
+    learner = boost(rows="theorem").fit(X, y)
+    assert learner.plan_.schedule.rounds == ()
+    assert learner.plan_.schedule.proven
+    assert not any("asks for" in caveat for caveat in learner.guarantee_.caveats)
+
+
+def test_the_alpha_and_beta_that_are_asked_for_are_those_of_the_whole() -> None:
+    learner = boost(alpha=0.22, beta=0.2, base_rows=None)
+    inner = learner._inner
+    assert (inner.alpha, inner.beta) == (pytest.approx(0.02), pytest.approx(0.1))  # type: ignore[attr-defined]
+    assert learner.base.alpha == 0.1  # type: ignore[attr-defined]  # the given one is left alone
+    needed = learner.rows_needed()
+    n = inner.rows_needed().labelled
+    assert needed.labelled >= rows_to_generalise(1, 0.02, 0.05)
+    assert learner._plan(needed.labelled, needed.unlabelled, 1.0, 0.0).schedule.drawn == n
+
+
+def test_both_sets_of_constants_are_refused_or_taken_by_the_same_planner() -> None:
+    needed = {name: boost(constants=name).rows_needed() for name in ("tight", "paper")}
+    assert 5 * needed["tight"].unlabelled <= needed["paper"].unlabelled
+    assert "4.13" in needed["paper"].theorem
+    X, y = rows(500, 900)
+    with pytest.raises(DataRefused, match="asks for"):
+        boost(rows="theorem").fit(X, y)
+    fitted = boost(constants="paper").fit(X, y)
+    assert fitted.plan_.event == PureDP(1.0)
+    assert fitted.plan_.schedule.drawn == 1  # 500 // 300
+    with pytest.raises(InvalidParameter, match="300 labelled rows"):
+        boost(constants="paper").fit(*rows(299, 0))
+
+
+def test_an_approximate_base_learner_makes_an_approximate_one() -> None:
+    concepts = Thresholds(bits=8)
+    inner = LabelBoost(
+        concepts=concepts,
+        base=ExponentialLearner(concepts=concepts, epsilon=1.0),
+        epsilon=1.0,
+        delta=1e-7,
+        base_rows=20,
+    )
+    with pytest.raises(InvalidParameter, match="delta must be > 0"):
+        boost(base=inner).fit(*rows(500, 100))
+    learner = boost(base=inner, delta=1e-5)
+    plan = learner._plan(2_000, 0, 1.0, 1e-5)
+    assert plan.event == PureDP(plan.event.epsilon) or isinstance(plan.event, ApproxDP)
+    assert plan.event.epsilon <= 1.0
+
+
+def test_another_base_learner_is_taken_too() -> None:
+    concepts = Thresholds(bits=8)
+    learner = boost(base=NoisyThreshold(concepts=concepts, epsilon=1.0)).fit(*rows(900, 4_000))
+    assert learner.score(*rows(1_500, 0)) > 0.8
+
+
+def test_a_base_learner_that_needs_rows_without_labels_gets_them() -> None:
+    concepts = Thresholds(bits=8)
+    base = GenericLearner(concepts=concepts, sanitizer=Tree(), epsilon=1.0)
+    learner = boost(base=base, base_rows=900).fit(*rows(900, 12_000))
+    fit = learner.plan_.base_fit
+    assert min(fit.n_labelled, fit.n_unlabelled) >= 400
+    assert fit.n_rows == learner.plan_.schedule.drawn == 900
+    assert learner.score(*rows(1_500, 0)) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("given_", "message"),
+    [
+        ({"base": object()}, "private learner"),
+        ({"base": ExponentialLearner(concepts=Thresholds(bits=7), epsilon=1.0)}, "same concepts"),
+        ({"alpha": 0.0}, "alpha"),
+        ({"beta": 1.0}, "beta"),
+        ({"constants": "papers"}, "constants"),
+        ({"base_rows": 0}, "base_rows"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"delta": -1.0}, "delta"),
+        ({"rows": "all"}, "rows"),
+    ],
+)
+def test_wrong_arguments_are_refused(given_: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        boost(**given_).fit(*rows(500, 100))
+
+
+def test_a_label_is_needed() -> None:
+    with pytest.raises(InvalidParameter, match="labelled rows"):
+        boost().fit(*rows(0, 500))
+
+
+def test_more_candidates_than_fit_into_memory_are_left_out_and_that_is_said() -> None:
+    many = BoostTask(base=Price(1.0), n_base=10**7, vc=6, alpha=0.1, beta=0.1, target=Price(1.0))
+    needed = TightConstants(many).rows_needed()
+    schedule = TightConstants(many).schedule(*needed)  # privacy does not need the theorem
+    assert not schedule.proven
+    assert all(many.can_score(each.relabelled) for each in schedule.rounds)
+    assert price_of(schedule, many.base).within(many.target)

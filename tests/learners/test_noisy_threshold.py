@@ -1,0 +1,235 @@
+"""Choices over a whole grid: the law against one that lists every candidate, exact privacy, huge grids, quantiles."""
+
+from math import log
+from time import process_time
+
+import numpy as np
+import pytest
+from exact import exponential, labelled, law_of, p_value, true_epsilon
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from quorate.accounting import PureDP
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import GridChoice, NoisyQuantile, NoisyThreshold
+from quorate.learners.concepts import Intervals, Threshold, Thresholds
+from quorate.learners.noisy_threshold import threshold_runs
+from quorate.noise import OSNoise, SeededNoise
+
+FALSE_ALARM = 1e-6
+BITS = 2
+EPSILON = 1.0
+
+
+# --- the mechanism over runs -----------------------------------------------------------------------------------------
+
+
+def test_a_choice_over_runs_has_the_law_of_a_choice_over_all_candidates():
+    scores, sizes = np.array([-3, 0, -1, -9, -1]), np.array([4, 1, 0, 2, 3])
+    law = law_of(range(10), exponential(np.repeat(scores, sizes).tolist(), 1.3))
+    drawn = [GridChoice(1.3).release(scores, sizes, noise) for noise in [SeededNoise(5)] for _ in range(4000)]
+    assert p_value(law, drawn) > FALSE_ALARM
+    twice = law_of(range(10), exponential(np.repeat(scores, sizes).tolist(), 2.6))
+    assert p_value(twice, drawn) < FALSE_ALARM
+
+
+def test_a_run_without_candidates_is_never_chosen_however_good():
+    scores, sizes = np.array([0, 1000, -5]), np.array([1, 0, 1])
+    assert {GridChoice(1.0).release(scores, sizes, OSNoise()) for _ in range(50)} <= {0, 1}
+
+
+def test_sizes_weigh_as_much_as_candidates_would():
+    scores, sizes = np.array([0, -100]), np.array([1, 2**61])  # 2^61 e^-20 is about 4.7e9
+    assert all(GridChoice(0.4).release(scores, sizes, OSNoise()) > 0 for _ in range(20))
+    assert all(GridChoice(4.0).release(scores, sizes, OSNoise()) == 0 for _ in range(20))
+
+
+@pytest.mark.parametrize(
+    ("scores", "sizes"),
+    [([0], [0]), ([0, 1], [1]), ([0], [-1]), ([0.5], [1]), ([0, 0], [2**62, 1]), ([], [])],
+)
+def test_runs_that_are_none_are_refused(scores, sizes):
+    with pytest.raises(InvalidParameter):
+        GridChoice(1.0).release(np.array(scores), np.array(sizes), OSNoise())
+
+
+@pytest.mark.parametrize(("epsilon", "sensitivity"), [(0, 1), (float("nan"), 1), (1, 0), (True, 1), (1, "1")])
+def test_a_choice_without_a_price_is_refused(epsilon, sensitivity):
+    with pytest.raises(InvalidParameter):
+        GridChoice(epsilon, sensitivity)
+
+
+# --- runs of thresholds ----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 1)), max_size=12))
+def test_runs_are_the_mistakes_of_every_cut(rows):
+    values = np.array([value for value, _ in rows], dtype=np.int64)
+    labels = np.array([label for _, label in rows], dtype=np.int8)
+    scores, sizes = threshold_runs(values, labels, 3)
+    slow = [-sum(int(value < cut) != label for value, label in rows) for cut in range(9)]
+    assert np.repeat(scores, sizes).tolist() == slow
+
+
+def law_of_threshold(points, labels, *, epsilon=EPSILON, mechanism=exponential):
+    """Every cut, its mistakes counted row by row."""
+    scores = [-sum((x < cut) != (y == 1) for x, y in zip(points[:, 0], labels, strict=True)) for cut in range(5)]
+    return law_of([Threshold(cut) for cut in range(5)], mechanism(scores, epsilon))
+
+
+def test_the_learner_has_the_law_that_is_audited():
+    learner = NoisyThreshold(concepts=Thresholds(bits=BITS), epsilon=EPSILON)
+    points, labels = np.array([[0], [1], [1], [3], [2]]), np.array([1, 1, 0, 0, -1], dtype=np.int8)
+    plan = learner._plan(4, 1, EPSILON, 0.0)
+    noise = SeededNoise(11)
+    drawn = [learner._learn(points, labels, noise.at("fit", i), plan) for i in range(4000)]
+    assert p_value(law_of_threshold(points[:4], labels[:4]), drawn) > FALSE_ALARM
+    assert p_value(law_of_threshold(points, np.where(labels == -1, 0, labels), epsilon=2.0), drawn) < FALSE_ALARM
+
+
+def test_its_true_epsilon_is_at_most_the_claim_and_most_of_it():
+    worst = true_epsilon(law_of_threshold, labelled(range(2**BITS), 4))
+    assert 0.9 * EPSILON < worst.value <= EPSILON
+
+
+def test_mistaken_learners_are_caught():
+    part = labelled(range(2**BITS), 3)
+    no_half = true_epsilon(lambda X, y: law_of_threshold(X, y, epsilon=2 * EPSILON), part)
+    no_noise = true_epsilon(lambda X, y: law_of_threshold(X, y, epsilon=5000.0), part)
+    assert no_half.value > EPSILON
+    assert no_noise.value > 100
+
+    def best(points, labels):
+        law = law_of_threshold(points, labels)
+        return {max(law, key=lambda concept: (law[concept], -concept.cut)): 1}
+
+    assert true_epsilon(best, part).value == float("inf")
+
+
+# --- the learner -----------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
+    learner = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0, alpha=0.05, rows="theorem")
+    rng = np.random.default_rng(1)
+    n = learner.rows_needed().labelled
+    wrong = 0
+    for cut in rng.integers(0, 2**32, 20):
+        X = rng.integers(0, 2**32, (n, 1))
+        fitted = learner.fit(X, X[:, 0] < cut)
+        wrong += abs(fitted.concept_.cut - int(cut)) / 2**32 > 0.05
+    assert n == 1233
+    assert wrong <= 9  # a chance of 0.1 each gives 10 or more with probability 7e-6; it is far lower
+    assert learner.guarantee_.epsilon == 1.0
+
+
+def test_the_time_does_not_grow_with_the_grid():
+    X = np.random.default_rng(2).integers(0, 2**60, (20_000, 1))
+    start = process_time()
+    NoisyThreshold(concepts=Thresholds(bits=60), epsilon=1.0).fit(X, X[:, 0] < 2**59)
+    assert process_time() - start < 5
+
+
+def test_rows_without_a_label_are_not_looked_at():
+    X = np.random.default_rng(3).integers(0, 256, (300, 1))
+    y = np.where(np.arange(300) < 100, (X[:, 0] < 90).astype(int), -1)
+    moved = X.copy()
+    moved[100:] = 7
+    cuts = [
+        NoisyThreshold(concepts=Thresholds(bits=8), epsilon=1.0, unsafe_noise_seed=4).fit(each, y)
+        for each in (X, moved)
+    ]
+    assert cuts[0].concept_ == cuts[1].concept_
+    assert cuts[0].n_labels_used_ == 100
+
+
+def test_a_table_without_labels_and_other_classes_are_refused():
+    with pytest.raises(DataRefused, match="no label"):
+        NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0).fit([[1], [2]], [-1, -1])
+    with pytest.raises(InvalidParameter, match="Thresholds"):
+        NoisyThreshold(concepts=Intervals(bits=4), epsilon=1.0).fit([[1]], [1])
+    with pytest.raises(InvalidParameter, match="61"):
+        NoisyThreshold(concepts=Thresholds(bits=62), epsilon=1.0).rows_needed()
+
+
+def test_the_largest_grid_works():
+    learner = NoisyThreshold(concepts=Thresholds(bits=61), epsilon=8.0)
+    X = (np.arange(400) * (2**61 // 400)).reshape(-1, 1)
+    assert abs(learner.fit(X, X[:, 0] < 2**60).concept_.cut / 2**61 - 0.5) < 0.2
+
+
+# --- quantiles -------------------------------------------------------------------------------------------------------
+
+
+def quantile_scores(values, quantile, low, high):
+    """Minus the distance from ⌊qn + ½⌋ to the ranks that t stands for, t by t."""
+    target = int(quantile * len(values) + 0.5)
+    scores = []
+    for t in range(low, high + 1):
+        below, at_most = sum(v < t for v in values), sum(v <= t for v in values)
+        scores.append(-max(0, target - at_most, below - target))
+    return scores
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(-3, 5), min_size=1, max_size=9), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
+def test_runs_of_a_quantile_are_the_scores_of_every_value(values, quantile):
+    mechanism = NoisyQuantile(quantile=quantile, low=-2, high=4, epsilon=1.0)
+    scores, sizes = mechanism._runs(values)
+    clipped = [min(max(value, -2), 4) for value in values]
+    assert np.repeat(scores, sizes).tolist() == quantile_scores(clipped, quantile, -2, 4)
+
+
+# At the ends no value can be both too high and too low, so that half of the price is idle.
+@pytest.mark.parametrize(("quantile", "used"), [(0.0, 0.45), (0.5, 0.7), (1.0, 0.45)])
+def test_the_true_epsilon_of_a_quantile_is_at_most_the_claim_and_most_of_it(quantile, used):
+    def law(points, labels):
+        return dict(enumerate(exponential(quantile_scores(points[:, 0], quantile, 0, 3), EPSILON)))
+
+    worst = true_epsilon(law, labelled(range(4), 5, labels=(0,)))
+    assert used * EPSILON < worst.value <= EPSILON
+
+
+def test_a_quantile_that_forgets_the_half_is_caught():
+    def law(points, labels):
+        return dict(enumerate(exponential(quantile_scores(points[:, 0], 0.5, 0, 3), EPSILON, 0.5)))
+
+    assert true_epsilon(law, labelled(range(4), 5, labels=(0,))).value > EPSILON
+
+
+def test_a_quantile_keeps_its_bound_on_the_rank():
+    values = np.random.default_rng(0).normal(0, 1e8, 4000).astype(np.int64)
+    mechanism = NoisyQuantile(quantile=0.3, low=-(2**31), high=2**31, epsilon=0.5)
+    allowed = mechanism.rank_error(1e-6)
+    assert allowed == pytest.approx(4 * (log(2**32 + 1) + log(1e6)))
+    for _ in range(50):
+        assert abs((values < mechanism.release(values, OSNoise())).sum() - 1200) <= allowed + 1
+    assert mechanism.event == PureDP(0.5)
+
+
+def test_values_outside_the_range_count_as_its_ends_and_many_equal_values_are_no_obstacle():
+    mechanism = NoisyQuantile(quantile=0.5, low=0, high=1000, epsilon=2.0)
+    assert mechanism.release(np.array([-(10**9)] * 300 + [500] * 900 + [10**9] * 300), OSNoise()) == 500
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"quantile": 1.5, "low": 0, "high": 1, "epsilon": 1.0},
+        {"quantile": float("nan"), "low": 0, "high": 1, "epsilon": 1.0},
+        {"quantile": 0.5, "low": 2, "high": 1, "epsilon": 1.0},
+        {"quantile": 0.5, "low": 0.0, "high": 1, "epsilon": 1.0},
+        {"quantile": 0.5, "low": True, "high": 1, "epsilon": 1.0},
+        {"quantile": 0.5, "low": 0, "high": 2**63, "epsilon": 1.0},
+        {"quantile": 0.5, "low": 0, "high": 1, "epsilon": 0},
+    ],
+)
+def test_a_quantile_out_of_range_is_refused(fields):
+    with pytest.raises(InvalidParameter):
+        NoisyQuantile(**fields)
+
+
+@pytest.mark.parametrize("values", [[], [[1]], [0.5], ["1"], [True]])
+def test_values_that_are_no_whole_numbers_are_refused(values):
+    with pytest.raises(InvalidParameter):
+        NoisyQuantile(quantile=0.5, low=0, high=1, epsilon=1.0).release(np.array(values), OSNoise())

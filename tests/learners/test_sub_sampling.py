@@ -1,0 +1,181 @@
+"""SubSampling: its price on tiny data, its law, who is asked, and its planner."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from math import exp
+
+import numpy as np
+import pytest
+from exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform_subsets
+from exact import exponential as exponential_law
+
+from quorate.accounting import PureDP
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import UNLABELLED, ExponentialLearner, SubSampling
+from quorate.learners.amplification import Price
+from quorate.learners.concepts import Thresholds
+from quorate.learners.subsampling_price import bns15_claim_5_7, subsampling
+from quorate.noise import SeededNoise
+
+FALSE_ALARM = 1e-6
+DOMAIN = Thresholds(bits=2)
+
+
+def learner(**given: object) -> SubSampling:
+    arguments = {
+        "concepts": DOMAIN,
+        "base": ExponentialLearner(concepts=DOMAIN, epsilon=1.0, selection="exponential"),
+        "epsilon": 2.0,
+        "unsafe_noise_seed": 3,
+        **given,
+    }
+    return SubSampling(**arguments)  # type: ignore[arg-type]
+
+
+def law_of(n: int, m: int, which: str, epsilon: float) -> object:
+    """The whole learner: all samples, all choices of labels, and the exponential mechanism over five thresholds."""
+
+    def law(points: np.ndarray, labels: np.ndarray) -> dict[object, object]:
+        def chosen(K: tuple[int, ...]) -> dict[object, object]:
+            scores = [-sum(int(points[i, 0] < cut) != labels[i] for i in K) for cut in range(5)]
+            return dict(zip(range(5), exponential_law(scores, epsilon), strict=True))
+
+        parts = []
+        for weight, sample in uniform_subsets(len(points), n):
+            known = [sample[:m]] if which == "first" else list(combinations(sample, m))
+            parts += [(weight / len(known), chosen(K)) for K in known]
+        return mixture(parts)
+
+    return law
+
+
+@pytest.mark.parametrize(("which", "t", "n", "m"), [("random", 4, 2, 1), ("first", 4, 3, 1), ("first", 3, 2, 1)])
+def test_every_neighbouring_pair_is_within_the_claim(which: str, t: int, n: int, m: int) -> None:
+    claimed = subsampling(Price(1.0), n_rows=t, n_kept=n, labelled=which).epsilon  # type: ignore[arg-type]
+    rows: Part = labelled((0, 1, 3), t)
+    found = true_epsilon(law_of(n, m, which, 1.0), rows, ordered=which == "first")  # type: ignore[arg-type]
+    assert 0.2 < found.value <= claimed
+
+
+def test_a_learner_that_samples_nothing_is_caught() -> None:
+    """All rows, all labels, and the price of one row in four."""
+    claimed = subsampling(Price(1.0), n_rows=4, n_kept=1).epsilon
+    found = true_epsilon(law_of(4, 4, "random", 1.0), labelled((0, 3), 4))  # type: ignore[arg-type]
+    assert found.value > claimed + 0.1
+
+
+def cuts(which: str, runs: int, *, m: int = 2) -> list[int]:
+    fitted = learner(labelled=which, base_rows=3, n_labels=m)
+    plan = fitted._plan(5, 0, 5.0, 0.0)
+    points = np.array([[0], [1], [3], [3], [2]])
+    labels = np.array([1, 1, 0, 0, 1], dtype=np.int8)
+    noise = SeededNoise(9)
+    return [fitted._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("which", ["random", "first"])
+def test_what_runs_has_the_law_that_was_priced(which: str) -> None:
+    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
+    law = law_of(3, 2, which, 1.0)(points, labels)  # type: ignore[operator]
+    assert EXACT.fsum(law.values()) == pytest.approx(1)
+    assert p_value(law, cuts(which, 2_500)) > FALSE_ALARM
+
+
+def test_that_test_catches_a_learner_that_asks_for_all_labels() -> None:
+    points, labels = np.array([[0], [1], [3], [3], [2]]), np.array([1, 1, 0, 0, 1])
+    law = law_of(3, 1, "first", 1.0)(points, labels)  # type: ignore[operator]
+    assert p_value(law, cuts("first", 2_500, m=3)) < FALSE_ALARM
+
+
+def test_the_plan_is_the_exact_price_of_its_sizes() -> None:
+    plan = learner(base_rows=2, n_labels=1)._plan(3, 0, 2.0, 0.0)
+    assert plan.event == PureDP(plan.event.epsilon)
+    assert plan.event.epsilon == pytest.approx(np.log1p(2 / 3 * (exp(1) - 1)))
+    first = learner(base_rows=2, n_labels=1, labelled="first")._plan(3, 0, 2.0, 0.0)
+    assert first.event.epsilon == pytest.approx(0.8966, abs=1e-4)
+    both = learner(base_rows=2, n_labels=2, labelled="first")._plan(3, 0, 2.0, 0.0)
+    assert both.event == plan.event  # nobody gains or loses a label
+
+
+@pytest.mark.parametrize("which", ["random", "first"])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 0.9])
+def test_as_many_rows_are_sampled_as_the_target_allows(which: str, epsilon: float) -> None:
+    plan = learner(labelled=which, n_labels=10)._plan(1_000, 0, epsilon, 0.0)
+    assert plan.event.epsilon <= epsilon
+    more = subsampling(Price(1.0), n_rows=1_000, n_kept=plan.n_kept + 1, labelled=which)  # type: ignore[arg-type]
+    assert more.epsilon > epsilon
+    assert plan.n_labels == 10
+
+
+def test_the_labels_asked_for_do_not_grow_as_epsilon_falls() -> None:
+    needs = {epsilon: learner(epsilon=epsilon).rows_needed() for epsilon in (0.01, 0.1, 1.0)}
+    assert len({each.labelled for each in needs.values()}) == 1
+    total = {epsilon: each.labelled + each.unlabelled for epsilon, each in needs.items()}
+    assert total[0.01] == pytest.approx(10 * total[0.1], rel=0.06)
+    for epsilon, rows in total.items():  # Claim 5.7 asks for more
+        kept = needs[epsilon].labelled
+        assert rows <= bns15_claim_5_7(Price(1.0), epsilon=epsilon, n_kept=kept)[0]
+
+
+def test_a_callable_is_asked_once_for_the_labels_of_m_rows() -> None:
+    X = np.random.default_rng(2).integers(0, 4, (500, 1))
+    y = (X[:, 0] < 2).astype(int)
+    asked = []
+
+    def owner(indices: np.ndarray) -> np.ndarray:
+        asked.append(indices)
+        return y[indices]
+
+    fitted = learner(epsilon=0.5, n_labels=40).fit(X, owner)
+    assert len(asked) == 1
+    assert asked[0].tolist() == sorted(set(asked[0].tolist()))
+    assert len(asked[0]) == 40 == fitted.n_labels_used_
+    assert fitted.concept_ == learner(epsilon=0.5, n_labels=40).fit(X, y).concept_
+    assert not fitted.transcript_covered_
+    assert any("must not be told" in caveat for caveat in fitted.guarantee_.caveats)
+    assert not hasattr(fitted, "_asked")
+
+
+def test_with_first_labels_the_smallest_indices_of_the_sample_are_asked() -> None:
+    X = np.zeros((30, 1), dtype=int)
+    found: list[list[int]] = []
+
+    def owner(indices: np.ndarray) -> list[int]:
+        found.append(indices.tolist())
+        return [1] * len(indices)
+
+    for seed in range(30):
+        learner(labelled="first", n_labels=3, base_rows=15, unsafe_noise_seed=seed).fit(X, owner)
+    assert max(map(max, found)) < 20  # P[the third of 15 out of 30 is beyond 20] < 1e-7
+    found.clear()
+    for seed in range(30):
+        learner(labelled="random", n_labels=3, base_rows=15, unsafe_noise_seed=seed).fit(X, owner)
+    assert max(map(max, found)) >= 20
+
+
+@pytest.mark.parametrize("answers", [[1], [0, 1, UNLABELLED], [[0, 1, 0]], ["a", "b", "c"]])
+def test_answers_that_are_no_labels_are_refused(answers: object) -> None:
+    with pytest.raises(DataRefused):
+        learner(n_labels=3).fit(np.zeros((9, 1), dtype=int), lambda _: answers)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"labelled": "last"}, "labelled"),
+        ({"n_labels": 0}, "n_labels"),
+        ({"n_labels": 5, "base_rows": 4}, "base_rows"),
+        ({"base_rows": 10, "n_labels": 3}, "at least"),
+        ({"epsilon": 0.001, "n_labels": 3}, "at least 1,718 rows"),
+        ({"base": ExponentialLearner(concepts=DOMAIN, epsilon=300.0), "labelled": "first"}, "no number of rows"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidParameter, match=message):
+        learner(**given).fit(np.zeros((9, 1), dtype=int), np.zeros(9, dtype=int))
+
+
+def test_a_row_without_a_label_is_refused() -> None:
+    with pytest.raises(DataRefused, match="label for every row"):
+        learner().fit(np.zeros((9, 1), dtype=int), [0] * 8 + [UNLABELLED])

@@ -1,0 +1,149 @@
+"""Where public points lie: read off the pool alone, the same sparse and dense."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.pipeline import Pipeline
+
+from quorate.students import geometry as geometry_module
+from quorate.students.geometry import DIRECTIONS, Geometry, by_blocks
+from quorate.students.standard import Standard
+
+
+def texts(m=200, width=1_500, topics=3, seed=0):
+    """Sparse counts of words around a few topics; most of the columns are noise."""
+    rng = np.random.default_rng(seed)
+    topic = rng.integers(topics, size=m)
+    rates = np.full((topics, width), 0.01)
+    for each in range(topics):
+        rates[each, 20 * each : 20 * each + 20] = 0.6
+    return csr_array(rng.poisson(rates[topic]).astype(np.float64)), topic
+
+
+def test_up_to_a_thousand_columns_points_are_measured_by_column():
+    pool = np.random.default_rng(0).normal(size=(50, 1_000)) * 7 + 3
+    geometry = Geometry.of(pool)
+    assert geometry.maps == ()
+    z = geometry.measured(pool)
+    assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
+    np.testing.assert_allclose(z, (pool - pool.mean(axis=0)) / pool.std(axis=0) / np.sqrt(1_000), atol=1e-9)
+
+
+def test_beyond_leading_directions_stand_in_for_columns():
+    pool, topic = texts()
+    geometry = Geometry.of(pool)
+    z = geometry.measured(pool)
+    assert z.shape == (200, DIRECTIONS)
+    assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
+    _, _, directions = np.linalg.svd(pool.toarray(), full_matrices=False)
+    exact = pool.toarray() @ directions[:3].T
+    np.testing.assert_allclose(np.abs(geometry.project(pool)[:, :3]), np.abs(exact), rtol=0.02, atol=0.05)
+    apart = euclidean_distances(z)
+    same = topic[:, None] == topic
+    assert apart[same].mean() < 0.9 * apart[~same].mean()
+
+
+def test_directions_keep_their_lengths_so_that_noise_is_not_blown_up():
+    pool, _ = texts()
+    spread = Geometry.of(pool).measured(pool).std(axis=0)
+    assert spread[:3].max() > 3 * spread[-1]
+
+
+def test_sparse_and_dense_pools_have_one_geometry():
+    pool, _ = texts()
+    for rows in (pool, csr_array((pool[:, :40] > 0).astype(np.float64))):
+        dense, sparse = Geometry.of(rows.toarray()), Geometry.of(rows)
+        np.testing.assert_allclose(
+            euclidean_distances(dense.measured(rows.toarray())), euclidean_distances(sparse.measured(rows)), atol=1e-6
+        )
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int8, np.float32])
+def test_small_types_do_not_overflow(dtype):
+    pool, _ = texts()
+    pool = csr_array((pool > 0).astype(np.float64))
+    expected = Geometry.of(pool).measured(pool)
+    np.testing.assert_allclose(Geometry.of(pool.astype(dtype)).measured(pool.astype(dtype)), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("m", [1, 2, DIRECTIONS])
+def test_a_pool_of_fewer_rows_than_directions_is_taken_as_it_is(m):
+    pool = np.random.default_rng(0).normal(size=(m, 1_200))
+    assert Geometry.of(pool).maps == ()
+    assert Geometry.of(pool).kernel(pool).measured(pool).shape == (m, m)
+
+
+def test_a_pool_without_variance_has_a_geometry():
+    pool = np.ones((100, 1_200))
+    geometry = Geometry.of(pool)
+    np.testing.assert_allclose(geometry.measured(pool), 0, atol=1e-6)
+    assert np.isfinite(geometry.kernel(pool).measured(pool)).all()
+
+
+@pytest.mark.parametrize("width", [3, 1_200])
+def test_kernel_features_multiply_to_the_kernel(width):
+    pool = np.random.default_rng(0).normal(size=(90, width))
+    geometry = Geometry.of(pool)
+    features = geometry.kernel(pool).project(pool)
+    z = geometry.measured(pool)
+    kernel = [[np.exp(-np.sum((one - other) ** 2) / 2) for other in z] for one in z]
+    np.testing.assert_allclose(features @ features.T, kernel, atol=1e-6)
+
+
+def test_five_hundred_landmarks_are_enough_for_a_large_pool():
+    rng = np.random.default_rng(0)
+    pool = rng.normal(size=(2_000, 2))
+    geometry = Geometry.of(pool)
+    features = geometry.kernel(pool).project(pool)
+    assert features.shape == (2_000, 500)
+    few = rng.integers(2_000, size=100)
+    kernel = np.exp(-euclidean_distances(geometry.measured(pool[few]), squared=True) / 2)
+    np.testing.assert_allclose(features[few] @ features[few].T, kernel, atol=1e-3)
+
+
+def test_the_same_pool_has_the_same_geometry_every_time():
+    pool, _ = texts()
+    first, second = (Geometry.of(pool).kernel(pool).measured(pool) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize("container", [np.asarray, csr_array, pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize("width", [5, 1_100])
+@pytest.mark.parametrize("kernel", [False, True])
+def test_the_steps_of_a_pipeline_do_the_same(container, width, kernel):
+    rows = np.random.default_rng(0).normal(size=(80, width))
+    numbers = csr_array(rows) if container is csr_array else rows
+    geometry = Geometry.of(numbers)
+    geometry = geometry.kernel(numbers) if kernel else geometry
+    pool = container(rows)
+    if container is pd.DataFrame:
+        pool.columns = [f"c{column}" for column in range(width)]
+    made, expected = Pipeline(geometry.steps(pool)).transform(pool), geometry.project(numbers)
+    np.testing.assert_allclose(np.asarray(made - expected if container is not csr_array else 0.0), 0, atol=1e-8)
+    if container is csr_array:
+        np.testing.assert_allclose(np.abs(made - expected).max(), 0, atol=1e-8)
+
+
+def test_the_scaler_is_the_standard():
+    rows = np.random.default_rng(0).normal(size=(80, 4)) * 9 + 2
+    standard = Standard.of(rows)
+    expected = standard.scores(rows, np.eye(4), np.zeros(4))
+    np.testing.assert_allclose(standard.scaler(rows).transform(rows), expected, atol=1e-12)
+
+
+def test_many_points_are_estimated_in_blocks(monkeypatch):
+    monkeypatch.setattr(geometry_module, "BLOCK", 4)
+    sizes = []
+
+    def estimate(rows):
+        sizes.append(len(rows))
+        return 2 * rows
+
+    X = np.arange(20.0).reshape(10, 2)
+    np.testing.assert_array_equal(by_blocks(estimate, X), 2 * X)
+    assert sizes == [4, 4, 2]

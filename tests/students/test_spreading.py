@@ -1,0 +1,118 @@
+"""Labels that spread over the public pool, against the closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from tests.students.made_up_lessons import K, Memorises, labels, lesson_of, release, right, task
+
+from quorate.errors import InvalidParameter
+from quorate.students import FromLabels, SpreadLabels
+from quorate.students.geometry import Geometry
+
+
+def two_moons(seed, *, m=300, asked=10, noise=0.1):
+    """Two half circles, which no line tells apart, and a few points asked."""
+    rng = np.random.default_rng(seed)
+    truth, angle = rng.integers(2, size=m), rng.uniform(0, np.pi, size=m)
+    X = np.column_stack([np.cos(angle) + truth, np.where(truth, 0.4 - np.sin(angle), np.sin(angle))])
+    X += rng.normal(scale=noise, size=X.shape)
+    votes = rng.binomial(K, np.where(truth, 0.95, 0.05))
+    queries = np.concatenate([np.flatnonzero(truth == each)[: asked // 2] for each in (0, 1)])
+    released = release(np.column_stack([K - votes, votes])[queries], labels(sigma=5.0), seed)
+    return lesson_of(X, released, queries=queries, classes=(0, 1)), truth
+
+
+def graph(lesson, neighbours):
+    """Who is among the nearest of whom, row by row."""
+    z = Geometry.of(lesson.points).measured(lesson.points)
+    edges = np.zeros((len(z), len(z)))
+    for i, point in enumerate(z):
+        edges[i, np.argsort([np.sum((point - other) ** 2) for other in z], kind="stable")[:neighbours]] = 1
+    return edges
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.7])
+def test_spreading_is_that_of_the_closed_form(alpha):
+    r"""The fixed point of :math:`F = \alpha S F + (1 - \alpha) Y` (Zhou et al. 2004), S without its diagonal."""
+    lesson, _ = two_moons(0, m=60)
+    edges = graph(lesson, 7)
+    np.fill_diagonal(edges, 0)
+    degree = edges.sum(axis=0)
+    S = edges / np.sqrt(np.where(degree == 0, 1, np.outer(degree, degree)))
+    S[~np.isfinite(S)] = 0
+    Y = np.zeros((60, 2))
+    Y[lesson.queries, lesson.released.codes] = 1
+    F = np.linalg.solve(np.eye(60) - alpha * S, (1 - alpha) * Y)
+    expected = F / np.where(F.sum(axis=1, keepdims=True) == 0, 1, F.sum(axis=1, keepdims=True))
+    reached = SpreadLabels(alpha=alpha).reached(lesson)
+    some = F.sum(axis=1) > 0.02  # where nearly nothing has arrived, the last rounds still count
+    assert some.sum() > 20
+    np.testing.assert_allclose(reached[some], expected[some], atol=0.05)
+
+
+def test_propagation_keeps_every_label():
+    lesson, _ = two_moons(1)
+    reached = SpreadLabels(method="propagation").reached(lesson)
+    assert reached[lesson.queries].argmax(axis=1).tolist() == lesson.released.codes.tolist()
+
+
+@pytest.mark.parametrize("method", ["spreading", "propagation"])
+def test_labels_flow_along_the_pool_where_no_line_would_lead_them(method):
+    """Ten pools with seeds of their own, so this cannot fail by chance."""
+    spread = SpreadLabels(KNeighborsClassifier(5), method=method)
+    rates = [
+        [right(way, *two_moons(seed)) for way in (spread, FromLabels(KNeighborsClassifier(5)))] for seed in range(10)
+    ]
+    ours, plain = np.mean(rates, axis=0)
+    assert ours > 0.95
+    assert 1 - ours < 0.5 * (1 - plain)
+
+
+def test_every_point_that_was_reached_is_taught_by_its_weights():
+    lesson, _ = two_moons(2)
+    student = SpreadLabels(Memorises(max_depth=2))
+    _, _, weights = student.learn(lesson).seen_
+    reached = student.reached(lesson)
+    np.testing.assert_allclose(np.sort(weights), np.sort(reached[reached > 1e-6]))
+
+
+def test_a_point_that_no_label_reaches_is_left_out():
+    X = np.concatenate([np.linspace(0, 1, 10), np.linspace(50, 51, 10)])[:, None]
+    released = release(np.array([[K, 0], [0, K]]), labels(sigma=1.0))
+    lesson = lesson_of(X, released, queries=[0, 9], classes=(0, 1))
+    for estimator in (Memorises(max_depth=2), KNeighborsClassifier(1)):
+        student = SpreadLabels(estimator, neighbours=3)
+        assert student.reached(lesson)[10:].max() == 0
+        fitted = student.learn(lesson)
+        assert (fitted.seen_[0] if isinstance(estimator, Memorises) else fitted._fit_X).max() <= 1
+    assert fitted.predict(X).shape == (20,)
+
+
+def test_sparse_points_spread_alike():
+    lesson, _ = task(m=120, mechanism=labels(sigma=5.0), asked=range(30))
+    binary = (lesson.points > 0).astype(float)
+    dense = SpreadLabels().reached(lesson_of(binary, lesson.released, queries=lesson.queries, classes=(0, 1)))
+    rows = csr_array(binary)
+    sparse = SpreadLabels().reached(lesson_of(rows, lesson.released, queries=lesson.queries, classes=(0, 1)))
+    assert dense.shape == sparse.shape == (120, 2)
+    assert np.mean(dense.argmax(axis=1) == sparse.argmax(axis=1)) > 0.7  # ties between equal distances aside
+
+
+def test_a_small_pool_has_fewer_neighbours():
+    lesson, _ = task(m=4, mechanism=labels(sigma=1.0))
+    assert SpreadLabels(LogisticRegression()).learn(lesson).predict(lesson.pool).shape == (4,)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"method": "flooding"}, "method must be one of"), ({"neighbours": 1}, "neighbours"), ({"alpha": 0}, "alpha"),
+     ({"alpha": 1.0}, "alpha"), ({"alpha": float("nan")}, "alpha")],
+    ids=str,
+)  # fmt: skip
+def test_numbers_out_of_range_are_refused(changes, said):
+    with pytest.raises(InvalidParameter, match=said):
+        SpreadLabels(**changes)

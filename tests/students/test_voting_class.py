@@ -1,0 +1,211 @@
+"""Students from the class of votes, and the two examples that say when voting fails and when it wins (LZCW21)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb, exp
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from tests.students.made_up_lessons import labels, lesson_of, release, right, task
+
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.students import FromLabels, FromValues, VotingClass, class_probabilities
+
+FALSE_ALARM = 1e-6
+STUMP = DecisionTreeClassifier(max_depth=1)
+
+
+# --- the student -----------------------------------------------------------------------------------------------
+
+
+def test_it_is_adaboost_on_released_labels():
+    lesson, _ = task(m=80, mechanism=labels(), asked=range(60))
+    ours = VotingClass(STUMP, n_estimators=7).learn(lesson)
+    theirs = FromLabels(AdaBoostClassifier(STUMP, n_estimators=7)).learn(lesson)
+    np.testing.assert_array_equal(ours.predict_proba(lesson.pool), theirs.predict_proba(lesson.pool))
+
+
+def test_of_noisy_votes_it_learns_the_class_with_the_largest_estimated_share_at_every_public_point():
+    lesson, _ = task(m=80, mechanism=NoisyCounts(40.0, "binary"), asked=range(60))
+    ours = VotingClass(STUMP, n_estimators=7).learn(lesson)
+    largest = FromValues().model(lesson, lesson.points)(lesson.points).argmax(axis=1)
+    theirs = AdaBoostClassifier(STUMP, n_estimators=7, random_state=lesson.estimator_seed).fit(lesson.pool, largest)
+    np.testing.assert_array_equal(ours.predict_proba(lesson.pool), theirs.predict_proba(lesson.pool))
+
+
+def test_there_are_as_many_rounds_as_teachers_unless_it_is_said_otherwise():
+    lesson, _ = task(m=60, mechanism=labels(sigma=60.0))
+    assert VotingClass(STUMP).learn(lesson).n_estimators == lesson.n_teachers
+    assert VotingClass(STUMP, n_estimators=3).learn(lesson).n_estimators == 3
+
+
+class Coin(ClassifierMixin, BaseEstimator):
+    """A hypothesis that is always the same class, whatever it was fitted on."""
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[1])
+
+
+def test_where_the_first_hypothesis_is_no_better_than_a_coin_it_stands_alone():
+    X = np.zeros((40, 1))
+    released = release(np.tile([[100, 0], [100, 0], [0, 100]], (14, 1))[:40], labels(sigma=1.0))
+    lesson = lesson_of(X, released, classes=(0, 1))
+    fitted = VotingClass(Coin(), n_estimators=5).learn(lesson)
+    assert isinstance(fitted, Coin)
+
+
+def test_other_failures_are_not_taken_for_coins():
+    class Breaks(Coin):
+        def fit(self, X, y, sample_weight=None):
+            raise ValueError("nothing here is to my taste")
+
+    with pytest.raises(ValueError, match="to my taste"):
+        VotingClass(Breaks(), n_estimators=5).learn(task(m=40, mechanism=labels())[0])
+
+
+@pytest.mark.parametrize(
+    "hypothesis",
+    [KNeighborsClassifier(), make_pipeline(StandardScaler(), STUMP)],
+    ids=["knn", "pipeline"],
+)
+def test_a_hypothesis_that_takes_no_weights_is_refused(hypothesis):
+    with pytest.raises(InvalidParameter, match=r"VotingClass boosts by weights, and \w+ takes none in fit"):
+        VotingClass(hypothesis)
+
+
+@pytest.mark.parametrize("n_estimators", [0, -1, 2.5, True, "ten"])
+def test_rounds_are_a_whole_number(n_estimators):
+    with pytest.raises(InvalidParameter, match="n_estimators must be a whole number >= 1"):
+        VotingClass(n_estimators=n_estimators)
+
+
+def test_a_vote_of_stumps_learns_what_no_stump_can():
+    """Twelve tasks with seeds of their own, so this cannot fail by chance."""
+    tasks = [task(seed, m=300, mechanism=labels(sigma=10.0)) for seed in range(12)]
+    one, many = (np.mean([right(way, *each) for each in tasks]) for way in (FromLabels(STUMP), VotingClass(STUMP)))
+    assert 1 - many < 0.6 * (1 - one)
+
+
+# --- LZCW21, Example 1: voting fails ---------------------------------------------------------------------------
+
+HYPOTHESES = np.array([[1, 1, 0, 0], [1, 0, 1, 0], [1, 0, 0, 1]])  # (h, x), as in the paper's Figure 1; y is always 1
+POINTS = HYPOTHESES.T.astype(float)  # a point is told by what the three hypotheses say of it
+
+
+def voting_error(n_teachers):
+    """Exact error of the majority of independent uniform draws from the three, ties to class 0."""
+    most = n_teachers // 2
+    wrong = sum(Fraction(comb(n_teachers, ones), 3**n_teachers) * 2 ** (n_teachers - ones) for ones in range(most + 1))
+    return Fraction(3, 4) * wrong  # at x1 all three say 1
+
+
+def taught_by_the_paper(n_teachers, rng, *, rows=30):
+    """Empirical risk minimisers on shards of their own, ties by lot: their votes ``(4, 2)``."""
+    seen = rng.integers(4, size=(n_teachers, rows))
+    mistakes = np.array([(HYPOTHESES[:, shard] != 1).sum(axis=1) for shard in seen])
+    chosen = np.argmin(mistakes + rng.random(mistakes.shape) / 2, axis=1)
+    ones = HYPOTHESES[chosen].sum(axis=0)
+    return np.column_stack([n_teachers - ones, ones]), np.bincount(chosen, minlength=3)
+
+
+def test_example_1_each_hypothesis_errs_on_half_and_their_majority_on_three_quarters():
+    assert (HYPOTHESES != 1).mean(axis=1).tolist() == [0.5, 0.5, 0.5]
+    majority = (HYPOTHESES.mean(axis=0) > 0.5).astype(int)
+    assert majority.tolist() == [1, 0, 0, 0]
+
+
+def test_example_1_the_error_of_the_vote_goes_to_three_quarters_exponentially():
+    gaps = [float(Fraction(3, 4) - voting_error(n)) for n in (11, 51, 101, 201, 401)]
+    assert all(gap > 0 for gap in gaps)
+    for n, gap in zip((11, 51, 101, 201, 401), gaps, strict=True):
+        assert gap <= 0.75 * exp(-2 * n / 36)  # Hoeffding, a third of the votes against a half: ξ = 1/6
+    assert gaps[-1] < 1e-11
+    assert float(voting_error(1)) == 0.5, "while one teacher alone errs on half"
+
+
+def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
+    rng = np.random.default_rng(20260821)
+    for n_teachers in (101, 401):
+        votes, chosen = taught_by_the_paper(n_teachers, rng)
+        assert (
+            min(binom.cdf(chosen, n_teachers, 1 / 3).min(), binom.sf(chosen - 1, n_teachers, 1 / 3).min()) > FALSE_ALARM
+        )
+        lesson = lesson_of(
+            POINTS, release(votes, GaussianNoisyMax(3.0, "binary")), classes=(0, 1), n_teachers=n_teachers
+        )
+        student = VotingClass(STUMP).learn(lesson)
+        assert student.predict(POINTS).tolist() == [1, 0, 0, 0]
+        assert np.mean(student.predict(POINTS) != 1) == 0.75
+
+
+# --- LZCW21, Theorem 20: the student's class holds the vote, the teachers' class does not -----------------------
+
+
+def test_theorem_20_a_student_from_the_teachers_class_cannot_follow_the_vote_and_one_from_its_votes_can():
+    votes, _ = taught_by_the_paper(401, np.random.default_rng(3))
+    majority = votes.argmax(axis=1)
+    assert min(np.mean(h != majority) for h in HYPOTHESES) == 0.25
+    lesson = lesson_of(POINTS, release(votes, GaussianNoisyMax(3.0, "binary")), classes=(0, 1), n_teachers=401)
+    of_votes = VotingClass(STUMP).learn(lesson)
+    assert np.mean(of_votes.predict(POINTS) != majority) == 0
+    weights = class_probabilities(of_votes, POINTS, (0, 1))
+    assert (weights.argmax(axis=1) == majority).all()
+
+
+def test_what_a_vote_of_three_can_say_the_hypotheses_cannot():
+    """Dis(h, majority) is 0 for a vote and at least 1/4 for a member, whichever labels of ±h are allowed."""
+    majority = (HYPOTHESES.sum(axis=0) >= 2).astype(int)
+    members = [*HYPOTHESES, *(1 - HYPOTHESES)]
+    assert min(np.mean(each != majority) for each in members) == 0.25
+
+
+# --- LZCW21, Example 2: voting wins ----------------------------------------------------------------------------
+
+
+def wrong_votes(n_teachers, error):
+    """Exact probability that at least half of independent teachers err."""
+    return float(binom.sf(np.ceil(n_teachers / 2) - 1, n_teachers, error))
+
+
+@given(n_teachers=st.integers(1, 2_000), margin=st.floats(0.001, 0.5))
+def test_example_2_the_vote_errs_at_most_exponentially_rarely(n_teachers, margin):
+    assert wrong_votes(n_teachers, 0.5 - margin) <= exp(-2 * n_teachers * margin**2) + 1e-12
+
+
+def test_that_test_catches_a_rate_that_is_too_good():
+    assert any(
+        wrong_votes(n, 0.5 - margin) > exp(-4 * n * margin**2) for n in (50, 100, 400) for margin in (0.02, 0.05, 0.1)
+    )
+
+
+def test_example_2_shows_in_a_simulated_vote_and_at_the_stated_rate():
+    rng = np.random.default_rng(20260821)
+    n_teachers, margin, n = 101, 0.1, 20_000
+    errors = np.sum(rng.binomial(n_teachers, 0.5 - margin, size=n) >= n_teachers / 2)
+    exact = wrong_votes(n_teachers, 0.5 - margin)
+    assert min(binom.cdf(errors, n, exact), binom.sf(errors - 1, n, exact)) > FALSE_ALARM
+    assert exact <= exp(-2 * n_teachers * margin**2)
+    cheated = wrong_votes(n_teachers, 0.5 - margin / 2)
+    assert min(binom.cdf(errors, n, cheated), binom.sf(errors - 1, n, cheated)) < FALSE_ALARM
+
+
+def test_voting_classes_of_any_hypothesis_with_weights():
+    lesson, truth = task(m=200, mechanism=labels(sigma=10.0))
+    for hypothesis in (None, GaussianNB(), STUMP):
+        assert right(VotingClass(hypothesis, n_estimators=10), lesson, truth) > 0.8
