@@ -15,9 +15,9 @@ from quorate.learners.amplification import Price, largest_count, smallest_count
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
 from quorate.learners.random_subsets import random_arrangement
+from quorate.learners.sample import Sample
 from quorate.learners.subsampling_price import Asked, subsampling
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
-from quorate.learners.sample import Sample
 from quorate.noise import NoiseSource
 from quorate.types import IntArray, Secret
 

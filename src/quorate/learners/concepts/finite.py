@@ -152,7 +152,7 @@ class FiniteClass:
             if tried is None or tried[0] not in (0, 1):
                 raise InvalidParameter(
                     f"classifiers: number {i}, a {type(classifier).__name__}, must predict 0 or 1 for each row of "
-                    f"n_features={self.n_features} numbers, and does not for a row of zeros; give classifiers that were "
+                    f"n_features={self.n_features} numbers, and does not for a row of zeros; give ones that were "
                     "fitted on such rows and labels"
                 )
 
