@@ -176,3 +176,18 @@ def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
         ensemble = train_teachers(teacher, X, labels, shards, n_teachers=8, n_classes=2, key=key)
         voters.append([voter.vote(pool) for voter in ensemble.voters.reveal()])
     assert sum((a != b).any() for a, b in zip(*voters, strict=True)) > 1
+
+
+@pytest.mark.parametrize("shape", ["a column", "two columns", "a number", "too few"])
+def test_a_teacher_whose_scores_are_no_column_abstains_whatever_its_shard_holds(shape):
+    class Shaped(LogisticRegression):
+        def decision_function(self, X):
+            scores = super().decision_function(X)
+            ways = {"a column": scores[:, None], "two columns": np.column_stack([scores, scores])}
+            return {**ways, "a number": scores.sum(), "too few": scores[1:]}[shape]
+
+    X, y = rare_class(40, 15)
+    y[:2] = 0, 1
+    teacher = PriorMatchingTeacher(ClassifierTeacher(Shaped()), X)
+    for labels in (y, 1 - y, (np.arange(40) < 20).astype(int)):
+        assert isinstance(teacher.train(X, labels, 0), AbstainingVoter)

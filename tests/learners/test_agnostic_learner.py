@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import process_time
+from typing import ClassVar
 
 import agnostic_laws as laws
 import exact
@@ -13,15 +14,17 @@ import pytest
 from quorate.accounting import ApproxDP
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
-from quorate.learners.agnostic import AgnosticLearner, AgnosticPlan, relabelled_sample
+from quorate.learners.agnostic import AgnosticLearner, AgnosticPlan, choice_at, relabelled_sample
 from quorate.learners.agnostic_base import errs_little_on_any_rows, learner_error, priced
 from quorate.learners.agnostic_bound import agnostic_error, consistent_error, disagreement, relabelling_error
+from quorate.learners.agnostic_prediction import AgnosticPrediction
 from quorate.learners.agnostic_price import AgnosticPrice, affordable_learner
 from quorate.learners.agnostic_search import best_split, least_rows, rows_for
 from quorate.learners.choice_bound import growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.sanitizers import Tree
+from quorate.learners.subsampled_agnostic import SubsampledAgnostic
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
@@ -406,3 +409,66 @@ def test_rows_for_is_enough_and_gives_up_at_the_limit():
     assert 1 / rows_for(1e-4, lambda n: 1 / n, start=3) <= 1e-4
     with pytest.raises(InvalidParameter, match="alpha must be larger"):
         rows_for(1e-4, lambda n: 1.0, start=3, limit=1000)
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-6, 1e-8])
+def test_the_choice_of_every_plan_can_be_made(epsilon):
+    """Permute-and-flip takes no ε below 2^-39 of its sensitivity: told by the plan, never after the charge."""
+    n = least_rows(epsilon)
+    for n_rows in (n, n + n // 10, 2 * n):
+        for selection in ("permute-and-flip", "exponential"):
+            price = learner(epsilon=epsilon, selection=selection)._plan(n_rows, 0, epsilon, 0.0).price
+            choice = choice_at(price, selection)
+            assert choice.release(np.array([0, -1]), SeededNoise(0)) in (0, 1)
+            assert price.epsilon <= epsilon
+    with pytest.raises(DataRefused, match="too few"):
+        learner(epsilon=epsilon)._plan(n - 1, 0, epsilon, 0.0)
+
+
+def test_a_plan_whose_choice_cannot_be_made_is_refused_before_the_charge(monkeypatch):
+    monkeypatch.setattr(
+        "quorate.learners.agnostic_search.affordable_learner",
+        lambda epsilon, delta, *, n, n_sampled, choice_epsilon: AgnosticPrice(
+            n=n, n_sampled=n_sampled, choice_epsilon=1e-13, learner_epsilon=0.1
+        ),
+    )
+    ledger = Ledger(budget=Budget(1.0, 0.0))
+    with pytest.raises(InvalidParameter, match="2\\^-39") as refusal:
+        learner(ledger=ledger).fit(*noisy_rows(100))
+    assert refusal.value.charged == "nothing was charged"
+    assert ledger.spent.epsilon == 0
+
+
+class Lucky(NoisyThreshold):
+    """A base learner whose guarantee rests on something."""
+
+    def _plan(self, *given):
+        return replace(super()._plan(*given), caveats=("it rests on luck",))
+
+
+@pytest.mark.parametrize("kind", [AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
+def test_what_the_base_learners_guarantee_rests_on_is_said_of_the_whole(kind):
+    base = Lucky(concepts=DOMAIN, epsilon=1.0)
+    fitted = kind(concepts=DOMAIN, base=base, epsilon=1.0).fit(*noisy_rows(500))
+    assert "it rests on luck" in fitted.guarantee_.caveats
+
+
+class Fickle(Thresholds):
+    """Takes the first sample of a table that it is asked about, the largest, and no smaller one."""
+
+    largest: ClassVar[dict[int, int]] = {}
+
+    def refuse_relabelling(self, n_T, n_W):
+        if n_T < Fickle.largest.setdefault(n_T + n_W, n_T):
+            raise InvalidParameter("points: not so few")
+
+
+@pytest.mark.parametrize("kind", [AgnosticLearner, AgnosticPrediction])
+def test_a_plan_that_the_class_would_refuse_is_refused_before_the_charge(kind):
+    Fickle.largest.clear()
+    ledger, concepts = Ledger(budget=Budget(1.0, 0.0)), Fickle(bits=16)
+    base = {} if kind is AgnosticPrediction else {"base": NoisyThreshold(concepts=concepts, epsilon=1.0)}
+    with pytest.raises(InvalidParameter, match="not so few") as refusal:
+        kind(concepts=concepts, **base, epsilon=1.0, ledger=ledger).fit(*noisy_rows(2_000))
+    assert refusal.value.charged == "nothing was charged"
+    assert ledger.spent.epsilon == 0

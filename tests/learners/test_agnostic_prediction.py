@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import shutil
+from dataclasses import replace
 from itertools import product
 
 import agnostic_laws as laws
@@ -12,11 +14,11 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, SecretRefused
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
 from quorate.learners.agnostic_prediction import AgnosticPrediction, _votes
 from quorate.learners.agnostic_price import AgnosticPrice
 from quorate.learners.agnostic_voting import PredictionPlan, plan_predictions, voting_error
-from quorate.learners.concepts import Thresholds
+from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import SeededNoise
@@ -258,3 +260,61 @@ def test_wrong_tables_are_refused_and_nothing_is_charged():
     with pytest.raises(InvalidParameter, match="groups"):
         asked.fit(X, y, groups=np.arange(100))
     assert ledger.spent.epsilon == 0
+
+
+def test_a_ledger_that_was_put_back_sells_no_answer_twice(tmp_path):
+    kept, older = tmp_path / "ledger", tmp_path / "older"
+    kept.mkdir()
+    asked = private(n_queries=1, ledger=kept / "ledger.db", unsafe_noise_seed=None).fit(*rows())
+    shutil.copytree(kept, older)
+    assert asked.ask([[5]]).shape == (1,)
+    shutil.rmtree(kept)
+    shutil.copytree(older, kept)
+    for _ in range(2):
+        with pytest.raises(LedgerIntegrityError, match="older or another ledger"):
+            asked.ask([[60_000]])
+    with pytest.raises(LedgerIntegrityError):
+        _ = asked.answers_left_
+    asked.ledger = older / "ledger.db"  # a copy at another place is no better
+    with pytest.raises(LedgerIntegrityError):
+        asked.ask([[60_000]])
+    assert asked.ask([[5]]).shape == (1,)  # what was released stays known
+
+
+def test_an_object_gives_no_more_answers_than_were_charged_whatever_a_ledger_says(monkeypatch):
+    asked = private(n_queries=2).fit(*rows())
+    asked.ask([[1], [2]])
+    monkeypatch.setattr("quorate.ledger.Reservation.draw", lambda *_, **__: pytest.fail("drawn"))
+    asked.n_queries = 100
+    with pytest.raises(BudgetExhausted) as refusal:
+        asked.ask([[3]])
+    assert (refusal.value.spent, refusal.value.requested, refusal.value.limit) == (2, 1, 2)
+
+
+def test_an_answer_that_was_drawn_and_lost_counts(monkeypatch):
+    asked = private(n_queries=2).fit(*rows())
+    with monkeypatch.context() as broken:
+        broken.setattr("quorate.ledger.Reservation.store", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            asked.ask([[1]])
+    with pytest.raises(BudgetExhausted):
+        asked.ask([[2], [3]])
+    assert asked.ask([[2]]).shape == (1,)
+
+
+def test_a_public_attribute_does_not_turn_the_noise_down():
+    """400 answers from 2,000 rows are nearly coins; with the mechanism that is put there, each would be 1."""
+    asked = private(n_queries=400).fit(*rows(2_000, flipped=0.0))
+    asked.plan_ = replace(asked.plan_, mechanism=PrivatePrediction(1e6))
+    assert 100 < asked.ask(np.arange(400).reshape(-1, 1)).sum() < 390
+
+
+def test_scores_that_the_class_would_refuse_are_refused_before_the_charge():
+    X = np.random.default_rng(0).integers(0, 2**16, (4_000, 1))
+    ledger = Ledger(budget=Budget(10.0, 0.0))
+    asked = private(concepts=SymmetricDifference(DOMAIN), n_queries=1, epsilon=4.0, ledger=ledger)
+    with pytest.raises(InvalidParameter, match="fewer rows") as refusal:
+        asked.fit(X, X[:, 0] < 9_000)
+    assert refusal.value.charged == "nothing was charged"
+    assert ledger.spent.epsilon == 0
+    assert asked.fit(X[:30], X[:30, 0] < 9_000).ask([[1]]).shape == (1,)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners import ExponentialLearner, GenericLearner
+from quorate.learners import EmpiricalLearner, ExponentialLearner, GenericLearner, LabelBoost
 from quorate.learners.choice_bound import deviation_rows, growth_of
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Threshold, Thresholds
 from quorate.learners.sanitized_net import Net
@@ -339,3 +339,24 @@ def test_relative_deviation_is_solved_for_the_least_number_of_rows():
     n = deviation_rows(growth, seen=seen, true=true, beta=beta)
     assert deviates(n) <= true * (1 + 1e-12)
     assert deviates(n - 1) > true * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("label", [-1, 1], ids=["unlabelled", "labelled"])
+@pytest.mark.parametrize("kind", [{"rounds": 2}, {"size": 2}], ids=["MWEM", "BLR"])
+def test_a_row_outside_the_sanitizers_domain_is_refused_before_anything_is_charged(kind, label):
+    concepts, ledger = Thresholds(bits=3), Ledger(budget=Budget(3.0, 0.0))
+    sanitizer = (MWEM if "rounds" in kind else BLR)(**kind, domain=range(7))
+    generic = GenericLearner(concepts=concepts, sanitizer=sanitizer, epsilon=1.0)
+    empirical = EmpiricalLearner(concepts=concepts, base=generic, epsilon=0.5)
+    boosted = LabelBoost(concepts=concepts, base=empirical, epsilon=0.5, base_rows=60)
+    X, y = np.zeros((400, 1), dtype=int), np.zeros(400, dtype=int)
+    X[0], y[200:], y[0] = 7, -1, label
+    for learner in (generic, empirical, boosted):
+        learner.set_params(ledger=ledger)
+        for _ in range(20):  # a transformation draws the row only now and then: its refusal would tell when
+            with pytest.raises(DataRefused, match="lie in the domain") as refusal:
+                learner.fit(X, y)
+            assert refusal.value.charged == "nothing was charged"
+    assert (ledger.spent.epsilon, ledger.fingerprints) == (0, ())
+    X[0] = 6
+    assert generic.fit(X, y).guarantee_.epsilon == 1.0

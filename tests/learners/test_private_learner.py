@@ -15,8 +15,20 @@ from sklearn.preprocessing import FunctionTransformer
 
 from quorate.accounting import ApproxDP, Guarantee, PureDP
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
-from quorate.learners import UNLABELLED, Plan, PrivateLearner, RowsNeeded
+from quorate.learners import (
+    UNLABELLED,
+    AgnosticLearner,
+    EmpiricalLearner,
+    LabelBoost,
+    NoisyThreshold,
+    Plan,
+    PrivateLearner,
+    RowsNeeded,
+    SubsampledAgnostic,
+    SubSampling,
+)
 from quorate.learners.concepts import Threshold, Thresholds
+from quorate.learners.private_learner import bare
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Ledger
 
@@ -354,3 +366,50 @@ def test_points_that_no_double_tells_apart_are_different_data():
     assert float(points[7, 0]) == float(points[7, 0] - 100)
     with pytest.raises(LedgerMismatch):
         AnyCut(concepts=fine, ledger=given_ledger).fit(points, Y)
+
+
+# --- learners inside others ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [AgnosticLearner, EmpiricalLearner, LabelBoost, SubSampling, SubsampledAgnostic])
+def test_what_a_learner_inside_does_not_use_makes_no_other_fit(kind, tmp_path):
+    given_ledger, cuts = ledger(epsilon=20.0), np.arange(400).reshape(-1, 1) % 256
+    labels = (cuts[:, 0] < 100).astype(int)
+
+    def fitted(**unused):
+        base = EmpiricalLearner(concepts=GRID, base=NoisyThreshold(concepts=GRID, epsilon=0.5, **unused), epsilon=1.0)
+        base.set_params(**unused)
+        more = (
+            {"base_rows": 50}
+            if kind is LabelBoost
+            else {"n_labels": 20, "base_rows": 20}
+            if kind is SubSampling
+            else {}
+        )
+        return kind(concepts=GRID, base=base, epsilon=2.0, ledger=given_ledger, **more)
+
+    first = fitted().fit(cuts, labels)
+    own = ledger(epsilon=20.0)
+    changed = fitted(ledger=own)
+    for again in (
+        changed,
+        fitted(ledger=given_ledger),  # whose entries grow with each fit
+        fitted(ledger=tmp_path / "ledger.db"),
+        fitted(unsafe_noise_seed=7),
+        fitted(rows="theorem"),
+        fitted(ledger=given_ledger),
+    ):
+        assert again.fit(cuts, labels).concept_ == first.concept_
+    changed.base.fit(cuts, labels)  # what it learned by itself is no part of the fit either
+    assert changed.fit(cuts, labels).concept_ == first.concept_
+    assert len(given_ledger.reservations()) == 1
+    changed.base.set_params(epsilon=0.75)
+    changed.fit(cuts, labels)
+    assert len(given_ledger.reservations()) == 2 or kind in (AgnosticLearner, SubsampledAgnostic)
+
+
+def test_a_learner_without_what_is_not_used_is_the_same_in_all_else():
+    inner = AnyCut(epsilon=0.25, rows="theorem", ledger=ledger(), unsafe_noise_seed=3)
+    assert bare(inner).get_params() == {**inner.get_params(), "rows": "any", "ledger": None, "unsafe_noise_seed": None}
+    assert bare(ApproximateCut(delta=0.5)).delta == 0.5
+    assert inner.rows == "theorem"

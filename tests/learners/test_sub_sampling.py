@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from math import exp
 
@@ -11,11 +12,12 @@ from exact import EXACT, Part, labelled, mixture, p_value, true_epsilon, uniform
 from exact import exponential as exponential_law
 
 from quorate.accounting import PureDP
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
 from quorate.learners import UNLABELLED, ExponentialLearner, SubSampling
 from quorate.learners.amplification import Price
 from quorate.learners.concepts import Thresholds
 from quorate.learners.subsampling_price import bns15_claim_5_7, subsampling
+from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6
@@ -179,3 +181,42 @@ def test_what_cannot_be_is_refused(given: dict[str, object], message: str) -> No
 def test_a_row_without_a_label_is_refused() -> None:
     with pytest.raises(DataRefused, match="label for every row"):
         learner().fit(np.zeros((9, 1), dtype=int), [0] * 8 + [UNLABELLED])
+
+
+def test_each_oracle_is_asked_and_paid_for_in_one_and_the_same_ledger() -> None:
+    domain, ledger = Thresholds(bits=10), Ledger(budget=Budget(2.5, 0.0))
+    X = np.random.default_rng(0).integers(0, 1024, (3_000, 1))
+    base = ExponentialLearner(concepts=domain, epsilon=3.0)
+    fitted = SubSampling(concepts=domain, base=base, epsilon=1.0, n_labels=150, base_rows=150, ledger=ledger)
+    asked: list[int] = []
+
+    def oracle(cut: int) -> Callable[[np.ndarray], np.ndarray]:
+        def answer(indices: np.ndarray) -> np.ndarray:
+            asked.append(cut)
+            return (X[indices, 0] < cut).astype(int)
+
+        return answer
+
+    found = [fitted.fit(X, oracle(cut)).concept_.cut for cut in (900, 100, 100)]  # type: ignore[attr-defined]
+    assert asked == [900, 100, 100]
+    assert found[0] > 700
+    assert max(found[1:]) < 300
+    assert len(ledger.reservations()) == 3
+    once = ledger.reservations()[0].event.epsilon  # type: ignore[union-attr]
+    assert ledger.spent.epsilon == pytest.approx(3 * once, abs=1e-8)
+
+
+def test_labels_that_an_oracle_has_not_told_are_not_taken_for_zeros() -> None:
+    ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
+    fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
+    fitted.fit(X, lambda indices: np.zeros(len(indices), dtype=int))
+    with pytest.raises(LedgerMismatch):
+        fitted.fit(X, np.zeros(400, dtype=int))
+
+
+def test_a_fit_on_the_same_labels_in_an_array_is_recalled() -> None:
+    ledger, X = Ledger(budget=Budget(5.0, 0.0)), np.arange(400).reshape(-1, 1) % 4
+    fitted = learner(base_rows=3, n_labels=2, ledger=ledger)
+    for _ in range(2):
+        fitted.fit(X, np.zeros(400, dtype=int))
+    assert len(ledger.reservations()) == 1

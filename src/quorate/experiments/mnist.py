@@ -24,14 +24,15 @@ from quorate.arguments import count
 from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.estimators import PrivateClassifier
+from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import folder_of_files, mnist
 from quorate.labelling import Sanitiser, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import GaussianNoisyMax
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
 from quorate.run.task import processes
-from quorate.students import FromValues
+from quorate.students import FromValues, Lesson
 from quorate.types import FloatArray, Secret
 
 N_TEACHERS, N_PUBLIC, COMPONENTS = 300, 5_000, 30
@@ -42,6 +43,8 @@ LABELS = 400  # answers of the row of labels: fewer, with less noise each, so th
 SIDE = 28
 
 VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy max, SVC", "plurality, no noise"
+NETWORK = "noisy counts, Gaussian process, network"
+NO_TORCH = "torch is not installed: the row of a convolutional student is left out (pip install quorate[torch])"
 
 
 def reproduce_mnist(
@@ -89,6 +92,9 @@ def reproduce_mnist(
         for epsilon in epsilons:
             found.setdefault((VALUES, epsilon), []).append(digits.values(epsilon, X_test, truth))
             found.setdefault((LABELLED, epsilon), []).append(digits.labels(epsilon, X_test, truth))
+            if torch_is_there():
+                told = digits.network(epsilon, shown[held_out], truth)
+                found.setdefault((NETWORK, epsilon), []).append(told)
         plain = digits.counts.reveal().argmax(axis=1)
         found.setdefault((VOTE, None), []).append(scored(plain, test.codes[pool]))
     if watch:
@@ -101,7 +107,7 @@ def reproduce_mnist(
         name="mnist",
         title=f"MNIST: {N_TEACHERS} teachers, 60,000 private images, {N_PUBLIC:,} public ones",
         rows=rows,
-        notes=(*NOTES, *_data_dependent_notes(rows)),
+        notes=(*NOTES, *(() if torch_is_there() else (NO_TORCH,)), *_data_dependent_notes(rows)),
         command=command,
         seed=seed,
         seconds=time.monotonic() - begun,
@@ -136,6 +142,7 @@ class Digits:
     def __init__(self, private: FloatArray, codes: Any, pool: FloatArray, seed: int) -> None:
         from sklearn.decomposition import PCA
 
+        self._images = pool
         self._components = PCA(COMPONENTS, random_state=0).fit(pool)  # public images alone
         self.X_private, self.codes, self.X_public = self.told(private), codes, self.told(pool)
         self.seed = seed
@@ -170,6 +177,25 @@ class Digits:
             unsafe_noise_seed=self.seed,
         ).fit(self.X_private, self.codes, public=PublicPool(self.X_public))
         return scored(model.predict(X_test), truth, n_queries=int(model.released_.answered.sum()))
+
+    def network(self, epsilon: float, images: FloatArray, truth: Any) -> Scored:
+        """Teach a small convolutional network the classes that the noisy counts suggest; it sees public images."""
+        mechanism = NoisyCounts(calibrate_sigma(epsilon, DELTA, len(self._images), np.sqrt(2)), "histogram")
+        schedule = Repeated(mechanism.event, len(self._images))
+        ledger = Ledger(budget=Budget(epsilon, DELTA))
+        paid = ledger.reserve(schedule, delta=DELTA, purposes={"label": len(self._images)}, key="counts")
+        lesson = Lesson(
+            pool=self._images.astype(np.float32),
+            points=self.X_public,
+            queries=np.arange(len(self._images)),
+            released=label(self.counts, mechanism, paid, SeededNoise(self.seed)),
+            classes=list(range(10)),
+            n_teachers=N_TEACHERS,
+            seed=self.seed,
+        )
+        way = FromValues(convolutional(self.seed), shares="gaussian-process", weights=False)
+        student = way.learn(lesson)
+        return scored(student.predict(images.astype(np.float32)), truth, n_queries=len(self._images))
 
     def labels(self, epsilon: float, X_test: FloatArray, truth: Any) -> Scored:
         """Release labels by noisy max, and what they cost on these votes; score a student of the labels."""

@@ -156,7 +156,8 @@ class SubSampling(TransformedLearner):
         y : (n_rows,) of 0 and 1, or callable
             The labels, of which m are read; or who is asked for them: ``y(indices)``, called once with m indices in
             increasing order, returns their labels, 0 or 1 each. What it will answer is not known before it is asked,
-            so each such fit is a fit of its own: it is charged, also in the same ledger, and asks anew.
+            so each such fit is a fit of its own: it is charged, also in the same ledger, and asks anew. Labels in an
+            array are other data, for another ledger.
         groups : None
             Refused: the guarantee is for one record.
 

@@ -1,5 +1,7 @@
 """Scores of LWY25 Algorithm 1: the minimum over all concepts, exactly, for every dichotomy."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from concept_checks import check_scores
@@ -13,6 +15,7 @@ from quorate.learners.concepts import (
     PointFunctions,
     Rectangles,
     Stumps,
+    SymmetricDifference,
     Thresholds,
     relabelling_scores_by_erm,
 )
@@ -119,6 +122,8 @@ def test_columns_of_thousands_of_values_are_blocked_alike(monkeypatch):
         (Rectangles(40, 2), 90, 1, "table"),
         (Rectangles(40, 2), 60, 3000, "steps"),
         (Rectangles(40, 3), 19, 1, "table"),
+        (SymmetricDifference(Thresholds(40)), 2, 2900, "dichotomies"),
+        (SymmetricDifference(Thresholds(40)), 400, 400, "steps"),
     ],
     ids=str,
 )
@@ -136,3 +141,12 @@ def test_scores_that_could_leave_int64_are_refused():
         unit_scores(2**30, 2**30)
     with pytest.raises(InvalidParameter, match="table"):
         refuse_table([80, 80], "Rectangles")
+
+
+def test_the_refused_pairs_are_as_many_as_are_looked_at():
+    differences = SymmetricDifference(Thresholds(40))
+    assert differences.growth(2**40) == 1 + comb(2**40 + 1, 2)  # no table of so many rows is made
+    points = differences.check(range(9))
+    assert len(differences.dichotomies(points, limit=differences.growth(9))) <= differences.growth(9)
+    with pytest.raises(InvalidParameter, match="dichotomies"):
+        differences.dichotomies(points, limit=differences.growth(9) - 1)

@@ -175,3 +175,17 @@ def test_shares_and_scales_never_cost_more_than_the_whole(epsilon, parts, thirds
     assert Fraction(part) * parts <= Fraction(epsilon)
     assert Fraction(part) * parts >= Fraction(epsilon) * (1 - Fraction(1, 2**50))
     assert Fraction(1) / Fraction(least_scale(1, part)) <= Fraction(part)
+
+
+@pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
+def test_rows_outside_are_refused_by_the_check_already(sanitizer, concept_class):
+    rows = concept_class.check(rows_for(sanitizer, concept_class))
+    sanitizer.check(rows, concept_class)
+    if getattr(sanitizer, "domain", None) is None:
+        return
+    for place in (0, 117, 199):
+        outside = rows.copy()
+        outside[place] = [1.0, 0.75]
+        with pytest.raises(DataRefused, match="lie in the domain") as refusal:
+            sanitizer.check(outside, concept_class)
+        assert "75" not in str(refusal.value)

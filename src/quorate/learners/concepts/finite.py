@@ -55,7 +55,8 @@ class Member:
             return np.zeros(0, dtype=np.uint8)
         predicted = self._predicted(points)
         if predicted is not None:
-            return (predicted == 1).astype(np.uint8)
+            ones: Labels = (predicted == 1).astype(np.uint8)
+            return ones
         half = len(points) // 2
         if not half:
             return np.zeros(1, dtype=np.uint8)

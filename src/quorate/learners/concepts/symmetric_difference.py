@@ -153,7 +153,7 @@ class SymmetricDifference:
         # One minimisation for each dichotomy on T, and each looks at all pairs on both.
         on_both = self.growth(n_T + n_W)
         refuse_beyond(DICHOTOMY_LIMIT, on_both, self)
-        refuse_work(self.growth(n_T) * on_both, self)
+        refuse_work(self.growth(n_T) * on_both * (n_T + n_W), self)
 
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> XorConcepts:
         """Return one concept for every dichotomy on `points`: the first pair that has it."""

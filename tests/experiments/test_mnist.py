@@ -1,0 +1,93 @@
+"""Digits in small: the images are made upright one by one, and both ways to spend a budget run."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from quorate.errors import PreconditionFailed
+from quorate.experiments import mnist as module
+from quorate.experiments import reproduce_mnist
+from quorate.experiments.convolutional import convolutional, torch_is_there
+from quorate.experiments.mnist import LABELLED, NO_TORCH, VALUES, VOTE, upright
+from quorate.types import FloatArray
+
+
+def stroke(lean: float, shift: float = 0.0) -> FloatArray:
+    image = np.zeros((28, 28))
+    for row in range(4, 24):
+        column = 13.5 + shift + lean * (row - 13.5)
+        left = int(np.floor(column))
+        image[row, left], image[row, left + 1] = 1 - (column - left), column - left
+    return image.reshape(1, -1)
+
+
+@pytest.mark.parametrize(("lean", "shift"), [(0.4, 0.0), (-0.5, 0.0), (0.0, 3.0), (0.3, -2.0)])
+def test_a_leaning_or_shifted_stroke_comes_out_upright_and_in_the_middle(lean: float, shift: float) -> None:
+    made = upright(stroke(lean, shift)).reshape(28, 28)
+    columns = made.sum(axis=0) / made.sum()
+    centre = float(columns @ np.arange(28))
+    assert abs(centre - 13.5) < 0.2
+    assert float(columns @ (np.arange(28) - centre) ** 2) < 0.8  # all ink within about a pixel of the middle
+
+
+def test_an_image_is_made_upright_by_itself() -> None:
+    images = np.vstack([stroke(lean) for lean in (0.1, -0.3, 0.5)])
+    np.testing.assert_allclose(upright(images)[1], upright(images[1:2])[0], atol=1e-9)
+
+
+def test_an_empty_image_stays_empty() -> None:
+    assert not upright(np.zeros((1, 784))).any()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten kinds of strokes, some noise: 3,000 to train on and 600 to test, in the published format."""
+    rng = np.random.default_rng(0)
+    kinds = rng.uniform(0, 1, (10, 784)) ** 6
+    (tmp_path / "mnist").mkdir()
+    for name, n in (("train", 3_000), ("t10k", 600)):
+        labels = rng.integers(0, 10, n).astype(np.uint8)
+        images = np.clip(kinds[labels] + rng.normal(scale=0.15, size=(n, 784)), 0, 1) * 255
+        head = n.to_bytes(4, "big")
+        pixels = b"\x00\x00\x08\x03" + head + (28).to_bytes(4, "big") * 2 + images.astype(np.uint8).tobytes()
+        (tmp_path / "mnist" / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(pixels, 1))
+        told = b"\x00\x00\x08\x01" + head + labels.tobytes()
+        (tmp_path / "mnist" / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(told, 1))
+    return tmp_path
+
+
+def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "N_TEACHERS", 30)
+    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    monkeypatch.setattr(module, "LABELS", 60)
+    monkeypatch.setattr(module, "torch_is_there", lambda: False)
+    found = reproduce_mnist(epsilons=(8.0,), files=folder)
+    told = {row.method: row for row in found.rows}
+    assert set(told) == {VALUES, LABELLED, VOTE}
+    assert told[VOTE].accuracy_mean > 0.9
+    assert told[VALUES].accuracy_mean > 0.6
+    assert told[VALUES].n_queries == 300
+    more = told[LABELLED].more
+    assert more["with_sanitising"] > 8.0 - 1e-6
+    assert more["data_dependent_epsilon"] > 0
+    assert NO_TORCH in found.notes
+
+
+def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
+    if torch_is_there():
+        images = np.random.default_rng(0).uniform(size=(60, 784)).astype(np.float32)
+        labels = np.arange(60) % 3
+        network = convolutional(0, n_classes=3).set_params(max_epochs=1).fit(images, labels)
+        assert network.predict_proba(images).shape == (60, 3)
+    else:
+        with pytest.raises(PreconditionFailed, match=r"quorate\[torch\]"):
+            convolutional(0)
+
+
+def test_a_missing_data_set_is_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match="mnist"):
+        reproduce_mnist(files=tmp_path)
