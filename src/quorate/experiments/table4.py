@@ -8,6 +8,7 @@ with privacy on the private rows themselves.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -275,23 +276,23 @@ REFERENCES: Mapping[str, Reference] = {PLAIN: _plain, MAJORITY: _majority}
 
 
 def _figure(data: str, rows: Sequence[Measured]) -> Chart:
-    block = [row for row in rows if row.data == data]
-    private = [row for row in block if row.epsilon is not None and row.epsilon in EPSILONS]
-    values = [row.accuracy_mean for row in block if row.accuracy_mean is not None]
-    printed = [row.paper_accuracy for row in private if row.paper_accuracy is not None]
-    low = np.floor(20 * min([*values, *printed])) / 20
+    drawn = [row for row in rows if row.data == data and row.epsilon in EPSILONS and row.accuracy_mean is not None]
+    values = [row.accuracy_mean or 0.0 for row in drawn]
+    high = math.ceil(50 * max(values) + 0.5) / 50
+    low = math.floor(50 * (high - 2.2 * (high - min(values)))) / 50  # the legend stands below the lines
     chart = Chart(
         f"Accuracy against ε: {data}",
         Axis("ε (log scale)", 0.4, 2.5, log=True, ticks=EPSILONS),
-        Axis("accuracy of the student", float(low), 1.0),
-        "Lines rising with ε: the default and the best recipe lie above the paper's two methods.",
+        Axis("accuracy of the student", max(0.0, low), min(1.0, high)),
+        "Lines rising with ε: the default and the best recipe lie above the paper's two methods, below the direct one.",
         "bottom right",
     )
     for style, method in enumerate((PSQ, ASQ, RANDOM, DEFAULT, BEST, DIRECT)):
-        line = sorted((row for row in private if row.method == method), key=lambda row: row.epsilon or 0)
+        line = sorted((row for row in drawn if row.method == method), key=lambda row: row.epsilon or 0)
         if line:
-            xs = [row.epsilon or 0 for row in line]
-            chart.line(xs, [row.accuracy_mean or 0 for row in line], method, style, marks=len(line))
+            chart.line(
+                [row.epsilon or 0 for row in line], [row.accuracy_mean or 0 for row in line], method, style, marks=None
+            )
     return chart
 
 
