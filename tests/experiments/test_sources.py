@@ -19,8 +19,8 @@ from quorate.experiments.sources import (
     mnist,
     mushroom,
     real_sim,
-    scaled_counts,
     split,
+    weighed_words,
 )
 
 LARGER = Path(__import__("os").environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
@@ -64,7 +64,8 @@ def test_the_bundled_sets_have_their_published_sizes() -> None:
 def test_reviews_are_rows_of_length_one() -> None:
     reviews = imdb(LARGER)
     assert reviews.X.shape == (50_000, 18_522)
-    np.testing.assert_allclose(np.sqrt(reviews.X.multiply(reviews.X).sum(axis=1)), 1.0)
+    test = split(reviews, 0).X_test
+    np.testing.assert_allclose(np.sqrt(test.multiply(test).sum(axis=1)), 1.0)
     assert np.bincount(reviews.codes).tolist() == [25_000, 25_000]
 
 
@@ -76,10 +77,20 @@ def test_digits_are_read_as_they_were_published() -> None:
     assert (float(train.X.min()), float(train.X.max())) == (0.0, 1.0)
 
 
-def test_the_scale_of_a_row_depends_on_that_row_alone() -> None:
-    rows = np.array([[3.0, 0.0, 3.0], [1.0, 1.0, 1.0]])
-    alone, together = scaled_counts(csr_array(rows[:1])), scaled_counts(csr_array(rows))
-    np.testing.assert_array_equal(alone.toarray()[0], together.toarray()[0])
+def test_a_row_is_weighed_by_itself_and_by_public_rows_alone() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.7, (60, 8)).astype(float) + np.eye(60, 8)
+    private, public, test = (csr_array(counts[part]) for part in (slice(0, 30), slice(30, 45), slice(45, 60)))
+    first = weighed_words(private, public, test)
+    other = counts[:30].copy()
+    other[1:] = rng.poisson(3.0, (29, 8)) + 1.0
+    again = weighed_words(csr_array(other), public, test)
+    np.testing.assert_array_equal(first[0].toarray()[0], again[0].toarray()[0])
+    np.testing.assert_array_equal(first[2].toarray(), again[2].toarray())
+    # The cheat: words weighed by the private rows too would move with them.
+    pooled = weighed_words(private, csr_array(counts[:45]), test)[2].toarray()
+    moved = weighed_words(private, csr_array(np.vstack([other, counts[30:45]])), test)[2].toarray()
+    assert np.abs(pooled - moved).max() > 1e-3
 
 
 def test_real_sim_is_read_from_a_users_file(tmp_path: Path) -> None:

@@ -35,12 +35,15 @@ class Labelled:
         ``(n_rows,)`` class codes.
     classes : tuple of int
         The declared classes: the codes themselves.
+    counts_words : bool
+        Whether the columns are counts of words.
     """
 
     name: str
     X: Any = field(repr=False)
     codes: IntArray = field(repr=False)
     classes: tuple[int, ...] = (0, 1)
+    counts_words: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,12 +93,15 @@ def split(data: Labelled, seed: int, *, n_public: int | None = None) -> Split:
     first = int(0.8 * n)
     second = first + (int(0.02 * n) if n_public is None else n_public)
     private, public, test = order[:first], order[first:second], order[second:]
+    rows = [take(data.X, part) for part in (private, public, test)]
+    if data.counts_words:
+        rows = weighed_words(*rows)
     return Split(
         name=data.name,
-        X_private=take(data.X, private),
+        X_private=rows[0],
         y_private=data.codes[private],
-        X_public=take(data.X, public),
-        X_test=take(data.X, test),
+        X_public=rows[1],
+        X_test=rows[2],
         y_test=data.codes[test],
     )
 
@@ -114,12 +120,9 @@ def a9a() -> Labelled:
 
 
 def imdb(folder: Path) -> Labelled:
-    """Film reviews as word counts, sparse; each row is scaled by its own length, log(1 + count) first.
-
-    The scaling looks at one row at a time, so it is the same whoever else is in the table.
-    """
+    """Film reviews as word counts, sparse; a split weighs the words by its public pool (:func:`weighed_words`)."""
     table = read_data(found(folder, "imdb/imdb_counts.npz"), label="y")
-    return Labelled(name="imdb", X=scaled_counts(table.X), codes=np.asarray(table.y, dtype=np.int64))
+    return Labelled(name="imdb", X=table.X, codes=np.asarray(table.y, dtype=np.int64), counts_words=True)
 
 
 def real_sim(path: Path) -> Labelled:
@@ -133,18 +136,31 @@ def real_sim(path: Path) -> Labelled:
     return Labelled(name="real-sim", X=table.X, codes=(labels == 1).astype(np.int64))
 
 
-def scaled_counts(counts: Any) -> Any:
-    """Return log(1 + count), every row divided by its Euclidean length; sparse stays sparse.
+def weighed_words(private: Any, public: Any, test: Any) -> list[Any]:
+    """Return counts as TF-IDF with logarithmic term frequencies; how rare a word is, is read off the public rows.
+
+    Parameters
+    ----------
+    private, public, test : (n_rows, n_words) sparse arrays
+        Counts.
+
+    Returns
+    -------
+    list of sparse arrays
+        Rows of length one; each is a function of its own counts and the public ones.
 
     Examples
     --------
     >>> from scipy.sparse import csr_array
-    >>> scaled_counts(csr_array(np.array([[3.0, 0.0, 3.0]]))).toarray().round(3).tolist()
+    >>> counts = csr_array(np.array([[3.0, 0.0, 3.0]]))
+    >>> weighed_words(counts, csr_array(np.eye(3)), counts)[0].toarray().round(3).tolist()
     [[0.707, 0.0, 0.707]]
     """
-    from sklearn.preprocessing import normalize
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfTransformer
 
-    return normalize(counts.log1p())
+    weights = TfidfTransformer(sublinear_tf=True).fit(public)
+    return [csr_array(weights.transform(rows)) for rows in (private, public, test)]
 
 
 def mnist(folder: Path) -> tuple[Labelled, Labelled]:

@@ -70,7 +70,7 @@ NOTES = (
     "ε = 64 stands for the paper's column without noise: a few votes of some hundred",
     "noise is seeded so that the table can be made again: these runs carry no guarantee, and their rows are public",
 )
-STAND_IN = "imdb stands in for real-sim, under its own name: the paper has no figures for it"
+STAND_IN = "imdb stands in for real-sim, under its own name; TF-IDF by the public pool; the paper has no figures for it"
 
 Method = Callable[[LinearEnsemble, float], Scored]
 Reference = Callable[[Split], Scored]
