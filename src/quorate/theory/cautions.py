@@ -58,7 +58,7 @@ def cautions(facts: PublicFacts, mechanism: AnyMechanism, *, n_teachers: int, n_
     sigma = scale_of(mechanism)
     if right is not None and sigma is not None:
         weights = min(max(facts.width, 1), n_queries)
-        if sigma / n_teachers * math.sqrt(weights / n_queries) > COIN:
+        if right < SURE and sigma / n_teachers * math.sqrt(weights / n_queries) > COIN:
             said.append(
                 f"σ = {sigma:.4g} votes against {n_teachers:,} teachers: labels would be close to coin tosses, and the "
                 "budget gone. Raise epsilon, bring more private rows or more public ones, or keep fewer answers back"
