@@ -82,7 +82,7 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
     Examples
     --------
     >>> student_of("forest", method="values", shares="auto", folder=Path())
-    FromValues(estimator=RandomForestClassifier(min_samples_leaf=2, n_estimators=200), shares='auto')
+    FromValues(estimator=RandomForestClassifier(min_samples_leaf=2, n_estimators=200), shares='auto', weights=True)
     """
     from quorate import students
 
