@@ -50,8 +50,9 @@ class LastSeen:
             ledger.check_receipt(self._receipt)
 
     def note(self, ledger: Ledger) -> None:
-        """Remember its newest entry."""
-        self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
+        """Remember its newest entry, unless something was found wrong with it."""
+        if ledger.healthy:
+            self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
 
 
 @contextmanager

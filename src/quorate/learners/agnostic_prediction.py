@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Self
@@ -17,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee, explain
 from quorate.arguments import count, one_of, real
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
-from quorate.estimators.opening import opened, place_of
+from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
 from quorate.learners.agnostic import MOST_CANDIDATES, choice_at, relabelled_sample
@@ -29,9 +28,8 @@ from quorate.learners.exponential import MECHANISMS, Selection
 from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.sample import UNLABELLED, Sample, coded_labels
-from quorate.ledger import Budget, Claim, Ledger, Receipt, Reservation
+from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
-from quorate.ledger.state import Head
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
 from quorate.run.accounts import spent_of
@@ -171,7 +169,8 @@ class AgnosticPrediction(BaseEstimator):
 
         budget = Budget(epsilon, 0.0)
         print_ = sample.fingerprint(fingerprint_key(place_of(self.ledger)))
-        with opened(self.ledger, budget=budget) as ledger:
+        seen = LastSeen()
+        with opened(self.ledger, budget=budget, seen=seen) as ledger:
             ledger.bind(print_)
             reservation = ledger.reserve(
                 plan.price.event,
@@ -208,7 +207,7 @@ class AgnosticPrediction(BaseEstimator):
                 ledger=ledger,
                 budget=budget,
                 memo=Memo(),
-                newest=ledger.head,
+                seen=seen,
             )
         self.plan_ = plan
         self.guarantee_: Guarantee = guarantee
@@ -244,7 +243,7 @@ class AgnosticPrediction(BaseEstimator):
             first, _ = distinct(digests)
             new = [i for i in first.tolist() if memo.recall(digests[i]) is None]
             if new:
-                with self._opened(kept) as ledger:
+                with kept.opened(self.ledger) as ledger:
                     reservation = kept.reservation(ledger)
                     kept.refuse_more_than(len(new))  # whatever the ledger says
                     block = reservation.draw(_PURPOSE, len(new))  # durable before any noise exists
@@ -259,7 +258,7 @@ class AgnosticPrediction(BaseEstimator):
     def answers_left_(self) -> int:
         """How many more distinct points may be asked."""
         kept = self._fitted()
-        with self._opened(kept) as ledger:
+        with kept.opened(self.ledger) as ledger:
             return kept.reservation(ledger).remaining(_PURPOSE)
 
     def rows_needed(self) -> RowsNeeded:
@@ -360,17 +359,6 @@ class AgnosticPrediction(BaseEstimator):
         parts = np.array_split(np.arange(len(T)), plan.n_hypotheses)  # T is in random order
         return Secret(tuple(self.concepts.erm(T[part], new[part]) for part in parts))
 
-    @contextmanager
-    def _opened(self, kept: _Kept) -> Iterator[Ledger]:
-        """Open the ledger for one act, if it holds all that this object saw it hold."""
-        with opened(self.ledger, budget=kept.budget, in_memory=kept.ledger) as ledger:
-            ledger.check_receipt(Receipt(kept.newest.sequence, kept.newest.hash))
-            try:
-                yield ledger
-            finally:
-                if ledger.healthy:
-                    kept.newest = ledger.head
-
     def _fitted(self) -> _Kept:
         if not hasattr(self, "_kept"):
             raise NotFittedError("this AgnosticPrediction is not fitted; call fit(X, y) first")
@@ -397,8 +385,12 @@ class _Kept:
     ledger: Ledger
     budget: Budget
     memo: Memo
-    newest: Head  # of the ledger, when this object last let go of it
+    seen: LastSeen
     drawn: int = 0
+
+    def opened(self, given: GivenLedger) -> AbstractContextManager[Ledger]:
+        """Open the ledger for one act, if it holds all that this object saw it hold."""
+        return opened(given, budget=self.budget, in_memory=self.ledger, seen=self.seen)
 
     def refuse_more_than(self, n_new: int) -> None:
         """Refuse to draw more answers than were charged, those that this object drew counted by itself."""
