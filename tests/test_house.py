@@ -14,8 +14,9 @@ SOURCE = Path(quorate.__file__).parent
 
 # From the ground up: a room may import only rooms to its left.
 ROOMS = (
-    "errors", "arguments", "types", "noise", "accounting", "mechanisms", "ledger", "data", "ensemble", "labelling",
-    "students", "theory", "audit", "report", "run", "estimators", "learners", "experiments", "service", "cli",
+    "errors", "arguments", "types", "renamed", "noise", "accounting", "theory", "mechanisms", "ledger", "release",
+    "data", "ensemble", "labelling", "students", "direct", "planning", "audit", "report", "pipeline", "run",
+    "estimators", "learners", "experiments", "service", "cli",
 )  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 

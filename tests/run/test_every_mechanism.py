@@ -27,13 +27,13 @@ from quorate.mechanisms import (
     SoftLabel,
     StableSparseVector,
 )
+from quorate.planning import KINDS
 from quorate.report import Facts
 from quorate.run.accounts import told
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.journey import votes
 from quorate.run.online import ask
 from quorate.run.stages import FolderStages
-from quorate.theory import KINDS
 
 GIVEN: dict[str, dict[str, Any]] = {
     "ConfidentNoisyMax": {"threshold": 8.0},

@@ -28,6 +28,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
+from quorate.planning import schedule_event
 from quorate.run.accounts import told
 from quorate.run.foreign import (
     FIGURE_LOST,
@@ -38,7 +39,6 @@ from quorate.run.foreign import (
     write_analysis,
 )
 from quorate.run.votes_file import VotesFile, read_votes
-from quorate.theory import schedule_event
 from quorate.types import Secret
 
 DELTA = 1e-5

@@ -41,9 +41,9 @@ def command(out: Path | None, as_json: bool) -> None:
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """
+    from quorate.planning import scale_of
     from quorate.report import Utility, render_text
     from quorate.run.batch import outputs, perform, read_batch
-    from quorate.theory import scale_of
 
     begun = time.monotonic()
     folder = new_folder() if out is None else out

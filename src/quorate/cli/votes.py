@@ -12,8 +12,8 @@ from quorate.cli.options import as_json, print_json
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from quorate.planning import AnyMechanism
     from quorate.run.votes_file import VotesFile
-    from quorate.theory import AnyMechanism
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -181,7 +181,7 @@ def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n
 
 def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> AnyMechanism:
     from quorate.arguments import one_of
-    from quorate.theory import KINDS, mechanism_for
+    from quorate.planning import KINDS, mechanism_for
 
     one_of("--mechanism", name, KINDS)
     fields: dict[str, Any] = {}

@@ -21,6 +21,7 @@ from quorate.errors import InvalidParameter, SeededNoiseRefused
 from quorate.estimators.opening import GivenLedger, opened, place_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.planning import Recipe
 from quorate.report import Facts, render_html, render_text
 from quorate.run.accounts import Occasion, facts, guarantee
 from quorate.run.folder import fingerprint_key
@@ -28,7 +29,6 @@ from quorate.run.journey import conduct
 from quorate.run.models import Role, built_in
 from quorate.run.task import Wishes, floor_budget, noise_and_key, prepare
 from quorate.students import class_probabilities
-from quorate.theory import Recipe
 from quorate.types import FloatArray, IntArray
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"

@@ -12,9 +12,9 @@ from typing import Any
 
 from quorate.data import n_rows
 from quorate.experiments.sources import Split
+from quorate.planning import PublicFacts
+from quorate.planning.recipe import ROWS_FACTOR, rows_per_teacher
 from quorate.students import FromValues
-from quorate.theory import PublicFacts
-from quorate.theory.recipe import ROWS_FACTOR, rows_per_teacher
 
 SMALLER = 0.18 / ROWS_FACTOR  # shards, against the default's
 

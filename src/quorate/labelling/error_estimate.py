@@ -22,6 +22,7 @@ from quorate.labelling.priced import TUNING, release_once
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
+from quorate.theory import relative_entropy
 from quorate.types import IntArray, Secret
 
 _STEPS = 200  # of a bisection: more than a float can tell apart
@@ -182,21 +183,6 @@ def read_error(
         event=mechanism.event,
         seeded=seeded,
     )
-
-
-def relative_entropy(b: float, e: float) -> float:
-    """Return kl(b, e) of a coin of bias `b` from one of bias `e`, in nats; both in [0, 1].
-
-    Examples
-    --------
-    >>> relative_entropy(0.5, 0.5), relative_entropy(0.5, 0.0), round(relative_entropy(0.0, 0.5), 4)
-    (0.0, inf, 0.6931)
-    """
-
-    def part(x: float, y: float) -> float:
-        return 0.0 if x == 0 else math.inf if y == 0 else x * math.log(x / y)
-
-    return part(b, e) + part(1 - b, 1 - e)
 
 
 def _largest_mean(x: float, nats: float) -> float:

@@ -20,12 +20,12 @@ from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import ex_post_epsilon
 from quorate.ledger import Ledger, Reservation
+from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
 from quorate.report import Answers, Check, Choice, ExPost, Facts, Part, Provenance, Score, Setup, Spending, Utility
 from quorate.run.claims import claimed
 from quorate.run.journey import Outcome, answering_purposes
 from quorate.run.task import Task
 from quorate.students import FromAnswers, Student
-from quorate.theory import AnyMechanism, form_of, open_fields, recipe, scale_of
 
 PURPOSES = ("label", "online answer")
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"

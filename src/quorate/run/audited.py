@@ -32,12 +32,12 @@ from quorate.audit import (
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
+from quorate.planning import is_stream
 from quorate.report import Audit, AuditLine, Check, Facts, render_html, render_json
 from quorate.run.batch import Batch
 from quorate.run.folder import RunFolder, write_atomically
 from quorate.run.journey import Watch
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
-from quorate.theory import is_stream
 
 FORMAT = 1
 RUNS = 100_000  # of one answer

@@ -23,6 +23,7 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Preco
 from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import SoftLabel
+from quorate.planning import form_of, scale_of
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder, fingerprint_key, read_or_create_key, write_atomically
@@ -33,7 +34,6 @@ from quorate.run.notes import notes
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
 from quorate.run.stages import FolderStages, stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task, Wishes, floor_budget, noise_and_key, prepare
-from quorate.theory import form_of, scale_of
 from quorate.types import Secret
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"

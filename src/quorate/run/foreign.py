@@ -22,13 +22,13 @@ from quorate.labelling import Released, Sanitiser, label, release_data_dependent
 from quorate.ledger import Budget, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
+from quorate.planning import AnyMechanism, check_mechanism, schedule_event
 from quorate.run.accounts import told
 from quorate.run.claims import claim_of_votes, claimed
 from quorate.run.folder import RunFolder, fingerprint_key, write_atomically
 from quorate.run.stages import stage_key
 from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.votes_file import VotesFile
-from quorate.theory import AnyMechanism, check_mechanism, schedule_event
 from quorate.types import IntArray, Secret
 
 FIGURE_LOST = "the data-dependent figure was paid for and lost with a process that ended; it is never drawn again"

@@ -29,12 +29,12 @@ from quorate.labelling.active import Strategy
 from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.planning import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.run.described import described
 from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.run.models import built_in
 from quorate.run.rehearsal import rehearse_strategy, rehearse_student, rehearse_teacher
 from quorate.students import Declined, Student, as_student
-from quorate.theory import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.types import IntArray, Secret, derive
 
 LABEL = "label"  # the unit where features are public and no ids are given

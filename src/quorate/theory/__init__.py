@@ -1,40 +1,26 @@
-"""The papers' statements as functions of public facts, and the recipe that a run follows by default."""
+"""The papers' statements as pure functions of numbers.
+
+Here belongs a bound or a formula that a paper states, with its source, and nothing that knows a mechanism, a ledger
+or a row. What a run is set up with by default stands in :mod:`quorate.planning`. Begin with
+:mod:`~quorate.theory.cutoff`.
+"""
 
 from __future__ import annotations
 
-from quorate.theory.cautions import cautions, unanimous_right
+from typing import Any
+
+from quorate.renamed import moved
 from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
-from quorate.theory.recipe import PublicFacts, Recipe, recipe, rows_per_teacher
-from quorate.theory.schedule import (
-    KINDS,
-    AnyMechanism,
-    check_mechanism,
-    check_schedule,
-    form_of,
-    is_stream,
-    mechanism_for,
-    open_fields,
-    scale_of,
-    schedule_event,
+from quorate.theory.relative_entropy import relative_entropy
+
+__all__ = ["btt18_cutoff", "cutoff_for_mean_error", "relative_entropy"]
+
+_MOVED = dict.fromkeys(
+    ("recipe", "PublicFacts", "Recipe", "rows_per_teacher", "mechanism_for", "schedule_event", "unanimous_right"),
+    "quorate.planning",
 )
 
-__all__ = [
-    "recipe",
-    "PublicFacts",
-    "Recipe",
-    "rows_per_teacher",
-    "mechanism_for",
-    "KINDS",
-    "check_mechanism",
-    "check_schedule",
-    "form_of",
-    "open_fields",
-    "scale_of",
-    "schedule_event",
-    "is_stream",
-    "AnyMechanism",
-    "cautions",
-    "unanimous_right",
-    "btt18_cutoff",
-    "cutoff_for_mean_error",
-]
+
+def __getattr__(name: str) -> Any:
+    """Find the names of version 0.1 where they are now."""
+    return moved(__name__, name, _MOVED)

@@ -11,7 +11,7 @@ import math
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.labelling.error_estimate import relative_entropy
+from quorate.theory.relative_entropy import relative_entropy
 
 _STEPS = 200  # of a bisection: more than a float can tell apart
 

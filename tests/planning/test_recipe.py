@@ -15,7 +15,7 @@ from quorate.accounting import Repeated, calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
-from quorate.theory import PublicFacts, recipe, rows_per_teacher
+from quorate.planning import PublicFacts, recipe, rows_per_teacher
 
 ADULT = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
 

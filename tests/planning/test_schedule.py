@@ -10,8 +10,8 @@ import pytest
 from quorate.accounting import Composed, Repeated
 from quorate.accounting import epsilon as price
 from quorate.errors import InvalidParameter
-from quorate.theory import is_stream, mechanism_for, schedule_event
-from quorate.theory.schedule import KINDS
+from quorate.planning import is_stream, mechanism_for, schedule_event
+from quorate.planning.schedule import KINDS
 
 GIVEN = {"threshold": 150.0, "confidence": 0.9, "cutoff": 5, "bins": 10}
 

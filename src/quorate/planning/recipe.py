@@ -30,8 +30,8 @@ from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.theory.cautions import cautions
-from quorate.theory.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
+from quorate.planning.cautions import cautions
+from quorate.planning.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
 
 ROWS_FACTOR = 0.25
 WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
@@ -108,7 +108,7 @@ class Recipe:
     why : tuple of str
         One sentence for each choice that the recipe made.
     cautions : tuple of str
-        What the owner should hear before the budget is spent: :func:`~quorate.theory.cautions`.
+        What the owner should hear before the budget is spent: :func:`~quorate.planning.cautions.cautions`.
 
     Examples
     --------

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtr
 
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, InteractiveNoisyMax, NoisyCounts
-from quorate.theory.schedule import AnyMechanism, scale_of
+from quorate.planning.schedule import AnyMechanism, scale_of
 
 if TYPE_CHECKING:
-    from quorate.theory.recipe import PublicFacts
+    from quorate.planning.recipe import PublicFacts
 
 COIN = 0.25  # standard deviation of a vote share beyond which a student learns next to nothing
 SURE = 0.95  # how often a single answer should be right where all teachers agree

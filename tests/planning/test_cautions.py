@@ -7,7 +7,7 @@ import pytest
 
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, StableSparseVector
 from quorate.noise import SeededNoise
-from quorate.theory import PublicFacts, recipe, unanimous_right
+from quorate.planning import PublicFacts, recipe, unanimous_right
 
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 

@@ -1,0 +1,42 @@
+"""What a run is set up with where its owner left it open, and what the owner should hear: from public facts alone.
+
+Here belong the recipe (teachers, queries, mechanism), the schedule (the noise that a budget buys) and the cautions.
+A function that reads a private row, or that spends, does not; a bound as a paper states it belongs in
+:mod:`quorate.theory`. Begin with :func:`~quorate.planning.recipe.recipe`.
+"""
+
+from __future__ import annotations
+
+from quorate.planning.cautions import cautions, unanimous_right
+from quorate.planning.recipe import PublicFacts, Recipe, recipe, rows_per_teacher
+from quorate.planning.schedule import (
+    KINDS,
+    AnyMechanism,
+    check_mechanism,
+    check_schedule,
+    form_of,
+    is_stream,
+    mechanism_for,
+    open_fields,
+    scale_of,
+    schedule_event,
+)
+
+__all__ = [
+    "recipe",
+    "PublicFacts",
+    "Recipe",
+    "rows_per_teacher",
+    "mechanism_for",
+    "KINDS",
+    "check_mechanism",
+    "check_schedule",
+    "form_of",
+    "open_fields",
+    "scale_of",
+    "schedule_event",
+    "is_stream",
+    "AnyMechanism",
+    "cautions",
+    "unanimous_right",
+]
