@@ -1,0 +1,67 @@
+"""What may be pinned so that a fit writes the same bytes again: secrets that are drawn, and the ledger's clock."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import Any
+from unittest.mock import patch
+
+from quorate.ledger import Budget, Ledger
+
+SEED = 20_260_101
+DELTA = 1e-5
+
+#: Stage and charge keys are made from the versions of these, so keys are compared where the versions are the same.
+VERSIONS = {name: version(name) for name in ("scikit-learn", "numpy")}
+
+
+@contextmanager
+def pinned() -> Iterator[None]:
+    """Every secret that is drawn inside is made of one byte; none of them ever protected anything."""
+    with (
+        patch.object(secrets, "token_bytes", lambda n=32: b"\x2a" * n),
+        patch.object(secrets, "token_hex", lambda n=32: "2a" * n),
+    ):
+        yield
+
+
+def ledger(epsilon: float, delta: float = DELTA, **how: Any) -> Ledger:
+    """Open a ledger in memory whose clock stands still."""
+    return Ledger(budget=Budget(epsilon, delta, **how), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+
+
+def lines(of: Ledger) -> list[str]:
+    """Return the canonical text of each entry, without what no two runs share and without sentences.
+
+    Times, and the hashes that follow from them, differ from run to run. The caveats are sentences, and stand in the
+    guarantee; how the chain is hashed is seen by the stored runs of version 0.1.
+    """
+    return [_without_chain(entry) for entry in of.export()]
+
+
+def _without_chain(entry: dict[str, Any]) -> str:
+    kept = {name: value for name, value in entry.items() if name not in {"hash", "previous", "time"}}
+    if isinstance(kept.get("store"), dict):
+        kept["store"] = kept["store"]["store"]
+    if isinstance(kept.get("claim"), dict):
+        kept["claim"] = {name: value for name, value in kept["claim"].items() if name != "caveats"}
+    return json.dumps(kept, sort_keys=True, separators=(",", ":"))
+
+
+def guarantee(of: Any) -> dict[str, Any]:
+    """Return a guarantee as JSON values, without the number of the version that wrote it."""
+    document: dict[str, Any] = json.loads(of.to_json())
+    document["accounting"] = document["accounting"].replace(f"quorate {version('quorate')}", "quorate")
+    return document
+
+
+def processes(of: type, n: int) -> dict[str, int]:
+    """Name the argument for the number of processes as the estimator does: ``jobs`` in version 0.1."""
+    import inspect
+
+    return {"n_jobs" if "n_jobs" in inspect.signature(of).parameters else "jobs": n}
