@@ -6,7 +6,8 @@ import pytest
 
 import quorate.planning
 import quorate.theory
-from quorate.renamed import moved
+from quorate.renamed import moved, stored_as, stored_name
+from quorate.run.described import described
 
 
 def test_a_name_that_moved_is_the_same_thing_and_the_warning_names_its_place() -> None:
@@ -31,3 +32,17 @@ def test_every_name_that_is_said_to_have_moved_is_there() -> None:
     for name, place in quorate.theory._MOVED.items():
         with pytest.warns(FutureWarning):
             assert moved("quorate.theory", name, {name: place}) is getattr(quorate.planning, name)
+
+
+def test_a_stored_name_stays_when_a_class_moves_and_a_subclass_has_its_own() -> None:
+    @stored_as("quorate.rules.Rule")
+    class Moved:
+        pass
+
+    class Special(Moved):
+        pass
+
+    assert stored_name(Moved) == "quorate.rules.Rule"
+    assert stored_name(Special) == f"{__name__}.{Special.__qualname__}"
+    assert described(Moved()) == "quorate.rules.Rule()"
+    assert described(Moved) == "quorate.rules.Rule"

@@ -25,6 +25,7 @@ from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 #: Candidates at most.
 MOST_CANDIDATES = 1 << 20
@@ -102,6 +103,7 @@ def relabelled_sample(
     return T, new.labels(T).astype(np.uint8)
 
 
+@stored_as("quorate.learners.agnostic.AgnosticPlan")
 @dataclass(frozen=True, kw_only=True)
 class AgnosticPlan(Plan):
     """The calibrated parameters of one AgnosticLearner.
@@ -129,6 +131,7 @@ class AgnosticPlan(Plan):
     base_fit: BaseFit = field(repr=False)
 
 
+@stored_as("quorate.learners.agnostic.AgnosticLearner")
 class AgnosticLearner(TransformedLearner):
     r"""Learn a concept that errs about as little as the best one of the class, whatever the labels are.
 

@@ -45,6 +45,7 @@ from math import expm1, inf, log, log1p
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.renamed import stored_as
 
 _LOG_4 = log(4)
 _UP = 1 + 2**-40  # above the rounding of a few float operations; they never cancel, since M − 1 ≥ 3 e^{ε_e}
@@ -53,6 +54,7 @@ _LARGEST_DELTA = 0.5  # and one with more promises nothing
 _LARGEST_LOG = 700.0  # exp() of more is no float
 
 
+@stored_as("quorate.learners.agnostic_price.AgnosticPrice")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgnosticPrice:
     r"""The privacy parameters of one realizable-to-agnostic transformation, and what it costs as a whole.

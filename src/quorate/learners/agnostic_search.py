@@ -20,6 +20,7 @@ from quorate.learners.amplification import largest_count, smallest_count
 from quorate.learners.choice_bound import growth_of
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.noise.arguments import MAX_SCALE
+from quorate.renamed import stored_as
 
 #: What is minimised: a proven bound on the error beyond the best concept's.
 Excess = Callable[[AgnosticPrice], float]
@@ -32,6 +33,7 @@ _SIZES = 24
 _FINEST = 1 / 64
 
 
+@stored_as("quorate.learners.agnostic_search.AgnosticSplit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgnosticSplit:
     """One way to spend (ε, δ), and what is proven of it.

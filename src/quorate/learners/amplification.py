@@ -14,11 +14,13 @@ from math import exp, expm1, log1p
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.renamed import stored_as
 
 _SLACK = 2.0**-40  # more than the rounding of any formula here; the longest has some thousand operations
 LARGEST_EPSILON = 500.0  #: e^500 is a float; no larger ε is a promise
 
 
+@stored_as("quorate.learners.amplification.Price")
 @dataclass(frozen=True, slots=True)
 class Price:
     """What an algorithm costs per replaced row: it is (ε, δ)-differentially private.

@@ -20,6 +20,7 @@ from quorate.learners.sanitizers.xor_class import grid
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 Selection = Literal["permute-and-flip", "exponential"]
 
@@ -29,6 +30,7 @@ MECHANISMS: Final[dict[str, type[Exponential] | type[PermuteAndFlip]]] = {
 }
 
 
+@stored_as("quorate.learners.exponential.ChoicePlan")
 @dataclass(frozen=True, kw_only=True)
 class ChoicePlan(Plan):
     """The plan of a learner whose privacy is that of one choice by mistakes.
@@ -81,6 +83,7 @@ def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
         raise DataRefused(f"y holds no label, only -1; {type(learner).__name__} chooses by the rows that have one")
 
 
+@stored_as("quorate.learners.exponential.ExponentialLearner")
 class ExponentialLearner(PrivateLearner):
     r"""Choose one concept of a finite class by its mistakes: the generic private learner of KLNRS11.
 

@@ -16,6 +16,7 @@ from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLea
 from quorate.learners.sanitized_net import Net
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 # How α is shared out: what a net may miss; that and what the sanitizer errs by; the error of the best concept in H.
 _NET, _SEEN, _BEST = 1 / 40, 3 / 40, 1 / 10
@@ -23,6 +24,7 @@ _NET, _SEEN, _BEST = 1 / 40, 3 / 40, 1 / 10
 _NET_BETA, _SANITIZER_BETA, _DEVIATION_BETA, _CHOICE_BETA = 1 / 8, 1 / 4, 1 / 8, 1 / 2
 
 
+@stored_as("quorate.learners.generic.GenericPlan")
 @dataclass(frozen=True, kw_only=True)
 class GenericPlan(ChoicePlan):
     """The calibrated parameters of a GenericLearner.
@@ -39,6 +41,7 @@ class GenericPlan(ChoicePlan):
     net: Net
 
 
+@stored_as("quorate.learners.generic.GenericLearner")
 class GenericLearner(PrivateLearner):
     r"""Learn any class with labels for VC(C) alone: BNS15 Algorithm 1.
 

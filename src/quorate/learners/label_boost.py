@@ -21,6 +21,7 @@ from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 BoostConstants: TypeAlias = Literal["paper", "tight"]
 
@@ -74,6 +75,7 @@ def relabelled(
     return candidates[chosen(choice, -mistakes, noise)].labels(both).astype(np.uint8)
 
 
+@stored_as("quorate.learners.label_boost.BoostPlan")
 @dataclass(frozen=True, kw_only=True)
 class BoostPlan(Plan):
     """The calibrated parameters of one LabelBoost.
@@ -98,6 +100,7 @@ class BoostPlan(Plan):
     base_fit: BaseFit = field(repr=False)
 
 
+@stored_as("quorate.learners.label_boost.LabelBoost")
 class LabelBoost(TransformedLearner):
     r"""Learn from few labelled and many unlabelled rows: about VC(C) labels, whatever the base learner needs.
 

@@ -12,8 +12,10 @@ from math import e, exp, log
 from quorate.learners.amplification import Price, without_replacement, worst_of
 from quorate.learners.relabelling_price import relabelling
 from quorate.learners.resampling_price import with_replacement
+from quorate.renamed import stored_as
 
 
+@stored_as("quorate.learners.label_boost_schedule.Round")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Round:
     """One iteration: how many labelled rows there are, are kept, how many are taken from D, and are kept.
@@ -45,6 +47,7 @@ class Round:
         return self.kept_labelled + self.kept_taken
 
 
+@stored_as("quorate.learners.label_boost_schedule.Schedule")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Schedule:
     """Every size of one run of LabelBoost.

@@ -17,11 +17,13 @@ from quorate.learners.exponential import check_labelled
 from quorate.learners.grid_choice import GridChoice
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 from quorate.types import IntArray
 
 _LARGEST_BITS = 61  # so that 2^bits + 1 cuts fit a GridChoice
 
 
+@stored_as("quorate.learners.noisy_threshold.NoisyThreshold")
 class NoisyThreshold(PrivateLearner):
     r"""Learn a threshold on a grid: each of the :math:`2^{bits} + 1` cuts with weight :math:`e^{-\varepsilon M/2}`.
 

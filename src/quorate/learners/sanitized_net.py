@@ -29,11 +29,13 @@ from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.thresholds import Thresholds
 from quorate.learners.random_subsets import random_draws
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 #: In how many gaps of a net on a line two concepts of these classes may differ.
 _GAPS: Final[dict[type, int]] = {Thresholds: 1, PointFunctions: 2, Intervals: 2}
 
 
+@stored_as("quorate.learners.sanitized_net.Net")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Net:
     """How a net is made: public.

@@ -19,12 +19,14 @@ from quorate.learners.sample import Sample
 from quorate.learners.subsampling_price import Asked, subsampling
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 from quorate.types import IntArray, Secret
 
 # Stands in the fingerprint for a label that nobody was asked for yet; no column of labels holds it.
 _NOT_ASKED = 2
 
 
+@stored_as("quorate.learners.sub_sampling.SubSamplingPlan")
 @dataclass(frozen=True, kw_only=True)
 class SubSamplingPlan(Plan):
     """The calibrated parameters of one SubSampling.
@@ -49,6 +51,7 @@ class SubSamplingPlan(Plan):
     base_fit: BaseFit = field(repr=False)
 
 
+@stored_as("quorate.learners.sub_sampling.SubSampling")
 class SubSampling(TransformedLearner):
     r"""Ask for few labels of a secret random sample, and run a private learner on it: fewer labels for a small ε.
 

@@ -25,6 +25,7 @@ from quorate.learners.relabelling_price import relabelling
 from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
+from quorate.renamed import stored_as
 
 _EVENTS = 4
 _MOST_CANDIDATES = 1 << 20
@@ -33,6 +34,7 @@ _SIZES = 24
 _CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
 
 
+@stored_as("quorate.learners.subsampled_agnostic.SubsampledSplit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubsampledSplit:
     """One way to spend the budget: how many rows are kept, and on what.
@@ -102,6 +104,7 @@ def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Gro
     return best + every + chosen + observed
 
 
+@stored_as("quorate.learners.subsampled_agnostic.SubsampledPlan")
 @dataclass(frozen=True, kw_only=True)
 class SubsampledPlan(Plan):
     """The calibrated parameters of one SubsampledAgnostic.
@@ -129,6 +132,7 @@ class SubsampledPlan(Plan):
     base_fit: BaseFit = field(repr=False)
 
 
+@stored_as("quorate.learners.subsampled_agnostic.SubsampledAgnostic")
 class SubsampledAgnostic(TransformedLearner):
     r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
 

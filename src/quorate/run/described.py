@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.renamed import stored_name
+
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _DEPTH = 12  # of models within models; what lies deeper is told by its type alone
 
@@ -32,7 +34,7 @@ def described(value: Any, depth: int = _DEPTH) -> str:
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
         return repr(value)
     if depth < 0:
-        return _name(type(value))
+        return stored_name(type(value))
 
     def inner(each: Any) -> str:
         return described(each, depth - 1)
@@ -51,14 +53,14 @@ def described(value: Any, depth: int = _DEPTH) -> str:
         return f"{inner(value.__self__)}.{value.__name__}"
     if isinstance(value, FunctionType):
         held = [cell.cell_contents for cell in value.__closure__ or ()]
-        return f"{_name(value)}({_code(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
+        return f"{stored_name(value)}({_code(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
     if isinstance(value, type) or hasattr(value, "__qualname__"):
-        return _name(value)
+        return stored_name(value)
     if not (hasattr(value, "__dict__") or hasattr(value, "get_params")):
         return _without_dict(value, depth - 1)
     # What was learned counts too: a step may be fitted on public rows before.
     state = {**getattr(value, "__dict__", {}), **(value.get_params(deep=False) if hasattr(value, "get_params") else {})}
-    return f"{_name(type(value))}({', '.join(f'{key}={inner(state[key])}' for key in sorted(state))})"
+    return f"{stored_name(type(value))}({', '.join(f'{key}={inner(state[key])}' for key in sorted(state))})"
 
 
 def _without_dict(value: Any, depth: int) -> str:
@@ -67,11 +69,7 @@ def _without_dict(value: Any, depth: int) -> str:
         state = value.__getstate__()
     except (AttributeError, TypeError):  # it has none, or does not let itself be copied
         state = None
-    return _ADDRESS.sub("", repr(value)) if state is None else f"{_name(type(value))}({described(state, depth)})"
-
-
-def _name(value: Any) -> str:
-    return f"{value.__module__}.{value.__qualname__}"
+    return _ADDRESS.sub("", repr(value)) if state is None else f"{stored_name(type(value))}({described(state, depth)})"
 
 
 def _code(code: CodeType) -> str:
