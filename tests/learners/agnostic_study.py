@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.learners import NoisyThreshold
-from quorate.learners.agnostic import AgnosticLearner
+from quorate.learners.agnostic.learner import AgnosticLearner
+from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.concepts import Thresholds
-from quorate.learners.subsampled_agnostic import SubsampledAgnostic
 from quorate.noise import SeededNoise
 
 DOMAIN = Thresholds(bits=16)

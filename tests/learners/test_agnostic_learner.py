@@ -14,17 +14,17 @@ import pytest
 from quorate.accounting import ApproxDP
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
-from quorate.learners.agnostic import AgnosticLearner, AgnosticPlan, choice_at, relabelled_sample
-from quorate.learners.agnostic_base import errs_little_on_any_rows, learner_error, priced
-from quorate.learners.agnostic_bound import agnostic_error, consistent_error, disagreement, relabelling_error
-from quorate.learners.agnostic_prediction import AgnosticPrediction
-from quorate.learners.agnostic_price import AgnosticPrice, affordable_learner
-from quorate.learners.agnostic_search import best_split, least_rows, rows_for
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.agnostic.base import errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic.bound import agnostic_error, consistent_error, disagreement, relabelling_error
+from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan, choice_at, relabelled_sample
+from quorate.learners.agnostic.prediction import AgnosticPrediction
+from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
+from quorate.learners.agnostic.search import best_split, least_rows, rows_for
+from quorate.learners.agnostic.subsampled import SubsampledAgnostic
+from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.sanitizers import Tree
-from quorate.learners.subsampled_agnostic import SubsampledAgnostic
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
@@ -427,7 +427,7 @@ def test_the_choice_of_every_plan_can_be_made(epsilon):
 
 def test_a_plan_whose_choice_cannot_be_made_is_refused_before_the_charge(monkeypatch):
     monkeypatch.setattr(
-        "quorate.learners.agnostic_search.affordable_learner",
+        "quorate.learners.agnostic.search.affordable_learner",
         lambda epsilon, delta, *, n, n_sampled, choice_epsilon: AgnosticPrice(
             n=n, n_sampled=n_sampled, choice_epsilon=1e-13, learner_epsilon=0.1
         ),

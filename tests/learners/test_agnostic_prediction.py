@@ -15,9 +15,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
-from quorate.learners.agnostic_prediction import AgnosticPrediction, _votes
-from quorate.learners.agnostic_price import AgnosticPrice
-from quorate.learners.agnostic_voting import PredictionPlan, plan_predictions, voting_error
+from quorate.learners.agnostic.prediction import AgnosticPrediction, _votes
+from quorate.learners.agnostic.price import AgnosticPrice
+from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, voting_error
 from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction

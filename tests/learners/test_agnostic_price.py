@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
-from quorate.learners.agnostic_price import AgnosticPrice, affordable_learner
+from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
 
 shares = st.tuples(st.integers(2, 10**7), st.floats(0, 1)).map(
     lambda t: (t[0], min(max(int(t[0] * t[1]), 1), t[0] - 1))

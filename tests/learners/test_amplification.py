@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import (
+from quorate.learners.amplification.price import (
     Price,
     bns15_claim_4_3,
     largest_count,
@@ -32,15 +32,15 @@ from quorate.learners.amplification import (
     without_replacement,
     worst_of,
 )
-from quorate.learners.relabelling_price import bns15_lemma_4_1, relabelling
-from quorate.learners.resampling_price import (
+from quorate.learners.amplification.with_replacement import (
     bns15_claim_4_5,
     cheapest_with_replacement,
     lwy25_lemma_2_13,
     with_replacement,
     with_replacement_by_profile,
 )
-from quorate.learners.subsampling_price import bns15_claim_5_7, bns15_subsampling, subsampling
+from quorate.learners.label_boost.price import bns15_lemma_4_1, relabelling
+from quorate.learners.sub_sampling.price import bns15_claim_5_7, bns15_subsampling, subsampling
 
 NEAR = 1e-7  # of a linear program's value
 

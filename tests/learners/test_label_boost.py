@@ -24,11 +24,13 @@ from quorate.learners import (
     NoisyThreshold,
     PrivateLearner,
 )
-from quorate.learners.amplification import Price, bns15_claim_4_3, without_replacement
+from quorate.learners.amplification.price import Price, bns15_claim_4_3, without_replacement
+from quorate.learners.amplification.with_replacement import bns15_claim_4_5, with_replacement
 from quorate.learners.concepts import Thresholds
-from quorate.learners.label_boost import BoostPlan
-from quorate.learners.label_boost_paper import PaperConstants
-from quorate.learners.label_boost_schedule import (
+from quorate.learners.label_boost.learner import BoostPlan
+from quorate.learners.label_boost.paper import PaperConstants
+from quorate.learners.label_boost.price import bns15_lemma_4_1, relabelling
+from quorate.learners.label_boost.schedule import (
     Round,
     Schedule,
     iteration_accuracy,
@@ -36,10 +38,8 @@ from quorate.learners.label_boost_schedule import (
     price_of,
     rows_to_generalise,
 )
-from quorate.learners.label_boost_task import BoostTask
-from quorate.learners.label_boost_tight import TightConstants
-from quorate.learners.relabelling_price import bns15_lemma_4_1, relabelling
-from quorate.learners.resampling_price import bns15_claim_4_5, with_replacement
+from quorate.learners.label_boost.task import BoostTask
+from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import GridChoice, NoisyQuantile, NoisyThreshold
+from quorate.learners.base.noisy_threshold import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
-from quorate.learners.noisy_threshold import threshold_runs
 from quorate.noise import OSNoise, SeededNoise
 
 FALSE_ALARM = 1e-6

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from quorate.errors import InvalidParameter
-from quorate.learners.random_subsets import (
+from quorate.learners.amplification.random_subsets import (
     random_arrangement,
     random_draws,
     random_integers,

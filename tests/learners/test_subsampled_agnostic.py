@@ -10,8 +10,8 @@ import pytest
 
 from quorate.errors import DataRefused
 from quorate.learners import ExponentialLearner, NoisyThreshold
+from quorate.learners.agnostic.subsampled import SubsampledAgnostic, SubsampledPlan, SubsampledSplit, subsampled_error
 from quorate.learners.concepts import Thresholds
-from quorate.learners.subsampled_agnostic import SubsampledAgnostic, SubsampledPlan, SubsampledSplit, subsampled_error
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6

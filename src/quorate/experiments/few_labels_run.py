@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
+from quorate.learners.base.exponential import choose, whole_class
 from quorate.learners.concepts import Concept
 from quorate.learners.concepts.protocol import Points
-from quorate.learners.exponential import choose, whole_class
 from quorate.learners.private_learner import PURPOSE, CodedLabels
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import FloatArray

@@ -5,18 +5,18 @@ without a label has ``UNLABELLED``. It takes the target (ε, δ) and calibrates 
 record.
 """
 
-from quorate.learners.agnostic import AgnosticLearner
-from quorate.learners.agnostic_prediction import AgnosticPrediction
+from quorate.learners.agnostic.learner import AgnosticLearner
+from quorate.learners.agnostic.prediction import AgnosticPrediction
+from quorate.learners.agnostic.subsampled import SubsampledAgnostic
+from quorate.learners.base.exponential import ExponentialLearner
+from quorate.learners.base.grid_choice import GridChoice
+from quorate.learners.base.noisy_quantile import NoisyQuantile
+from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.exponential import ExponentialLearner
-from quorate.learners.generic import GenericLearner
-from quorate.learners.grid_choice import GridChoice
-from quorate.learners.label_boost import LabelBoost
-from quorate.learners.noisy_quantile import NoisyQuantile
-from quorate.learners.noisy_threshold import NoisyThreshold
+from quorate.learners.generic.learner import GenericLearner
+from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.sub_sampling import SubSampling
-from quorate.learners.subsampled_agnostic import SubsampledAgnostic
+from quorate.learners.sub_sampling.learner import SubSampling
 
 __all__ = [
     "UNLABELLED",

@@ -9,11 +9,11 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import Price, largest_count, smallest_count
+from quorate.learners.amplification.price import Price, largest_count, smallest_count
+from quorate.learners.amplification.random_subsets import random_draws
+from quorate.learners.amplification.with_replacement import cheapest_with_replacement
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.random_subsets import random_draws
-from quorate.learners.resampling_price import cheapest_with_replacement
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 
@@ -82,9 +82,9 @@ class EmpiricalLearner(TransformedLearner):
 
     Notes
     -----
-    Privacy: by :func:`~quorate.learners.resampling_price.cheapest_with_replacement`, at most :math:`(m \log(1 +
-    (e^{\varepsilon} - 1)/n),\ \delta (e^{\varepsilon'} - 1)/(e^\varepsilon - 1))`, for every ε, m and n. LWY25's Lemma
-    2.13, :math:`(6\varepsilon m/n,\ 4e^{6\varepsilon m/n} (m/n) \delta)`, is never smaller.
+    Privacy: by :func:`~quorate.learners.amplification.with_replacement.cheapest_with_replacement`, at most
+    :math:`(m \log(1 + (e^{\varepsilon} - 1)/n),\ \delta (e^{\varepsilon'} - 1)/(e^\varepsilon - 1))`, for every ε, m
+    and n. LWY25's Lemma 2.13, :math:`(6\varepsilon m/n,\ 4e^{6\varepsilon m/n} (m/n) \delta)`, is never smaller.
 
     References
     ----------

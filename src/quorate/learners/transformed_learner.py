@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import Price
+from quorate.learners.amplification.price import Price
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, bare
 from quorate.noise import NoiseSource

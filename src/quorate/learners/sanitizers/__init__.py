@@ -15,10 +15,10 @@ from quorate.learners.sanitizers.blr import BLR, theorem_size
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer
+from quorate.learners.sanitizers.symmetric_difference_queries import XorQueries
 from quorate.learners.sanitizers.tree import Tree
 from quorate.learners.sanitizers.tree_bound import interval_error, prefix_error
 from quorate.learners.sanitizers.tree_plan import TreePlan
-from quorate.learners.sanitizers.xor_class import XorQueries
 
 __all__ = [
     "Sanitizer",

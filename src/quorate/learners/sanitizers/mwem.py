@@ -13,8 +13,13 @@ from quorate.arguments import count, real
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.budget import least_scale, share
 from quorate.learners.sanitizers.least_rows import least_rows
+from quorate.learners.sanitizers.symmetric_difference_queries import (
+    PublicDomain,
+    XorQueries,
+    public_domain,
+    refuse_outside,
+)
 from quorate.learners.sanitizers.synthetic import rounded_weights
-from quorate.learners.sanitizers.xor_class import PublicDomain, XorQueries, public_domain, refuse_outside
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource, discrete_laplace

@@ -34,7 +34,7 @@ from math import exp, log, log1p
 from typing import Literal, TypeAlias
 
 from quorate.arguments import one_of, real
-from quorate.learners.amplification import Price, rounded_up_price
+from quorate.learners.amplification.price import Price, rounded_up_price
 
 #: Whether the row that differs has a label before the relabelling.
 Changed: TypeAlias = Literal["labelled", "unlabelled"]

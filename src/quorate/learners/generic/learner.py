@@ -9,11 +9,11 @@ from typing import Any
 from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.choice_bound import choice_rows, deviation_rows, growth_of
+from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
+from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
+from quorate.learners.generic.net import Net
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
-from quorate.learners.sanitized_net import Net
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
@@ -90,11 +90,11 @@ class GenericLearner(PrivateLearner):
     by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
 
     Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
-    points; with a net (:mod:`quorate.learners.sanitized_net`) it differs from c on α/40 of them at most. (2) The
+    points; with a net (:mod:`quorate.learners.generic.net`) it differs from c on α/40 of them at most. (2) The
     sanitizer errs by 3α/40 at most, or by α/20 with a net. So that concept differs from c on 3α/40 of the unlabelled
     rows at most, and (3) on independent rows its error is at most α/10. (4) H does not depend on the labelled rows, so
     the choice is good with a number of labels that grows with :math:`\log |H|`, that is with VC(C) log(1/α), over αε
-    (:mod:`quorate.learners.choice_bound`). The size of the domain enters (2) alone.
+    (:mod:`quorate.learners.base.choice_bound`). The size of the domain enters (2) alone.
 
     References
     ----------

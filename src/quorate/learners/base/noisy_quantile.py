@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.learners.grid_choice import LARGEST_GRID, GridChoice
+from quorate.learners.base.grid_choice import LARGEST_GRID, GridChoice
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 

@@ -29,7 +29,7 @@ from collections.abc import Callable
 from math import inf, log, sqrt
 from typing import Final, TypeAlias
 
-from quorate.learners.agnostic_price import AgnosticPrice
+from quorate.learners.agnostic.price import AgnosticPrice
 
 Growth: TypeAlias = Callable[[int], int]
 

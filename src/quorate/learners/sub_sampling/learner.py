@@ -11,12 +11,12 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.amplification import Price, largest_count, smallest_count
+from quorate.learners.amplification.price import Price, largest_count, smallest_count
+from quorate.learners.amplification.random_subsets import random_arrangement
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
-from quorate.learners.random_subsets import random_arrangement
 from quorate.learners.sample import Sample
-from quorate.learners.subsampling_price import Asked, subsampling
+from quorate.learners.sub_sampling.price import Asked, subsampling
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
@@ -100,7 +100,7 @@ class SubSampling(TransformedLearner):
     Notes
     -----
     Privacy: with r = n/t, :math:`(\log(1 + r(e^{\varepsilon^*} - 1)),\ r\delta^*)` for ``labelled="random"``; for
-    "first" see :mod:`~quorate.learners.subsampling_price`. Asking is not part of what is released, so nobody but
+    "first" see :mod:`~quorate.learners.sub_sampling.price`. Asking is not part of what is released, so nobody but
     the owner of the rows may give the labels.
 
     References

@@ -10,11 +10,11 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.learners.choice_bound import choice_rows
+from quorate.learners.base.choice_bound import choice_rows
+from quorate.learners.base.exponential import check_labelled
+from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.concepts.thresholds import Threshold, Thresholds
-from quorate.learners.exponential import check_labelled
-from quorate.learners.grid_choice import GridChoice
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
@@ -57,7 +57,7 @@ class NoisyThreshold(PrivateLearner):
     Notes
     -----
     Privacy: replacing one record moves the mistakes of every cut by at most 1; one choice with ε (see
-    :class:`~quorate.learners.grid_choice.GridChoice`). Labels needed grow with the number of bits:
+    :class:`~quorate.learners.base.grid_choice.GridChoice`). Labels needed grow with the number of bits:
     :class:`~quorate.learners.GenericLearner` replaces that by unlabelled rows.
 
     References

@@ -13,8 +13,10 @@ from functools import lru_cache
 from math import expm1, floor
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import Price, largest_count, smallest_count, without_replacement
-from quorate.learners.label_boost_schedule import (
+from quorate.learners.amplification.price import Price, largest_count, smallest_count, without_replacement
+from quorate.learners.amplification.with_replacement import with_replacement
+from quorate.learners.label_boost.price import relabelling
+from quorate.learners.label_boost.schedule import (
     Round,
     Schedule,
     iteration_accuracy,
@@ -22,9 +24,7 @@ from quorate.learners.label_boost_schedule import (
     price_of,
     rows_to_generalise,
 )
-from quorate.learners.label_boost_task import MOST_ROUNDS, BoostTask, too_few_labels
-from quorate.learners.relabelling_price import relabelling
-from quorate.learners.resampling_price import with_replacement
+from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
 
 _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is flat
 
@@ -34,10 +34,11 @@ class TightConstants:
     r"""The largest keep-rates that give the target back in every iteration, by the exact rules.
 
     - The last step draws n rows from all of S, which has as many rows as
-      :func:`~quorate.learners.resampling_price.with_replacement` needs to bring the base learner to the target.
+      :func:`~quorate.learners.amplification.with_replacement.with_replacement` needs to bring the base learner to the
+      target.
     - An iteration keeps the largest parts of S and of T for which
-      :func:`~quorate.learners.relabelling_price.relabelling` at the target, then
-      :func:`~quorate.learners.amplification.without_replacement`, is the target again:
+      :func:`~quorate.learners.label_boost.price.relabelling` at the target, then
+      :func:`~quorate.learners.amplification.price.without_replacement`, is the target again:
       :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)`, with another c for S and for T.
     - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
     - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
-from quorate.learners.amplification import Price
+from quorate.learners.amplification.price import Price
+from quorate.learners.amplification.random_subsets import random_arrangement, random_draws
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
-from quorate.learners.label_boost_paper import PaperConstants
-from quorate.learners.label_boost_schedule import Schedule
-from quorate.learners.label_boost_task import MOST_CANDIDATES, BoostTask, Constants
-from quorate.learners.label_boost_tight import TightConstants
+from quorate.learners.label_boost.paper import PaperConstants
+from quorate.learners.label_boost.schedule import Schedule
+from quorate.learners.label_boost.task import MOST_CANDIDATES, BoostTask, Constants
+from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.random_subsets import random_arrangement, random_draws
 from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.mechanisms import Exponential
@@ -58,7 +58,7 @@ def relabelled(
     Notes
     -----
     Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner makes of the relabelled rows costs what
-    :func:`~quorate.learners.relabelling_price.relabelling` says.
+    :func:`~quorate.learners.label_boost.price.relabelling` says.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class LabelBoost(TransformedLearner):
     guarantee_ : Guarantee
         For one replaced record; the number of rows is public.
     plan_ : BoostPlan
-        Among it the :class:`~quorate.learners.label_boost_schedule.Schedule`; public.
+        Among it the :class:`~quorate.learners.label_boost.schedule.Schedule`; public.
     n_labels_used_ : int
         All labelled rows that were given.
     transcript_covered_ : bool
@@ -150,7 +150,7 @@ class LabelBoost(TransformedLearner):
     -----
     Privacy: the sizes of all steps are functions of the numbers of labelled and unlabelled rows. With
     ``constants="paper"`` the price is that of Lemma 4.6; with "tight" the exact one of
-    :func:`~quorate.learners.label_boost_schedule.price_of`. Too few rows for the theorem make one iteration on what
+    :func:`~quorate.learners.label_boost.schedule.price_of`. Too few rows for the theorem make one iteration on what
     there is; the price is the same.
 
     Error: BNS15's accounting, Theorem 4.13: with an (α', β')-accurate base learner, 11α' but for 2β'.

@@ -13,7 +13,7 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.learners.random_subsets import random_integers
+from quorate.learners.amplification.random_subsets import random_integers
 from quorate.noise import NoiseSource
 from quorate.noise.fixed_point import exp_negative
 from quorate.types import IntArray

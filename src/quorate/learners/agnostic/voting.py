@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from math import exp
 
-from quorate.learners.agnostic_bound import EVENTS, Growth, consistent_error, disagreement, relabelling_error
-from quorate.learners.agnostic_price import AgnosticPrice
-from quorate.learners.agnostic_search import best_split
+from quorate.learners.agnostic.bound import EVENTS, Growth, consistent_error, disagreement, relabelling_error
+from quorate.learners.agnostic.price import AgnosticPrice
+from quorate.learners.agnostic.search import best_split
 from quorate.mechanisms import PrivatePrediction
 
 _WRONG_SHARES = (0.2, 0.27, 1 / 3, 0.4)  # t

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import ceil, exp, floor, log
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import Price, bns15_claim_4_3, largest_count
-from quorate.learners.label_boost_schedule import Round, Schedule, iteration_accuracy
-from quorate.learners.label_boost_task import MOST_ROUNDS, BoostTask, too_few_labels
+from quorate.learners.amplification.price import Price, bns15_claim_4_3, largest_count
+from quorate.learners.label_boost.schedule import Round, Schedule, iteration_accuracy
+from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
 
 
 @dataclass(frozen=True, slots=True)

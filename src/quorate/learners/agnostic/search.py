@@ -15,9 +15,9 @@ from typing import Final
 import numpy as np
 
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
-from quorate.learners.agnostic_price import AgnosticPrice, affordable_learner
-from quorate.learners.amplification import largest_count, smallest_count
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
+from quorate.learners.amplification.price import largest_count, smallest_count
+from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.noise.arguments import MAX_SCALE
 from quorate.renamed import stored_as

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.learners.agnostic_base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
-from quorate.learners.agnostic_bound import EVENTS, agnostic_error
-from quorate.learners.agnostic_price import AgnosticPrice
-from quorate.learners.agnostic_search import AgnosticSplit, best_split, least_rows, refuse_plan, relabels, rows_for
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.agnostic.base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic.bound import EVENTS, agnostic_error
+from quorate.learners.agnostic.price import AgnosticPrice
+from quorate.learners.agnostic.search import AgnosticSplit, best_split, least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.amplification.random_subsets import random_arrangement
+from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.exponential import MECHANISMS, Selection, check_labelled
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
-from quorate.learners.random_subsets import random_arrangement
 from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
@@ -159,7 +159,7 @@ class AgnosticLearner(TransformedLearner):
         Labellings to choose from at most: so many rows are relabelled that there can be no more.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs only
-        :func:`~quorate.learners.agnostic_search.least_rows`, without which there is no plan.
+        :func:`~quorate.learners.agnostic.search.least_rows`, without which there is no plan.
     ledger : path or Ledger, optional
         Where the price is charged. None keeps it in memory, and the guarantee says that nothing durable was recorded.
     unsafe_noise_seed : int, optional
@@ -181,9 +181,9 @@ class AgnosticLearner(TransformedLearner):
 
     Notes
     -----
-    Privacy: :class:`~quorate.learners.agnostic_price.AgnosticPrice`, LWY25's Lemma 3.1 with every constant.
+    Privacy: :class:`~quorate.learners.agnostic.price.AgnosticPrice`, LWY25's Lemma 3.1 with every constant.
 
-    Error: :mod:`~quorate.learners.agnostic_bound`, LWY25's Theorem 3.6 with every constant, for i.i.d. rows and a base
+    Error: :mod:`~quorate.learners.agnostic.bound`, LWY25's Theorem 3.6 with every constant, for i.i.d. rows and a base
     learner that answers a concept of the class and errs little on any rows that a concept labels:
     ``ExponentialLearner``, ``NoisyThreshold``, or any other inside an ``EmpiricalLearner``. The split is the one with
     the least bound; it depends on n and on the arguments alone.
@@ -195,7 +195,7 @@ class AgnosticLearner(TransformedLearner):
     Examples
     --------
     >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.learners.noisy_threshold import NoisyThreshold
+    >>> from quorate.learners.base.noisy_threshold import NoisyThreshold
     >>> domain, random = Thresholds(bits=16), np.random.default_rng(0)
     >>> X = random.integers(0, 2**16, (40_000, 1))
     >>> y = (X[:, 0] < 30_000) ^ (random.random(40_000) < 0.2)  # one label in five is wrong

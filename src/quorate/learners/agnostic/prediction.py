@@ -19,12 +19,12 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Preco
 from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
-from quorate.learners.agnostic import MOST_CANDIDATES, choice_at, relabelled_sample
-from quorate.learners.agnostic_search import least_rows, refuse_plan, relabels, rows_for
-from quorate.learners.agnostic_voting import PredictionPlan, plan_predictions
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.agnostic.learner import MOST_CANDIDATES, choice_at, relabelled_sample
+from quorate.learners.agnostic.search import least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
+from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
-from quorate.learners.exponential import MECHANISMS, Selection
 from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.sample import UNLABELLED, Sample, coded_labels
@@ -85,11 +85,11 @@ class AgnosticPrediction(BaseEstimator):
     Privacy: given the relabelled rows, one replaced row changes one hypothesis and so one vote: each answer is
     :math:`\varepsilon_p`-DP, and all of them, whatever is asked and however it was chosen after earlier answers,
     :math:`\varepsilon_A = n_{queries}\, \varepsilon_p`. With the relabelling they cost what
-    :class:`~quorate.learners.agnostic_price.AgnosticPrice` says of that :math:`\varepsilon_A`. Each ``fit`` draws a
+    :class:`~quorate.learners.agnostic.price.AgnosticPrice` says of that :math:`\varepsilon_A`. Each ``fit`` draws a
     sample of its own and is charged again, also in the same ledger.
 
-    Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic_bound`) and
-    :func:`~quorate.learners.agnostic_voting.voting_error`, together.
+    Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic.bound`) and
+    :func:`~quorate.learners.agnostic.voting.voting_error`, together.
 
     References
     ----------

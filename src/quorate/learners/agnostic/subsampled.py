@@ -10,18 +10,18 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.agnostic_base import NOT_EMPIRICAL, LearnerError, errs_little_on_any_rows, learner_error, priced
-from quorate.learners.agnostic_bound import Growth
-from quorate.learners.agnostic_search import rows_for
-from quorate.learners.amplification import Price, largest_count, without_replacement
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.agnostic.base import NOT_EMPIRICAL, LearnerError, errs_little_on_any_rows, learner_error, priced
+from quorate.learners.agnostic.bound import Growth
+from quorate.learners.agnostic.search import rows_for
+from quorate.learners.amplification.price import Price, largest_count, without_replacement
+from quorate.learners.amplification.random_subsets import random_arrangement
+from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.base.exponential import check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.exponential import check_labelled
-from quorate.learners.label_boost import relabelled
+from quorate.learners.label_boost.learner import relabelled
+from quorate.learners.label_boost.price import relabelling
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
-from quorate.learners.random_subsets import random_arrangement
-from quorate.learners.relabelling_price import relabelling
 from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
@@ -89,7 +89,7 @@ def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Gro
 
     Notes
     -----
-    As in :mod:`~quorate.learners.agnostic_bound`, but the sample itself has to tell the errors of all concepts, so s
+    As in :mod:`~quorate.learners.agnostic.bound`, but the sample itself has to tell the errors of all concepts, so s
     grows as :math:`VC/\alpha^2` and n as :math:`VC/(\alpha^2 \varepsilon)`.
 
     Examples
@@ -170,8 +170,8 @@ class SubsampledAgnostic(TransformedLearner):
 
     Notes
     -----
-    Privacy: :func:`~quorate.learners.relabelling_price.relabelling` of the base learner's price, amplified by
-    :func:`~quorate.learners.amplification.without_replacement`.
+    Privacy: :func:`~quorate.learners.label_boost.price.relabelling` of the base learner's price, amplified by
+    :func:`~quorate.learners.amplification.price.without_replacement`.
 
     References
     ----------

@@ -109,7 +109,7 @@ def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
     Notes
     -----
     The sample must come in random order if the algorithm looks at it, as that of
-    :func:`~quorate.learners.random_subsets.random_arrangement` does. Tight for every ε, δ and r.
+    :func:`~quorate.learners.amplification.random_subsets.random_arrangement` does. Tight for every ε, δ and r.
 
     References
     ----------

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import Price
+from quorate.learners.amplification.price import Price
 from quorate.learners.concepts import DICHOTOMY_LIMIT, sauer
-from quorate.learners.label_boost_schedule import Schedule
+from quorate.learners.label_boost.schedule import Schedule
 
 #: No choice among more candidates than this: their scores would fill the memory.
 MOST_CANDIDATES: Final = DICHOTOMY_LIMIT

@@ -12,9 +12,9 @@ from math import ceil, floor, inf, log, log2
 from typing import cast
 
 from quorate.errors import QuorateError
+from quorate.learners.base.exponential import ExponentialLearner, whole_class
+from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.exponential import ExponentialLearner, whole_class
-from quorate.learners.noisy_threshold import NoisyThreshold
 from quorate.learners.private_learner import PrivateLearner, bare
 
 #: From rows, ε_A and δ_A to a bound on the share of those rows that are labelled otherwise.

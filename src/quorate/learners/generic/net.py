@@ -22,12 +22,12 @@ from typing import Final
 
 import numpy as np
 
-from quorate.learners.choice_bound import growth_of
+from quorate.learners.amplification.random_subsets import random_draws
+from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts.intervals import Intervals
 from quorate.learners.concepts.points import PointFunctions
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.thresholds import Thresholds
-from quorate.learners.random_subsets import random_draws
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 

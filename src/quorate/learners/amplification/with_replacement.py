@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification import LARGEST_EPSILON, Price, rounded_up_price
+from quorate.learners.amplification.price import LARGEST_EPSILON, Price, rounded_up_price
 from quorate.types import FloatArray
 
 _MOST_DRAWS_A_ROW = 100  # of the sum over binomial weights
