@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import stat
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from quorate.cli import group as group_module
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Budget, Head, Ledger
+from quorate.ledger.chain import extend
+from quorate.ledger.entries import Reserved, canonical
+from quorate.ledger.state import GENESIS
 from quorate.report import Facts
+from quorate.run.batch import perform, read_batch
 from quorate.run.settings import read_settings
 
 
@@ -150,7 +157,45 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli:
     assert lines[0].split()[2] == "opened"
     assert "150 label+5 online answer" in out
     assert lines[-1].startswith("spent ε ")
-    assert cli("ledger", "verify", finished)[1].startswith(f"verified: {len(lines) - 1} entries, head ")
+    said = cli("ledger", "verify", finished)[1]
+    assert said.startswith(f"verified: {len(lines) - 1} entries, head ")
+    assert said.endswith("; 1 charge priced again, none below what its event costs\n")
+    assert json.loads(cli("ledger", "verify", finished, "--json")[1])["charges_priced"] == 1
+
+
+def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, cli: Any) -> None:
+    """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
+    root = make_run(n=200, m=40)
+    perform(read_batch(root), command="quorate run")
+    with Ledger(root / "ledger.db") as ledger:
+        entries = ledger.entries()
+    head, lines = GENESIS, []
+    for entry in entries:
+        content = entry.content
+        if isinstance(content, Reserved):
+            content = replace(content, amounts=replace(content.amounts, epsilon_e9=1))
+        [forged] = extend(head, [content], time=entry.time, session=entry.session)
+        head = Head(sequence=forged.sequence, hash=forged.hash)
+        lines.append((forged.to_json(), forged.sequence))
+    with closing(sqlite3.connect(root / "ledger.db")) as connection:
+        connection.executemany("UPDATE entry SET line = ? WHERE sequence = ?", lines)
+        connection.commit()
+    for anchor in (root / "ledger.db.anchor", root / "private" / "ledger.head"):
+        anchor.write_text(canonical({"hash": head.hash, "sequence": head.sequence}) + "\n")
+    assert cli("ledger", "show", root)[0] == 0
+    code, out, said = cli("ledger", "verify", root)
+    assert (code, out) == (5, "")
+    assert "was charged less than its event costs" in said
+
+
+def test_a_link_to_a_ledger_is_refused_in_one_line(finished: Path, cli: Any, tmp_path: Path) -> None:
+    for target in (finished / "ledger.db", tmp_path / "nowhere"):
+        link = tmp_path / f"{target.name}.link"
+        link.symlink_to(target)
+        code, out, said = cli("ledger", "verify", link)
+        assert (code, out) == (4, "")
+        assert "is a symbolic link" in said
+        assert len(said.strip().splitlines()) <= 2
 
 
 def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> None:

@@ -321,13 +321,6 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
     assert told == {"told": "refused", "log_kept": True, "remaining": 38}
 
 
-def test_a_link_to_a_ledger_is_the_same_ledger(on_disk, tmp_path):
-    on_disk.open(BUDGET)
-    (tmp_path / "link.db").symlink_to(on_disk.path)
-    with pytest.raises(LedgerBusy):
-        Ledger(tmp_path / "link.db", budget=BUDGET)
-
-
 # --- a disk that fails ---------------------------------------------------------------------------------------
 
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", "anchored"]

@@ -94,6 +94,66 @@ def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any
         run(root)
 
 
+@pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
+def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli: Any, published: str) -> None:
+    root = make_run(n=200, m=40)
+    run(root)
+    head = root / "private" / "ledger.head"
+    noted = head.read_bytes()
+    head.unlink()
+    for name in {"labels.csv", "guarantee.json", "facts.json"} - {published}:
+        (root / "public" / name).unlink()
+    with pytest.raises(LedgerIntegrityError, match=r"ledger\.head is missing beside what was published") as refusal:
+        run(root)
+    assert refusal.value.exit_code == 5
+    for command in (
+        ("run", root),
+        ("status", root),
+        *(("ledger", verb, root) for verb in ("verify", "show", "export")),
+    ):
+        code, _, said = cli(*command)
+        assert code == 5, command
+        assert said.count("\n") <= 2
+    assert not head.exists()
+    shutil.copy(root / "ledger.db.anchor", head)  # as the line says
+    run(root)
+    assert head.read_bytes() == noted
+
+
+def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run: Any) -> None:
+    """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
+    root = make_run(n=200, m=40)
+    run(root)
+    shutil.rmtree(root / "public")
+    (root / "public").mkdir()
+    (root / "private" / "ledger.head").unlink()
+    run(root)
+    assert _head(root).hash in (root / "private" / "ledger.head").read_text()
+
+
+def test_the_head_is_noted_as_soon_as_the_ledger_is_open(make_run: Any) -> None:
+    root = make_run(n=200, m=40)
+    folder = RunFolder(root)
+    folder.make()
+    with folder.open_ledger(BUDGET) as ledger:
+        assert ledger.head.hash in folder.head.read_text()
+        ledger.bind("a")
+        assert ledger.head.hash not in folder.head.read_text()
+    assert _head(root).hash in folder.head.read_text()
+
+
+def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run: Any, cli: Any) -> None:
+    root = make_run(n=200, m=40)
+    run(root)
+    older = {name: (root / name).read_bytes() for name in LEDGER if (root / name).exists()}
+    assert cli("ledger", "close", root, "--reason", "published")[0] == 0
+    assert _head(root).hash in (root / "private" / "ledger.head").read_text()
+    for name, content in older.items():  # so that the release is open again
+        (root / name).write_bytes(content)
+    for verb in ("verify", "show", "export"):
+        assert cli("ledger", verb, root)[0] == 5
+
+
 def _head(root: Path) -> Any:
     with Ledger(root / "ledger.db") as ledger:
         return ledger.head

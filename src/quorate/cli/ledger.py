@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +48,17 @@ def show(place: Path, as_json: bool) -> None:
 @place
 @as_json
 def verify(place: Path, as_json: bool) -> None:
-    """Read every entry again, replay every rule, and compare with the anchor. Exit code 5 if anything is wrong."""
+    """Read every entry again, replay every rule, price every charge again, and compare with the anchor.
+
+    Exit code 5 if anything is wrong. A run's ledger is also held against the newest entry noted on its private side.
+    """
     with opened(place) as ledger:
-        head = ledger.verify()
+        head, charges = ledger.verify(prices=True), len(ledger.reservations())
     if as_json:
-        print_json({"verified": True, "entries": head.sequence, "head": head.hash})
+        print_json({"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges})
         return
-    click.echo(f"verified: {head.sequence} entries, head {head.hash}")
+    priced = f"{charges} charge{'s' * (charges != 1)} priced again, none below what its event costs"
+    click.echo(f"verified: {head.sequence} entries, head {head.hash}; {priced}")
 
 
 @command.command(name="export")
@@ -120,16 +125,18 @@ def close(place: Path, reason: str, as_json: bool) -> None:
         _tell(ledger, "recorded: the release is closed, nothing more is charged to it", as_json)
 
 
-def opened(place: Path) -> Ledger:
+def opened(place: Path) -> AbstractContextManager[Ledger]:
     """Open the ledger of a run's folder, or the ledger file itself; a missing one is refused, never made."""
     from quorate.ledger import Ledger
+    from quorate.run.folder import RunFolder
 
-    return Ledger(_place_of(place))
+    path = _place_of(place)
+    return RunFolder(place).open_ledger() if place.is_dir() else Ledger(path)
 
 
 def _place_of(place: Path) -> Path:
     path = place / "ledger.db" if place.is_dir() else place
-    if not path.exists() and not path.with_name(f"{path.name}.anchor").exists():
+    if not (path.exists() or path.is_symlink() or path.with_name(f"{path.name}.anchor").exists()):
         raise PreconditionFailed(f"no ledger at {path}; a run opens one: quorate run")
     return path
 

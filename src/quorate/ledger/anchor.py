@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Callable
@@ -33,12 +34,20 @@ class AnchorFile:
         Raises
         ------
         LedgerIntegrityError
-            The file is not, byte for byte, an anchor.
+            The file is not, byte for byte, an anchor, or a link to one.
         """
         try:
-            content = self.path.read_bytes()
+            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise LedgerIntegrityError(
+                f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
+            ) from None
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read()
         try:
             value = json.loads(content)
             head = Head(sequence=value["sequence"], hash=value["hash"])
@@ -54,7 +63,7 @@ class AnchorFile:
     def write(self, head: Head) -> None:
         """Replace the anchor; when this returns, the file and its name are on stable storage."""
         temporary = self.path.with_name(self.path.name + ".tmp")
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
             _write_all(descriptor, _bytes(head))
             os.fsync(descriptor)

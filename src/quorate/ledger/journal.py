@@ -132,12 +132,16 @@ class Journal:
             _refuse_changed([entry.hash for entry in entries] == self._state.hashes)
             return entries
 
-    def verify(self) -> None:
-        """Read everything again, replay every rule, and compare with the anchor and with what this process knows."""
+    def verify(self, check: Callable[[LedgerState], None] = lambda _: None) -> None:
+        """Read everything again, replay every rule, and compare with the anchor and with what this process knows.
+
+        `check` is asked about the result; what it raises stops the journal like any other error.
+        """
         with self._quiet(), self._stopping():
             stored = self._store.load()
             state = verify(stored.lines, anchor=stored.anchor)
             _refuse_changed(state == self._state and stored.anchor == state.head)
+            check(state)
 
     def close(self) -> None:
         """Let go of the store. May be called again; a forked child leaves it to its parent."""

@@ -225,7 +225,7 @@ class Ledger:
         Parameters
         ----------
         prices : bool, default False
-            Whether to price every reservation again as well.
+            Whether to price every reservation again as well: no amount may be below what its event costs.
 
         Returns
         -------
@@ -237,9 +237,10 @@ class Ledger:
         LedgerIntegrityError
             Something does not fit; the ledger is unhealthy from then on.
         """
-        self._journal.verify()
         if prices:
-            check_prices(self.state)
+            self._journal.verify(check_prices)
+        else:
+            self._journal.verify()
         return self.head
 
     def check_receipt(self, receipt: Receipt) -> None:

@@ -78,15 +78,14 @@ def check_parts(event: accounting.Event, paid_by: Mapping[str, int] | None) -> N
 def check_prices(state: LedgerState) -> None:
     """Price every reservation of a ledger again; it must have been charged what its event costs.
 
-    The hash chain shows that an entry is what was written; this shows that what was written was right. One unit is
-    forgiven, by which mathematics libraries may differ.
+    The hash chain shows that no entry was changed alone, and anybody can compute it anew; this shows that each amount
+    belongs to its event. One unit is forgiven, by which mathematics libraries may differ.
 
     Raises
     ------
     LedgerIntegrityError
-        A reservation was charged less.
-    UnsupportedEvent
-        An event has no price in this version.
+        A reservation was charged less than its event costs; or its event cannot be read or priced, or lacks the part
+        that is to pay for a purpose: nothing of ours writes such an entry.
 
     Examples
     --------
@@ -95,13 +94,24 @@ def check_prices(state: LedgerState) -> None:
     for sequence, reservation in state.reservations.items():
         reserved = reservation.reserved
         told = reserved.amounts
-        again = price(
-            accounting.from_json(reserved.event.text),
-            composition="zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum",
-            delta=float_up(told.delta_e18, DELTA_DIGITS),
-        )
+        try:
+            event = accounting.from_json(reserved.event.text)
+            check_parts(event, reserved.paid_by)
+            again = price(
+                event,
+                composition="zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum",
+                delta=float_up(told.delta_e18, DELTA_DIGITS),
+            )
+        except InvalidParameter as error:
+            raise LedgerIntegrityError(
+                f"entry {sequence} of the ledger cannot be priced ({error}); verify it with the version that wrote it, "
+                "or restore the newest ledger and anchor together"
+            ) from error
         if again.epsilon_e9 > told.epsilon_e9 + 1 or again.rho_e9 > told.rho_e9 + 1:
-            raise LedgerIntegrityError(f"entry {sequence} of the ledger was charged less than its event costs")
+            raise LedgerIntegrityError(
+                f"entry {sequence} of the ledger was charged less than its event costs: it was written by other hands; "
+                "nothing is released from it, restore the newest ledger and anchor together"
+            )
 
 
 def _finite(value: float, advice: str) -> float:

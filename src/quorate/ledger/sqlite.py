@@ -26,6 +26,7 @@ from quorate.ledger.store import Stored
 
 _SCHEMA = "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL)"
 _APPLICATION_ID = 0x71756F72  # "quor"
+_ENDINGS = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
 
 
 class SqliteStore:
@@ -52,7 +53,14 @@ class SqliteStore:
     LedgerBusy
         Another process, or another object of this one, holds the ledger.
     LedgerIntegrityError
-        Ledger or anchor, or both, are missing, or cannot be read.
+        Ledger or anchor, or both, are missing, or cannot be read; or the anchor says that there is no entry yet, where
+        a lock file or a key says that there was one.
+
+    Notes
+    -----
+    A ledger has one name. Its anchor, lock, log and key are found by that name, so under a second one (a symbolic or a
+    hard link) it would have another set of them: whoever opens it there would miss what the first set tells. A link to
+    a folder above it is no second name.
 
     Examples
     --------
@@ -71,12 +79,13 @@ class SqliteStore:
         self._lock: int | None = None
         if not isinstance(path, str | os.PathLike):
             raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
-        self.path = Path(path).resolve()
+        self.path = Path(path).parent.resolve() / Path(path).name
         self.commits = 0
         self._at = at
         self._anchor = AnchorFile(_beside(self.path, ".anchor"), at=at)
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {self.path}")
+        _refuse_second_names(self.path)
         if not create and not self._traces():
             raise PreconditionFailed(f"there is no ledger at {self.path}; give a budget to open a new one")
         with self._guarded("opened"):
@@ -118,7 +127,7 @@ class SqliteStore:
             anchor = self._anchor.read()
             if anchor is None:
                 raise LedgerIntegrityError(_NO_ANCHOR)
-            if rows:
+            if rows and anchor != GENESIS:  # where it is, the newest entry is anchored first
                 self._leave_traces()
             return Stored(lines=tuple(row[1] for row in rows), anchor=anchor)
 
@@ -151,6 +160,7 @@ class SqliteStore:
             if self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise LedgerIntegrityError("the log could not be put on the disk; open the ledger again")
             self._anchor.write(head)
+            self._leave_traces()
 
     def close(self) -> None:
         """Close the file, then unlock it."""
@@ -189,6 +199,11 @@ class SqliteStore:
             raise LedgerIntegrityError(_NO_ANCHOR)
         if anchor is None and had_ledger(self.path):
             raise LedgerIntegrityError(both_missing(self.path))
+        if anchor == GENESIS and had_ledger(self.path):  # no process of ours leaves these two together
+            raise LedgerIntegrityError(
+                f"the anchor of {self.path.name} says that nothing was ever written, but its lock file or its key says "
+                "that something was: the anchor was replaced; restore the newest ledger and anchor together"
+            )
         if anchor not in (None, GENESIS) and not (exists and self.path.stat().st_size):
             raise LedgerIntegrityError(
                 f"the ledger {self.path.name} was deleted or emptied, but not its anchor; restore the newest ledger"
@@ -196,7 +211,7 @@ class SqliteStore:
 
     def _connect(self, *, new: bool) -> None:
         if new:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
         self.path.chmod(0o600)
         connection = self._connection = sqlite3.connect(
             self.path, timeout=0, isolation_level=None, check_same_thread=False
@@ -302,8 +317,24 @@ def _beside(path: Path, ending: str) -> Path:
     return path.with_name(path.name + ending)
 
 
+def _refuse_second_names(path: Path) -> None:
+    for end in _ENDINGS:
+        file = _beside(path, end)
+        if file.is_symlink():
+            what = "the ledger" if not end else "a file beside the ledger"
+            raise PreconditionFailed(
+                f"{what}, {file}, is a symbolic link: a ledger has one name, by which its anchor, lock and key are "
+                "found; give the path of the file itself, with those files beside it"
+            )
+    if path.is_file() and path.stat().st_nlink > 1:
+        raise PreconditionFailed(
+            f"the ledger {path} has a second name (a hard link), under which its anchor and lock would not be found; "
+            "delete that name, or copy the file if it was meant as a backup"
+        )
+
+
 def _take_lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

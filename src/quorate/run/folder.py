@@ -55,8 +55,12 @@ class RunFolder:
     @property
     def _has_results(self) -> bool:
         """Whether there is anything that is only made while a ledger with an entry is open."""
-        released = (self.public / name for name in ("labels.csv", "guarantee.json", "facts.json"))
-        return self.head.exists() or any(self.private.glob("*.stage")) or any(path.exists() for path in released)
+        return self.head.exists() or any(self.private.glob("*.stage")) or self._has_published
+
+    @property
+    def _has_published(self) -> bool:
+        """Whether there is anything that is only written once the ledger's newest entry was noted."""
+        return any((self.public / name).exists() for name in ("labels.csv", "guarantee.json", "facts.json"))
 
     @property
     def head(self) -> Path:
@@ -67,8 +71,8 @@ class RunFolder:
     def open_ledger(self, budget: Budget | None = None) -> Iterator[Ledger]:
         """Open the run's ledger for one act, which keeps every other process out until it is over.
 
-        Its newest entry is noted on the private side then, so that an older ledger is missed even where its anchor
-        was put back together with it.
+        Its newest entry is noted on the private side, when it is opened and when it is let go of, so that an older
+        ledger is missed even where its anchor was put back together with it.
 
         Parameters
         ----------
@@ -79,27 +83,40 @@ class RunFolder:
         ------
         LedgerIntegrityError
             If ledger and anchor are gone from a folder that holds what was made with them; if the ledger is older
-            than the private side; or for any reason of :class:`~quorate.ledger.Ledger`.
+            than the private side; if that note is gone, and something was published; or for any reason of
+            :class:`~quorate.ledger.Ledger`.
         """
         if self.has_ledger and not self._ledger_stands:
             raise LedgerIntegrityError(both_missing(self.ledger))
         noted = AnchorFile(self.head, at=lambda _: None)
         with Ledger(self.ledger, budget=budget) as ledger:
-            newest = noted.read()
-            if newest is not None:
-                try:
-                    ledger.check_receipt(Receipt(newest.sequence, newest.hash))
-                except LedgerIntegrityError:
-                    raise LedgerIntegrityError(
-                        f"{self.ledger.name} and its anchor are older than private/{self.head.name}, or of another "
-                        "run; restore the newest ones, nothing is released until then"
-                    ) from None
-            found = ledger.head
+            self._note(ledger, noted)
             try:
                 yield ledger
             finally:
-                if ledger.healthy and self.private.is_dir() and ledger.head != (newest or found):
-                    noted.write(ledger.head)
+                if ledger.healthy:
+                    self._note(ledger, noted)
+
+    def _note(self, ledger: Ledger, noted: AnchorFile) -> None:
+        """Hold the ledger against the entry noted last, then note its newest one, where there is a private side."""
+        if not self.private.is_dir():
+            return
+        newest = noted.read()
+        if newest is None and self._has_published:
+            raise LedgerIntegrityError(
+                f"private/{self.head.name} is missing beside what was published: whether {self.ledger.name} is the "
+                f"newest ledger is unknown; restore it, or copy {self.ledger.name}.anchor there if you know that it is"
+            )
+        if newest is not None:
+            try:
+                ledger.check_receipt(Receipt(newest.sequence, newest.hash))
+            except LedgerIntegrityError:
+                raise LedgerIntegrityError(
+                    f"{self.ledger.name} and its anchor are older than private/{self.head.name}, or of another "
+                    "run; restore the newest ones, nothing is released until then"
+                ) from None
+        if newest != ledger.head:
+            noted.write(ledger.head)
 
     @property
     def private(self) -> Path:

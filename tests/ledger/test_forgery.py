@@ -1,0 +1,223 @@
+"""What somebody who may write to the ledger's folder can do by hand, and what of it is refused."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, DiscreteLaplace, PureDP, Repeated
+from quorate.errors import LedgerIntegrityError, PreconditionFailed
+from quorate.ledger import Budget, Ledger
+from quorate.ledger.chain import extend, read_line
+from quorate.ledger.entries import GENESIS_HASH, Entry, canonical
+from quorate.ledger.state import GENESIS, Head
+
+BUDGET = Budget(1.0, 1e-5)
+GENESIS_ANCHOR = canonical({"hash": GENESIS_HASH, "sequence": 0}) + "\n"
+
+
+def beside(path: Path, ending: str) -> Path:
+    return path.with_name(path.name + ending)
+
+
+def written(path: Path, budget: Budget = BUDGET) -> Path:
+    """A closed ledger with most of its budget spent, standing alone: no run's folder, no key."""
+    with Ledger(path, budget=budget) as ledger:
+        delta = 1e-6 if budget.composition == "sum" else None
+        ledger.reserve(Repeated(DiscreteGaussian(60.0, 1.0), 100), delta=delta, purposes={"label": 100}, key="labels")
+        ledger.reserve(
+            Composed((PureDP(0.125), DiscreteLaplace(20.0, 1.0))),
+            delta=0.0 if budget.composition == "sum" else None,
+            purposes={"evaluation": 1, "tuning": 1},
+            key="evaluation",
+            paid_by={"evaluation": 0, "tuning": 1},
+        )
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return written(tmp_path / "ledger.db")
+
+
+# --- an anchor written by hand ----------------------------------------------------------------------------------------
+
+
+def refused(path: Path) -> str:
+    lines = set()
+    for budget in (None, BUDGET, Budget(9.0, 1e-5)):
+        with pytest.raises(LedgerIntegrityError) as refusal:
+            Ledger(path, budget=budget)
+        assert refusal.value.exit_code == 5
+        lines.add(str(refusal.value))
+    [line] = lines
+    return line
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty file", "the ledger", "the first entry"])
+def test_a_first_anchor_written_by_hand_resets_nothing(path: Path, left: str) -> None:
+    beside(path, ".anchor").write_text(GENESIS_ANCHOR)
+    if left == "nothing":
+        path.unlink()
+    elif left == "an empty file":
+        path.write_bytes(b"")
+    elif left == "the first entry":
+        edited(path, lambda entries: entries[:1], anchored=False)
+    assert "the anchor was replaced" in refused(path)
+    assert beside(path, ".anchor").read_text() == GENESIS_ANCHOR
+    assert left != "nothing" or not path.exists()
+
+
+def test_a_key_alone_tells_that_the_first_anchor_was_written_by_hand(path: Path) -> None:
+    beside(path, ".key").write_bytes(b"k" * 32)
+    for ending in ("", ".lock"):
+        beside(path, ending).unlink()
+    beside(path, ".anchor").write_text(GENESIS_ANCHOR)
+    assert "the anchor was replaced" in refused(path)
+
+
+# --- a chain hashed anew ----------------------------------------------------------------------------------------------
+
+
+def edited(path: Path, edit: Any, *, anchored: bool = True) -> None:
+    """Rewrite a ledger as somebody can who knows this package: every hash right, and the anchor too."""
+    connection = sqlite3.connect(path)
+    lines = [row[0] for row in connection.execute("SELECT line FROM entry ORDER BY sequence")]
+    contents = edit([json.loads(line) for line in lines])
+    head, sealed = GENESIS, []
+    for content in contents:
+        entry = Entry.from_object({**content, "hash": GENESIS_HASH, "previous": head.hash})
+        [entry] = extend(head, [entry.content], time=entry.time, session=entry.session)
+        head = Head(sequence=entry.sequence, hash=entry.hash)
+        assert read_line(entry.to_json()) == entry
+        sealed.append((entry.sequence, entry.to_json()))
+    connection.execute("DELETE FROM entry")
+    connection.executemany("INSERT INTO entry VALUES (?, ?)", sealed)
+    connection.commit()
+    connection.close()
+    if anchored:
+        beside(path, ".anchor").write_text(canonical({"hash": head.hash, "sequence": head.sequence}) + "\n")
+
+
+def reserved(change: dict[str, Any], *, number: int = 0) -> Any:
+    def edit(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        charges = [entry for entry in entries if entry["kind"] == "reserved"]
+        charges[number].update(change)
+        return entries
+
+    return edit
+
+
+FORGED = {
+    "a smaller epsilon": reserved({"amounts": {"delta_e18": 10**12, "epsilon_e9": 1, "rho_e9": 0}}),
+    "a smaller delta": reserved({"amounts": {"delta_e18": 1, "epsilon_e9": 10**8, "rho_e9": 0}}),
+    "an event of no known kind": reserved({"event": {"kind": "free"}}),
+    "an event without a price": reserved({"event": {"kind": "approx_dp", "epsilon": 0.1, "delta": 0.5}}),
+    "a part that pays and is not there": reserved({"paid_by": {"evaluation": 0, "tuning": 7}}, number=1),
+}
+
+
+@pytest.mark.parametrize("edit", FORGED.values(), ids=FORGED)
+def test_a_charge_below_its_price_is_found_by_pricing_whoever_computed_the_hashes(path: Path, edit: Any) -> None:
+    edited(path, edit)
+    with Ledger(path) as ledger:
+        ledger.verify()  # the chain is sound: no hash can tell
+        with pytest.raises(LedgerIntegrityError, match=r"entry \d of the ledger (was charged less|cannot be priced)"):
+            ledger.verify(prices=True)
+        assert not ledger.healthy
+        with pytest.raises(LedgerIntegrityError):
+            _ = ledger.spent
+
+
+def test_a_charge_below_its_price_is_found_under_zcdp(tmp_path: Path) -> None:
+    path = written(tmp_path / "ledger.db", Budget(1.0, 1e-5, composition="zcdp"))
+    with Ledger(path) as ledger:
+        ledger.verify(prices=True)
+    edited(path, reserved({"amounts": {"delta_e18": 0, "epsilon_e9": 0, "rho_e9": 10}}))
+    with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError, match="was charged less"):
+        ledger.verify(prices=True)
+
+
+def test_an_honest_ledger_and_one_that_charged_more_are_priced_without_complaint(path: Path) -> None:
+    with Ledger(path) as ledger:
+        ledger.reserve(
+            ApproxDP(0.0625, 1e-7), delta=1e-7, epsilon=0.09, purposes={"label": 3}, key="more than it costs"
+        )
+        assert ledger.verify(prices=True) == ledger.head
+        assert ledger.healthy
+
+
+def test_what_no_price_and_no_hash_can_tell(path: Path) -> None:
+    """The limit that the documentation states: event and amount, or the budget, replaced together by other ones."""
+
+    def enlarge(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        entries[0]["budget"] = {"composition": "sum", "delta": 1e-5, "epsilon": 50.0}
+        entries[0]["limit"] = {"delta_e18": 10**13, "epsilon_e9": 50 * 10**9, "rho_e9": 0}
+        return entries
+
+    edited(path, enlarge)
+    with Ledger(path) as ledger:
+        ledger.verify(prices=True)
+        assert ledger.budget.epsilon == 50.0
+
+
+# --- a second name ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [None, BUDGET])
+@pytest.mark.parametrize("target", ["ledger.db", "nowhere.db"])
+def test_a_symbolic_link_is_no_name_of_a_ledger(path: Path, budget: Budget | None, target: str) -> None:
+    link = path.parent / "elsewhere" / "link.db"
+    link.parent.mkdir()
+    link.symlink_to(path.parent / target)
+    with pytest.raises(PreconditionFailed, match=r"link\.db, is a symbolic link: .* give the path of the file itself"):
+        Ledger(link, budget=budget)
+    assert [file.name for file in link.parent.iterdir()] == ["link.db"]  # nothing was made beside it, nor where it led
+    assert not (path.parent / "nowhere.db").exists()
+
+
+@pytest.mark.parametrize("ending", [".anchor", ".anchor.tmp", ".lock", ".key", "-wal"])
+def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path: Path, tmp_path: Path, ending: str) -> None:
+    other = tmp_path / "precious"
+    other.write_bytes(beside(path, ending).read_bytes() if beside(path, ending).exists() else b"precious")
+    content = other.read_bytes()
+    beside(path, ending).unlink(missing_ok=True)
+    beside(path, ending).symlink_to(other)
+    with pytest.raises(PreconditionFailed, match=r"a file beside the ledger, .* is a symbolic link"):
+        Ledger(path)
+    assert other.read_bytes() == content
+
+
+def test_a_link_that_appears_while_the_ledger_is_open_is_not_followed(path: Path, tmp_path: Path) -> None:
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    ledger = Ledger(path)
+    beside(path, ".anchor.tmp").symlink_to(precious)
+    with pytest.raises(LedgerIntegrityError):
+        ledger.bind("a")
+    ledger.close()
+    assert precious.read_text() == "precious"
+
+
+def test_a_hard_link_is_no_second_name_either(path: Path) -> None:
+    second = path.parent / "second.db"
+    second.hardlink_to(path)
+    for name in (path, second):
+        with pytest.raises(PreconditionFailed, match="second name"):
+            Ledger(name)
+    second.unlink()
+    with Ledger(path) as ledger:
+        ledger.verify(prices=True)
+
+
+def test_a_link_to_a_folder_above_it_is_the_same_ledger(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(path.parent)
+    with Ledger(tmp_path / "link" / path.name) as ledger:
+        head = ledger.head
+        ledger.bind("a")
+    with Ledger(path) as ledger:
+        assert ledger.head.sequence == head.sequence + 2
