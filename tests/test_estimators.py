@@ -41,10 +41,12 @@ from quorate.errors import (
 from quorate.ledger import Reservation
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
-from quorate.run.described import described
+from quorate.release.described import described
+from quorate.release.source import noise_and_key
+from quorate.release.target import floor_budget
 from quorate.run.journey import teachers
 from quorate.run.stages import NoStages
-from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+from quorate.run.task import Task, Wishes, prepare
 from quorate.types import Secret
 
 N, M, D = 300, 120, 4

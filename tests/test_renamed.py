@@ -6,8 +6,8 @@ import pytest
 
 import quorate.planning
 import quorate.theory
+from quorate.release.described import described
 from quorate.renamed import moved, stored_as, stored_name
-from quorate.run.described import described
 
 
 def test_a_name_that_moved_is_the_same_thing_and_the_warning_names_its_place() -> None:

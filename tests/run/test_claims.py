@@ -16,9 +16,10 @@ from quorate.errors import PreconditionFailed
 from quorate.ledger.claim import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
+from quorate.release.claims import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
+from quorate.release.keys import fingerprint_key
 from quorate.run import journey
-from quorate.run.claims import BY_POSITION, EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
-from quorate.run.folder import fingerprint_key
+from quorate.run.claims import BY_POSITION
 from quorate.run.foreign import release_votes
 from quorate.run.votes_file import VotesFile
 from quorate.types import Secret

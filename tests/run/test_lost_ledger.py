@@ -17,8 +17,9 @@ import pytest
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger
+from quorate.release.keys import fingerprint_key
 from quorate.run.batch import check, perform, read_batch
-from quorate.run.folder import RunFolder, fingerprint_key
+from quorate.run.folder import RunFolder
 
 BUDGET = Budget(4.0, 1e-5)
 LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
@@ -177,7 +178,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Budget, Ledger
-from quorate.run.folder import RunFolder, fingerprint_key
+from quorate.release.keys import fingerprint_key
+from quorate.run.folder import RunFolder
 import quorate.ledger.sqlite as sqlite
 
 root, point = Path(sys.argv[1]), sys.argv[2]

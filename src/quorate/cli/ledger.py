@@ -67,7 +67,7 @@ def verify(place: Path, as_json: bool) -> None:
 @as_json
 def export(place: Path, to: Path | None, as_json: bool) -> None:
     """Write budget, spending and every entry as one JSON object."""
-    from quorate.run.folder import write_atomically
+    from quorate.release.files import write_atomically
 
     with opened(place) as ledger:
         whole = {**_totals(ledger), "head": ledger.head.hash, "entries": ledger.export()}

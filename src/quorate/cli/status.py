@@ -40,7 +40,7 @@ def command(run: Path, as_json: bool) -> None:
 def read_status(run: Path) -> dict[str, Any]:
     """Read what is public about a run's progress: which stages are stored, and the ledger's totals."""
     from quorate.errors import LedgerBusy
-    from quorate.run.accounts import spent_of
+    from quorate.release.claims import spent_of
     from quorate.run.folder import RunFolder
     from quorate.run.journey import CHUNK, FINISHED
     from quorate.run.settings import read_settings

@@ -84,8 +84,9 @@ def release(
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
     from quorate.labelling import Sanitiser
     from quorate.ledger import Budget
+    from quorate.release.source import noise_and_key
+    from quorate.release.target import floor_budget
     from quorate.run.foreign import release_votes
-    from quorate.run.task import floor_budget, noise_and_key
 
     votes = _read(file, classes, kind, n_teachers)
     epsilon, delta = floor_budget(epsilon, delta)

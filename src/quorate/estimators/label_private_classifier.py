@@ -22,12 +22,14 @@ from quorate.estimators.opening import GivenLedger, opened, place_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
 from quorate.planning import Recipe
+from quorate.release.keys import fingerprint_key
+from quorate.release.source import noise_and_key
+from quorate.release.target import floor_budget
 from quorate.report import Facts, render_html, render_text
 from quorate.run.accounts import Occasion, facts, guarantee
-from quorate.run.folder import fingerprint_key
 from quorate.run.journey import conduct
 from quorate.run.models import Role, built_in
-from quorate.run.task import Wishes, floor_budget, noise_and_key, prepare
+from quorate.run.task import Wishes, prepare
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
 

@@ -22,12 +22,14 @@ from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, Seede
 from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
 from quorate.ledger import Budget, Ledger, Reservation
+from quorate.release.keys import fingerprint_key
+from quorate.release.source import noise_and_key
+from quorate.release.target import floor_budget
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.run.accounts import Occasion, ex_post, facts, guarantee, score
-from quorate.run.folder import fingerprint_key
 from quorate.run.inputs import HOLDS_PRIVATE
 from quorate.run.journey import Outcome, answering_purposes, asked_of, conduct
-from quorate.run.task import Task, Wishes, floor_budget, noise_and_key, prepare
+from quorate.run.task import Task, Wishes, prepare
 from quorate.students import Declined, class_probabilities
 from quorate.types import FloatArray, Secret
 

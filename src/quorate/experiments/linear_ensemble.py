@@ -22,7 +22,7 @@ from quorate.labelling.ex_post import ex_post_epsilon
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.run.task import floor_budget
+from quorate.release.target import floor_budget
 from quorate.students import FromLabels, Lesson
 from quorate.types import IntArray, Secret
 

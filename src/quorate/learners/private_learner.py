@@ -25,11 +25,11 @@ from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
 from quorate.noise import NoiseSource
-from quorate.run.accounts import spent_of
-from quorate.run.claims import N_IS_PUBLIC, claimed
-from quorate.run.described import described
-from quorate.run.folder import fingerprint_key
-from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, floor_budget, noise_and_key
+from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
+from quorate.release.described import described
+from quorate.release.keys import fingerprint_key
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.target import floor_budget
 from quorate.types import Secret
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]

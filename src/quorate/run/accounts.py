@@ -21,8 +21,8 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import ex_post_epsilon
 from quorate.ledger import Ledger, Reservation
 from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
+from quorate.release.claims import claimed, spent_of
 from quorate.report import Answers, Check, Choice, ExPost, Facts, Part, Provenance, Score, Setup, Spending, Utility
-from quorate.run.claims import claimed
 from quorate.run.journey import Outcome, answering_purposes
 from quorate.run.task import Task
 from quorate.students import FromAnswers, Student
@@ -56,15 +56,6 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
         accounting=f"{rule}, priced before the first answer and composed by {ledger.budget.composition}; "
         f"quorate {version('quorate')}",
         caveats=together.caveats,
-    )
-
-
-def spent_of(ledger: Ledger) -> tuple[float, float]:
-    """ε and δ charged so far, rounded up; a total that is not known counts as infinite."""
-    spent = ledger.spent
-    return (
-        math.inf if spent.epsilon is None else spent.epsilon,
-        math.inf if spent.delta is None else spent.delta,
     )
 
 

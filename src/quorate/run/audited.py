@@ -33,11 +33,13 @@ from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
 from quorate.planning import is_stream
+from quorate.release.files import write_atomically
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.report import Audit, AuditLine, Check, Facts, render_html, render_json
 from quorate.run.batch import Batch
-from quorate.run.folder import RunFolder, write_atomically
+from quorate.run.folder import RunFolder
 from quorate.run.journey import Watch
-from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
+from quorate.run.task import Task
 
 FORMAT = 1
 RUNS = 100_000  # of one answer

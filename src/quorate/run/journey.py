@@ -29,9 +29,10 @@ from quorate.labelling import Memo, Pool, Released, label, label_adaptively, sta
 from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.claims import claim_of
 from quorate.run.stages import NoStages, StageStore, stage_key
-from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, Task
+from quorate.run.task import Task
 from quorate.students import Lesson, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
 

@@ -9,10 +9,10 @@ from typing import Any
 from quorate.data import check_features, match_columns, read_data, row_digests, take
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.batch import Batch
 from quorate.run.journey import FINISHED, Watch, answering_purposes, asked_of, finished_key, memo_of, teachers
 from quorate.run.stages import FolderStages
-from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol
 
-from quorate.run.folder import write_atomically
+from quorate.release.files import write_atomically
 from quorate.types import Secret
 
 

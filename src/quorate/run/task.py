@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from quorate.arguments import count, one_of, real
+from quorate.arguments import count, one_of
 from quorate.data import check_classes, fingerprint, public_digest, row_digests
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -26,11 +25,11 @@ from quorate.ensemble import (
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
-from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 from quorate.mechanisms import InteractiveNoisyMax
-from quorate.noise import NoiseSource, OSNoise, SeededNoise
+from quorate.noise import NoiseSource
 from quorate.planning import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
-from quorate.run.described import described
+from quorate.release.described import described
+from quorate.release.target import floor_budget
 from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.run.models import built_in
 from quorate.run.rehearsal import rehearse_strategy, rehearse_student, rehearse_teacher
@@ -38,7 +37,6 @@ from quorate.students import Declined, Student, as_student
 from quorate.types import IntArray, Secret, derive
 
 LABEL = "label"  # the unit where features are public and no ids are given
-LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -338,36 +336,6 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
     return replace(made, why=(*made.why, why), cautions=(*made.cautions, *strategy.cautions(width=width)))
-
-
-def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """Check ε > 0 and 0 < δ < 1, and round them down to the units that a ledger counts in.
-
-    Examples
-    --------
-    >>> floor_budget(1, 1e-5)
-    (1.0, 1e-05)
-    """
-    epsilon = real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0")
-    delta = real("delta", delta, above=0, below=1, hint="Choose it below 1 / number of units, for example delta=1e-6")
-    units = units_down(epsilon, EPSILON_DIGITS), units_down(delta, DELTA_DIGITS)
-    for name, given, whole, digits in zip(
-        ("epsilon", "delta"), (epsilon, delta), units, (EPSILON_DIGITS, DELTA_DIGITS), strict=True
-    ):
-        if not whole:
-            raise InvalidParameter(f"{name} must be at least 1e-{digits}, the unit that ledgers count in, got {given}")
-    return float_down(units[0], EPSILON_DIGITS), float_down(units[1], DELTA_DIGITS)
-
-
-def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = None) -> tuple[NoiseSource, Secret[bytes]]:
-    """Return where noise comes from, and the run's key: the given one, or a fresh one.
-
-    A seed fixes both, so that a seeded run repeats: it is reproducible, therefore not private.
-    """
-    if unsafe_noise_seed is None:
-        return OSNoise(), Secret(secrets.token_bytes(32)) if key is None else key
-    seed = count("unsafe_noise_seed", unsafe_noise_seed)
-    return SeededNoise(seed), Secret(blake2b(f"quorate unsafe seed {seed}".encode(), digest_size=32).digest())
 
 
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMechanism | str | None:

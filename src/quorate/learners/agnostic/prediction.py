@@ -32,10 +32,9 @@ from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
-from quorate.run.accounts import spent_of
-from quorate.run.claims import N_IS_PUBLIC, claimed
-from quorate.run.folder import fingerprint_key
-from quorate.run.task import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
+from quorate.release.keys import fingerprint_key
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
 from quorate.types import IntArray, Secret
 
 _PURPOSE = "prediction"
