@@ -24,8 +24,9 @@ from quorate.learners import (
     NoisyThreshold,
     PrivateLearner,
 )
-from quorate.learners.amplification.price import Price, bns15_claim_4_3, without_replacement
+from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.with_replacement import bns15_claim_4_5, with_replacement
+from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
 from quorate.learners.concepts import Thresholds
 from quorate.learners.label_boost.learner import BoostPlan
 from quorate.learners.label_boost.paper import PaperConstants

@@ -3,6 +3,49 @@
 Every learner is a scikit-learn classifier for 0 and 1 over a concept class (:mod:`quorate.learners.concepts`); a row
 without a label has ``UNLABELLED``. It takes the target (ε, δ) and calibrates itself; its guarantee is for one replaced
 record.
+
+Here belongs what learns from private rows without teachers, in folders that carry the papers' names. What any private
+release does (ledger, noise, guarantee) belongs in :mod:`quorate.release`; how votes of teachers are answered, in
+:mod:`quorate.labelling`. Begin with ``private_learner.py``, the shell of every learner, and then with the file that
+holds the algorithm you know. BNS15 is Beimel, Nissim and Stemmer, LWY25 is Li, Wang and Ye, KLNRS11 is Kasiviswanathan,
+Lee, Nissim, Raskhodnikova and Smith.
+
+========================================== ===========================================================
+BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
+BNS15, Theorem 3.3                         generic/learner.py: GenericLearner
+BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/procedure.py: relabelled
+BNS15, Lemma 4.1                           label_boost/price.py: bns15_lemma_4_1
+BNS15, Claim 4.2                           label_boost/schedule.py: largest_relabelled
+BNS15, Claim 4.3                           amplification/without_replacement.py: bns15_claim_4_3
+BNS15, Claim 4.5                           amplification/with_replacement.py: bns15_claim_4_5
+BNS15, Algorithm 3 (LabelBoost)            label_boost/learner.py: LabelBoost
+BNS15, Lemma 4.6                           label_boost/schedule.py: price_of
+BNS15, Claim 4.9                           label_boost/paper.py: PaperConstants
+BNS15, Lemma 4.12                          label_boost/tight.py: TightConstants
+BNS15, Theorem 4.13                        label_boost/learner.py: LabelBoost
+BNS15, Theorem 4.14                        label_boost/paper.py: PaperConstants
+BNS15, Definition 5.4 (transcripts)        private_learner.py: PrivateLearner
+BNS15, Algorithm 4 (SubSampling)           sub_sampling/learner.py: SubSampling
+BNS15, Claim 5.7                           sub_sampling/price.py: bns15_claim_5_7
+BNS15, Theorem 5.8                         sub_sampling/learner.py: SubSampling
+BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
+BNS15, Lemma B.2 (dichotomies)             concepts/enumeration.py: sauer
+BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
+BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
+LWY25, Lemma 2.9                           agnostic/base.py: learner_error
+LWY25, Definition 2.11 (empirical)         agnostic/base.py: errs_little_on_any_rows
+LWY25, Lemma 2.12                          empirical.py: EmpiricalLearner
+LWY25, Lemma 2.13                          amplification/with_replacement.py: lwy25_lemma_2_13
+LWY25, Algorithm 1 (relabelling)           agnostic/relabelling.py: relabelled_sample
+LWY25, Algorithm 1, step 3 (scores)        concepts/relabelling.py: relabelling_scores_by_erm
+LWY25, Algorithm 2                         agnostic/learner.py: AgnosticLearner
+LWY25, Lemma 3.1                           agnostic/price.py: AgnosticPrice
+LWY25, Claim 3.2                           agnostic/bound.py: relabelling_error
+LWY25, Theorem 3.6                         agnostic/bound.py: agnostic_error
+LWY25, Lemma 4.1 (votes)                   agnostic/voting.py: voting_error
+LWY25, Theorem 4.2 (predictions)           agnostic/prediction.py: AgnosticPrediction
+KLNRS11, Theorem 3.4                       base/exponential.py: ExponentialLearner
+========================================== ===========================================================
 """
 
 from quorate.learners.agnostic.learner import AgnosticLearner

@@ -1,4 +1,4 @@
-"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithms 1 and 2)."""
+"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithm 2)."""
 
 from __future__ import annotations
 
@@ -6,101 +6,23 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.learners.agnostic.base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
 from quorate.learners.agnostic.bound import EVENTS, agnostic_error
 from quorate.learners.agnostic.price import AgnosticPrice
+from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import AgnosticSplit, best_split, least_rows, refuse_plan, relabels, rows_for
-from quorate.learners.amplification.random_subsets import random_arrangement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
-from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
-from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
-
-#: Candidates at most.
-MOST_CANDIDATES = 1 << 20
-
-
-def choice_at(price: AgnosticPrice, selection: Selection) -> Exponential | PermuteAndFlip:
-    """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge.
-
-    Raises
-    ------
-    InvalidParameter
-        If ε_e is so small that permute-and-flip cannot flip its coins exactly.
-
-    Examples
-    --------
-    >>> choice_at(AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0), "permute-and-flip")
-    PermuteAndFlip(epsilon=1.0, sensitivity=4.0)
-    """
-    return MECHANISMS[selection](price.choice_epsilon, float(price.n_sampled))
-
-
-def relabelled_sample(
-    points: Points,
-    labels: NDArray[np.uint8],
-    concepts: ConceptClass,
-    price: AgnosticPrice,
-    selection: Selection,
-    noise: NoiseSource,
-) -> tuple[Points, NDArray[np.uint8]]:
-    r"""Sample T in secret, and relabel it by a concept that fits the other rows: LWY25, Algorithm 1.
-
-    Parameters
-    ----------
-    points, labels : (n, n_features) array, (n,) array of 0 and 1
-        The labelled rows.
-    concepts : ConceptClass
-        The class.
-    price : AgnosticPrice
-        n, s and :math:`\varepsilon_e`.
-    selection : {"permute-and-flip", "exponential"}
-        What chooses, by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by
-        at most s.
-    noise : NoiseSource
-        Of the sample and of the choice.
-
-    Returns
-    -------
-    (s, n_features) array, (s,) array of uint8
-        T in random order, and its new labels; its own are never looked at.
-
-    Notes
-    -----
-    Privacy: they are no release. What is learned from them costs what :class:`AgnosticPrice` says. The order is random
-    so that a row exchanged for another leaves all others in their places, as the proof has it, whatever the learner
-    makes of the order.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> x = np.arange(200).reshape(-1, 1) % 8
-    >>> price = AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0)
-    >>> T, new = relabelled_sample(
-    ...     x, (x[:, 0] < 5).astype(np.uint8), Thresholds(bits=3), price, "permute-and-flip", SeededNoise(0)
-    ... )
-    >>> T[:, 0].tolist(), new.tolist()
-    ([5, 0, 4, 2], [0, 1, 1, 1])
-    """
-    sampled = random_arrangement(price.n, price.n_sampled, noise.at("relabelled rows", 0))
-    rest = np.ones(price.n, dtype=np.bool_)
-    rest[sampled] = False
-    T = points[sampled]
-    candidates, scores = concepts.relabelling_scores(T, points[rest], labels[rest])
-    new = candidates[chosen(choice_at(price, selection), -scores, noise.at("chosen labelling", 0))]
-    return T, new.labels(T).astype(np.uint8)
 
 
 @stored_as("quorate.learners.agnostic.AgnosticPlan")

@@ -19,7 +19,7 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Preco
 from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
-from quorate.learners.agnostic.learner import MOST_CANDIDATES, choice_at, relabelled_sample
+from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import least_rows, refuse_plan, relabels, rows_for
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of

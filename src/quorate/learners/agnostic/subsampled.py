@@ -13,13 +13,15 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.agnostic.base import NOT_EMPIRICAL, LearnerError, errs_little_on_any_rows, learner_error, priced
 from quorate.learners.agnostic.bound import Growth
 from quorate.learners.agnostic.search import rows_for
-from quorate.learners.amplification.price import Price, largest_count, without_replacement
+from quorate.learners.amplification.counts import largest_count
+from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement
+from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.label_boost.learner import relabelled
 from quorate.learners.label_boost.price import relabelling
+from quorate.learners.label_boost.procedure import relabelled
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
@@ -171,7 +173,7 @@ class SubsampledAgnostic(TransformedLearner):
     Notes
     -----
     Privacy: :func:`~quorate.learners.label_boost.price.relabelling` of the base learner's price, amplified by
-    :func:`~quorate.learners.amplification.price.without_replacement`.
+    :func:`~quorate.learners.amplification.without_replacement.without_replacement`.
 
     References
     ----------

@@ -12,11 +12,11 @@ from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused
 from quorate.learners.base.choice_bound import choice_rows
+from quorate.learners.concepts.domain import grid
 from quorate.learners.concepts.enumeration import refuse_beyond
 from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.sanitizers.symmetric_difference_queries import grid
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource

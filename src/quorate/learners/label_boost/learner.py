@@ -1,4 +1,4 @@
-"""A private learner that needs few labels: one that needs many, and relabelled rows (BNS15, Algorithms 2 and 3)."""
+"""A private learner that needs few labels: one that needs many, and relabelled rows (BNS15, Algorithm 3)."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
 from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement, random_draws
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.label_boost.paper import PaperConstants
+from quorate.learners.label_boost.procedure import relabelled
 from quorate.learners.label_boost.schedule import Schedule
 from quorate.learners.label_boost.task import MOST_CANDIDATES, BoostTask, Constants
 from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.single_choice import chosen
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
-from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 
@@ -27,52 +25,6 @@ BoostConstants: TypeAlias = Literal["paper", "tight"]
 
 # How many candidates there may be was held against a limit before, from the number of rows alone; a limit here would
 # refuse, or not, by the private points.
-_NO_LIMIT = 2**62
-
-
-def relabelled(
-    S: Points, labels: Labels, T: Points, concepts: ConceptClass, epsilon_0: float, noise: NoiseSource
-) -> NDArray[np.uint8]:
-    r"""Relabel the rows of S and T by a concept that errs little on S: BNS15's LabelBoostProcedure (Algorithm 2).
-
-    Parameters
-    ----------
-    S : (n_labelled, n_features) array
-        The labelled points.
-    labels : (n_labelled,) array of 0 and 1
-        Their labels: what the concept's mistakes are counted on.
-    T : (n_unlabelled, n_features) array
-        The unlabelled points: they only bring dichotomies.
-    concepts : ConceptClass
-        The class that the concept is of.
-    epsilon_0 : float
-        Parameter of the exponential mechanism; a mistake has sensitivity 1.
-    noise : NoiseSource
-        Of the exponential mechanism.
-
-    Returns
-    -------
-    (n_labelled + n_unlabelled,) array of uint8
-        The new labels, those of S first.
-
-    Notes
-    -----
-    Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner makes of the relabelled rows costs what
-    :func:`~quorate.learners.label_boost.price.relabelling` says.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> S, T = np.array([[1], [2], [6], [7]] * 10), np.array([[0], [4]])
-    >>> relabelled(S, np.array([1, 1, 0, 0] * 10, np.uint8), T, Thresholds(bits=3), 5.0, SeededNoise(0))[:4].tolist()
-    [1, 1, 0, 0]
-    """
-    both = np.concatenate([S, T])
-    candidates = concepts.dichotomies(both, limit=_NO_LIMIT)
-    mistakes = candidates.mistakes(S, labels)
-    choice = Exponential(epsilon=epsilon_0, sensitivity=1.0)
-    return candidates[chosen(choice, -mistakes, noise)].labels(both).astype(np.uint8)
 
 
 @stored_as("quorate.learners.label_boost.BoostPlan")

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from math import ceil, exp, floor, log
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price, bns15_claim_4_3, largest_count
+from quorate.learners.amplification.counts import largest_count
+from quorate.learners.amplification.price import Price
+from quorate.learners.amplification.without_replacement import bns15_claim_4_3
 from quorate.learners.label_boost.schedule import Round, Schedule, iteration_accuracy
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
 

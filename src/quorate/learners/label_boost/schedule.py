@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import e, exp, log
 
-from quorate.learners.amplification.price import Price, without_replacement, worst_of
+from quorate.learners.amplification.price import Price, worst_of
 from quorate.learners.amplification.with_replacement import with_replacement
+from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
 from quorate.renamed import stored_as
 
@@ -101,7 +102,7 @@ def price_of(schedule: Schedule, base: Price) -> Price:
 
     By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
     :func:`~quorate.learners.amplification.with_replacement.with_replacement`,
-    :func:`~quorate.learners.amplification.price.without_replacement` and
+    :func:`~quorate.learners.amplification.without_replacement.without_replacement` and
     :func:`~quorate.learners.label_boost.price.relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1. A row that is
     labelled, one that is taken in some iteration, and one that never is, have a price each; the largest is returned.
 

@@ -1,6 +1,6 @@
 r"""LabelBoost with the largest keep-rates that give the target back.
 
-It follows the paper's accounting of errors: iteration i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and
+It follows BNS15's accounting of errors: iteration i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and
 :math:`\beta_i = \beta/(4 \cdot 2^i)`, its chosen concept errs on at most :math:`\alpha_i` of the kept labelled rows by
 Claim 4.2, so on at most :math:`10\alpha_i` of the distribution by Theorem B.5, and the last concept on at most 11α, but
 for 2β, by Lemma 4.12.
@@ -13,8 +13,10 @@ from functools import lru_cache
 from math import expm1, floor
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price, largest_count, smallest_count, without_replacement
+from quorate.learners.amplification.counts import largest_count, smallest_count
+from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.with_replacement import with_replacement
+from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
 from quorate.learners.label_boost.schedule import (
     Round,
@@ -38,7 +40,7 @@ class TightConstants:
       target.
     - An iteration keeps the largest parts of S and of T for which
       :func:`~quorate.learners.label_boost.price.relabelling` at the target, then
-      :func:`~quorate.learners.amplification.price.without_replacement`, is the target again:
+      :func:`~quorate.learners.amplification.without_replacement.without_replacement`, is the target again:
       :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)`, with another c for S and for T.
     - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
     - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.

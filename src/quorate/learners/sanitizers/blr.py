@@ -12,10 +12,10 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.least_rows import least_rows
 from quorate.learners.sanitizers.symmetric_difference_queries import (
-    MAX_DOMAIN,
     PublicDomain,
     XorQueries,
     public_domain,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.concepts.domain import MAX_DOMAIN, grid
 from quorate.learners.concepts.intervals import Intervals
 from quorate.learners.concepts.points import PointFunctions
 from quorate.learners.concepts.protocol import ConceptClass, Points
@@ -20,9 +21,6 @@ PublicDomain: TypeAlias = tuple[tuple[float, ...], ...]
 
 #: Largest table of queries, in cells (n_queries × n_domain).
 MAX_CELLS = 2**24
-
-#: Largest domain that is tabulated, in points.
-MAX_DOMAIN = 2**12
 
 _OUTSIDE = "points must lie in the domain that was given; some do not"
 
@@ -50,35 +48,6 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
         "concept_class must be a class on a line (Thresholds, Intervals, PointFunctions) for Tree, "
         f"got {type(concept_class).__name__}; use MWEM or BLR on a small domain"
     )
-
-
-def grid(concept_class: ConceptClass) -> Points:
-    """Return all points of a small grid ``(n_domain, n_features)``, in lexicographic order.
-
-    Raises
-    ------
-    InvalidParameter
-        If the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message holds the number.
-
-    Examples
-    --------
-    >>> grid(Thresholds(2)).ravel().tolist()
-    [0, 1, 2, 3]
-    """
-    bits = getattr(concept_class, "bits", None)
-    size = concept_class.domain_size
-    if bits is None or size is None:
-        raise InvalidParameter(
-            f"concept_class must have a finite grid (a field `bits`), got {type(concept_class).__name__}; "
-            "take a class on a grid"
-        )
-    if size > MAX_DOMAIN:
-        raise InvalidParameter(
-            f"concept_class must have a domain of at most {MAX_DOMAIN} points, got {size}; "
-            "use a coarser grid, or Tree on a line"
-        )
-    widths = (bits,) * concept_class.n_features if isinstance(bits, int) else tuple(bits)
-    return np.indices([2**width for width in widths]).reshape(len(widths), -1).T.astype(np.int64)
 
 
 def public_domain(domain: Any) -> PublicDomain:

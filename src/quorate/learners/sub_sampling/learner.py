@@ -11,7 +11,8 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.amplification.price import Price, largest_count, smallest_count
+from quorate.learners.amplification.counts import largest_count, smallest_count
+from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels

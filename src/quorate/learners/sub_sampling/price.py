@@ -2,7 +2,7 @@ r"""What it costs to ask for few labels of a secret sample of the rows (BNS15, A
 
 Of t rows a random n are handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows
 that are exchanged change one entry of the learner's input, and the rule of
-:func:`~quorate.learners.amplification.price.without_replacement` holds as it is. Where they are the m smallest indices, as
+:func:`~quorate.learners.amplification.without_replacement.without_replacement` holds as it is. Where they are the m smallest indices, as
 printed, exchanging one row for another may make a third gain or lose its label: two entries. With :math:`r = n/t`:
 
 =============================== =============================================================== ==================
@@ -34,7 +34,8 @@ from typing import Literal, TypeAlias
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price, rounded_up_price, without_replacement
+from quorate.learners.amplification.price import Price, rounded_up_price
+from quorate.learners.amplification.without_replacement import without_replacement
 
 #: Which rows of the sample are asked for their labels.
 Asked: TypeAlias = Literal["random", "first"]

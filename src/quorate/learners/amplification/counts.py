@@ -1,0 +1,51 @@
+"""The most and the fewest rows that fit a condition which holds from there on: bisections over whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from quorate.errors import InvalidParameter
+
+
+def largest_count(fits: Callable[[int], bool], at_most: int) -> int:
+    """Return the largest whole number up to `at_most` that `fits`, 0 if none does; it fits from there down to 1.
+
+    Examples
+    --------
+    >>> from quorate.learners.amplification.price import Price
+    >>> from quorate.learners.amplification.without_replacement import without_replacement
+    >>> largest_count(lambda kept: without_replacement(Price(2.0), n_rows=100, n_kept=kept).epsilon <= 1.0, 100)
+    26
+    """
+    low, high = 0, at_most
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low
+
+
+def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
+    """Return the smallest whole number from `at_least` on that `fits`, as all larger ones do.
+
+    Raises
+    ------
+    InvalidParameter
+        If none up to 2^60 does.
+
+    Examples
+    --------
+    >>> from quorate.learners.amplification.price import Price
+    >>> from quorate.learners.amplification.without_replacement import without_replacement
+    >>> smallest_count(lambda rows: without_replacement(Price(2.0), n_rows=rows, n_kept=26).epsilon <= 1.0, 26)
+    97
+    """
+    high = max(at_least, 1)
+    while not fits(high):
+        high *= 2
+        if high > 2**60:
+            raise InvalidParameter("no number of rows up to 2^60 is enough for these parameters; ask for less")
+    low = max(at_least, 0)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if fits(middle) else (middle + 1, high)
+    return low
