@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from quorate.experiments.few_labels import CHARTS
-from quorate.experiments.few_labels_tables import as_markdown
+from quorate.experiments.few_labels.experiment import CHARTS
+from quorate.experiments.few_labels.tables import as_markdown
 
 DOCS = Path(__file__).parent
 PAGE, FIGURES = DOCS / "learners.md", DOCS / "figures"

@@ -14,7 +14,7 @@ import argparse
 import numpy as np
 
 from quorate.data import load_adult
-from quorate.experiments.few_labels_adult import questions
+from quorate.experiments.few_labels.adult import questions
 from quorate.learners import UNLABELLED
 
 

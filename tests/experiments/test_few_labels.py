@@ -11,13 +11,13 @@ import pytest
 
 from quorate.errors import InvalidParameter
 from quorate.experiments import EXPERIMENTS, Measured
-from quorate.experiments.few_labels import FewLabels, reproduce_few_labels
-from quorate.experiments.few_labels_adult import ALL_LABELS, MAJORITY, PRIVATE
-from quorate.experiments.few_labels_agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
-from quorate.experiments.few_labels_domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
-from quorate.experiments.few_labels_run import Population, Size, Task, fewest_rows, labels_needed, learning_curves
-from quorate.experiments.few_labels_tables import TABLES, as_markdown
-from quorate.experiments.few_labels_vc import classes
+from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE
+from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
+from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
+from quorate.experiments.few_labels.draws import Population, Size, Task, fewest_rows, labels_needed, learning_curves
+from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
+from quorate.experiments.few_labels.tables import TABLES, as_markdown
+from quorate.experiments.few_labels.vc import classes
 from quorate.experiments.measured import Experiment
 from quorate.learners import ExponentialLearner, NoisyThreshold
 from quorate.learners.concepts import Threshold, Thresholds

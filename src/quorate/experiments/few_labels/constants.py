@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from quorate.experiments.few_labels_agnostic import excess_errors
-from quorate.experiments.few_labels_domain import cluster
-from quorate.experiments.few_labels_run import drawn
+from quorate.experiments.few_labels.agnostic import excess_errors
+from quorate.experiments.few_labels.domain import cluster
+from quorate.experiments.few_labels.draws import drawn
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import (
     UNLABELLED,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from quorate.experiments.few_labels_agnostic import SUBSAMPLED, TRANSFORMED
-from quorate.experiments.few_labels_domain import CLUSTERED, EVERY_CUT, GENERIC, WHOLE_CLASS
-from quorate.experiments.few_labels_tables import Row, easier
-from quorate.experiments.few_labels_vc import SANITIZED
+from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED
+from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, WHOLE_CLASS
+from quorate.experiments.few_labels.tables import Row, easier
+from quorate.experiments.few_labels.vc import SANITIZED
 from quorate.report import Axis, Chart
 
 

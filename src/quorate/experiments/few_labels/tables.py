@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from quorate.experiments.few_labels_adult import ALL_LABELS, MAJORITY, PRIVATE, SAME_LABELS
-from quorate.experiments.few_labels_agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
-from quorate.experiments.few_labels_domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
-from quorate.experiments.few_labels_vc import SANITIZED
+from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE, SAME_LABELS
+from quorate.experiments.few_labels.agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
+from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
+from quorate.experiments.few_labels.vc import SANITIZED
 
 Row: TypeAlias = Mapping[str, Any]
 Table: TypeAlias = list[list[str]]

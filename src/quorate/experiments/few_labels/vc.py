@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.errors import InvalidParameter
-from quorate.experiments.few_labels_domain import ALPHA, GENERIC, WHOLE_CLASS
-from quorate.experiments.few_labels_run import Population, Size, labels_needed, learning_curves
+from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS
+from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds

@@ -11,18 +11,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quorate.arguments import count, one_of
-from quorate.experiments.few_labels_adult import adult_with_few_labels
-from quorate.experiments.few_labels_agnostic import rows_against_epsilon, rows_of_theorems
-from quorate.experiments.few_labels_constants import errors_against_bounds, printed_against_tight
-from quorate.experiments.few_labels_domain import labels_against_domain
-from quorate.experiments.few_labels_figures import (
+from quorate.experiments.few_labels.adult import adult_with_few_labels
+from quorate.experiments.few_labels.agnostic import rows_against_epsilon, rows_of_theorems
+from quorate.experiments.few_labels.constants import errors_against_bounds, printed_against_tight
+from quorate.experiments.few_labels.domain import labels_against_domain
+from quorate.experiments.few_labels.draws import Size
+from quorate.experiments.few_labels.figures import (
     labels_against_domain_chart,
     labels_against_vc_chart,
     rows_against_epsilon_chart,
 )
-from quorate.experiments.few_labels_run import Size
-from quorate.experiments.few_labels_tables import Row, as_text
-from quorate.experiments.few_labels_vc import labels_against_vc
+from quorate.experiments.few_labels.tables import Row, as_text
+from quorate.experiments.few_labels.vc import labels_against_vc
 from quorate.experiments.measured import Experiment, Measured
 from quorate.report import Chart
 

@@ -12,12 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from quorate.data import load_adult
-from quorate.experiments.few_labels_run import Size, drawn
+from quorate.experiments.few_labels.draws import Size, drawn
 from quorate.experiments.measured import Measured, Scored, scored, summed
 from quorate.learners import UNLABELLED, GenericLearner
 from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.sanitizers import MWEM, Tree
+from quorate.renamed import stored_as
 from quorate.types import IntArray
 
 AGE_BITS = 7  # 0 to 127 years, or hours a week
@@ -75,6 +76,7 @@ def levels(table: pl.DataFrame, columns: Sequence[str]) -> IntArray:
     return np.column_stack(found).astype(np.int64)
 
 
+@stored_as("quorate.experiments.few_labels_adult.Rule")
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A stump as a classifier, for a list of them.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from quorate.experiments.few_labels_run import Population, Size, chooser, labels_needed, learning_curves
+from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.concepts import Threshold, Thresholds

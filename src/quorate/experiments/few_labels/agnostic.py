@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from quorate.experiments.few_labels_run import Size, Task, drawn, fewest_rows
+from quorate.experiments.few_labels.draws import Size, Task, drawn, fewest_rows
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
 from quorate.learners.concepts import Threshold, Thresholds
