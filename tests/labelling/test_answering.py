@@ -15,7 +15,6 @@ from scipy.stats import binomtest, chi2_contingency
 from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
 from quorate.labelling import answering, class_codes, label, stages_of
-from quorate.labelling.answering import STAGE
 from quorate.labelling.memo import Memo
 from quorate.labelling.online import PURPOSE as ONLINE
 from quorate.labelling.online import OnlineAnswers
@@ -28,6 +27,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
+from quorate.release import STAGE
 from quorate.types import Secret
 
 FALSE_ALARM = 1e-6
@@ -51,6 +51,11 @@ def reserved(mechanism, purposes, store=None):
     return ledger, ledger.reserve(mechanism.event, delta=DELTA, purposes=whole, key="run")
 
 
+def ask(stream, rows, noise, predictions=None):
+    """Answer rows as one block of labels."""
+    return stream.answer("label", len(rows), lambda _: rows, noise, predictions=predictions)[1]
+
+
 # --- counted before it exists ---------------------------------------------------------------------------------------
 
 
@@ -62,6 +67,7 @@ class Recorder:
     total: int
     diary: list[str] = field(default_factory=list)
     marked: int = 0
+    labels: int = 100
 
     def install(self, monkeypatch):
         noise = type(self.tests.stage_noise)
@@ -75,15 +81,24 @@ class Recorder:
 
     @property
     def purposes(self):
-        return {STAGE: self.total, "label": 100}
+        return {STAGE: self.total, "label": self.labels}
 
     def remaining(self, purpose):
         return self.total - self.marked
 
-    def draw(self, purpose, count=1):
-        assert self.marked + count <= self.total
-        self.marked += count
-        self.diary += ["mark"] * count
+    def draw(self, purpose, count=1, *, stage=None, after=None):
+        first = self.marked
+        if purpose == STAGE:
+            assert self.marked + count <= self.total
+            self.marked += count
+            self.diary += ["mark"] * count
+        return SimpleNamespace(purpose=purpose, first=first, count=count, stage=stage)
+
+    def goes_on(self, stage, after):
+        return True
+
+    def store(self, block, answers):
+        pass
 
 
 def thresholds_without_a_mark(diary, total):
@@ -107,7 +122,7 @@ def test_every_stage_is_counted_before_its_threshold_exists(monkeypatch, mechani
     recorder.install(monkeypatch)
     stream = answering(mechanism, recorder)
     for row in rows:
-        stream.answer([np.array(row)], OSNoise())
+        ask(stream, [np.array(row)], OSNoise())
         assert thresholds_without_a_mark(recorder.diary, tests.cutoff) == 0
     assert recorder.marked == tests.cutoff
 
@@ -123,9 +138,9 @@ def test_when_no_stage_is_left_nothing_more_is_drawn(monkeypatch):
     reservation.draw(STAGE, 2)  # by processes that ended
     recorder = Recorder(mechanism, 2)
     recorder.install(monkeypatch)
-    noise = SimpleNamespace(words=lambda n: pytest.fail("noise was drawn"), seeded=False)
+    noise = SimpleNamespace(words=lambda n: pytest.fail("noise was drawn"), seeded=False, at=lambda *_: noise)
     stream = answering(mechanism, reservation)
-    assert stream.answer([np.array(SURE)] * 5, noise) == [-1] * 5
+    assert ask(stream, [np.array(SURE)] * 5, noise) == [-1] * 5
     assert recorder.diary == []
 
 
@@ -134,12 +149,12 @@ def test_a_soft_label_counts_two_stages_more_than_the_open_one_at_first():
     mechanism = soft(cutoff=4)
     _, reservation = reserved(mechanism, {"label": 100})
     stream = answering(mechanism, reservation)
-    stream.answer([np.array(SURE_SCORES)], OSNoise())
+    ask(stream, [np.array(SURE_SCORES)], OSNoise())
     assert 8 - reservation.remaining(STAGE) == 3
-    stream.answer([np.array(SURE_SCORES)] * 5, OSNoise())
+    ask(stream, [np.array(SURE_SCORES)] * 5, OSNoise())
     assert 8 - reservation.remaining(STAGE) == 3  # nothing was ended
-    stream.answer([np.array(SPLIT_SCORES)], OSNoise())
-    stream.answer([np.array(SURE_SCORES)], OSNoise())
+    ask(stream, [np.array(SPLIT_SCORES)], OSNoise())
+    ask(stream, [np.array(SURE_SCORES)], OSNoise())
     assert 8 - reservation.remaining(STAGE) == 5
 
 
@@ -173,7 +188,7 @@ def thresholds_used(mechanism, acts):
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(type(mechanism), "step", step)
-            answers += stream.answer([np.array(SPLIT if split else SURE)], OSNoise())
+            answers += ask(stream, [np.array(SPLIT if split else SURE)], OSNoise())
         used |= {id(each) for each in seen}
         KEPT.extend(seen)  # so that no id is given twice
     left = reservation.remaining(STAGE)
@@ -217,11 +232,11 @@ def test_after_a_restart_the_open_stage_is_spent():
     mechanism, store = vector(cutoff=6), MemoryStore()
     for counted in (2, 4, 6):  # the open stage, and the one that the next query may open
         ledger, reservation = reserved(mechanism, {"label": 100}, store)
-        assert answering(mechanism, reservation).answer([np.array(SURE)] * 3, OSNoise()) == [0] * 3
+        assert ask(answering(mechanism, reservation), [np.array(SURE)] * 3, OSNoise()) == [0] * 3
         assert 6 - reservation.remaining(STAGE) == counted
         ledger.close()
     ledger, reservation = reserved(mechanism, {"label": 100}, store)
-    assert answering(mechanism, reservation).answer([np.array(SURE)] * 3, OSNoise()) == [-1] * 3
+    assert ask(answering(mechanism, reservation), [np.array(SURE)] * 3, OSNoise()) == [-1] * 3
     ledger.close()
 
 
@@ -265,18 +280,10 @@ def by_steps(mechanism, offset):
 
 
 def by_stream(mechanism, offset):
-    class Free:
-        def __init__(self, total):
-            self.purposes, self.left = {STAGE: total, "label": 10}, total
-
-        def remaining(self, purpose):
-            return self.left
-
-        def draw(self, purpose, count=1):
-            self.left -= count
-
     total = getattr(mechanism, "tests", mechanism).cutoff
-    return lambda rows, seed: answering(mechanism, Free(total)).answer(rows, SeededNoise(seed + offset))
+    return lambda rows, seed: ask(
+        answering(mechanism, Recorder(None, total, labels=10)), rows, SeededNoise(seed + offset)
+    )
 
 
 def p_value(one, other, rows, runs=3000):
@@ -415,7 +422,7 @@ def test_other_mechanisms_are_never_shown_a_prediction():
     event = Repeated(mechanism.event, 2)
     reservation = ledger.reserve(event, delta=DELTA, purposes={"label": 2}, key="run")
     rows = np.array([[0, 90], [90, 0]])
-    assert answering(mechanism, reservation).answer(rows, SeededNoise(0), np.full((2, 2), 0.5)) == [1, 0]
+    assert ask(answering(mechanism, reservation), rows, SeededNoise(0), np.full((2, 2), 0.5)) == [1, 0]
 
 
 # --- soft labels as released ----------------------------------------------------------------------------------------

@@ -296,7 +296,7 @@ def _noise_of(labelling, n_queries, sigma, *, block):
         paid_by=None,
         blocks=lambda purpose: (),
         draw=lambda purpose, count: (
-            given.append(count) or SimpleNamespace(first=sum(given) - count, count=count, answers=None)
+            given.append(count) or SimpleNamespace(purpose=purpose, first=sum(given) - count, count=count, answers=None)
         ),
         store=lambda block, answers: None,
     )

@@ -156,6 +156,18 @@ def label_adaptively(
     asking = _Asking(strategy, pool, mechanism, key)
     earlier = {each.first: each for each in reservation.blocks(PURPOSE)}
     answers_by = answering(mechanism, reservation)
+
+    def ask(asked: IntArray) -> list[Any]:
+        told = {"batch": asking.batch, "rows": pool.rows[asked].tolist()}
+        _, answers = answers_by.answer(
+            PURPOSE,
+            len(asked),
+            lambda _: counts.reveal()[asked],
+            noise,
+            record=lambda answers: {**told, "answers": answers},
+        )
+        return answers
+
     while asking.done < cap:
         found = earlier.get(asking.done)
         if found is not None and found.answers is not None:
@@ -170,12 +182,7 @@ def label_adaptively(
             continue
         if progress:
             progress(asking.done, cap)
-        asked = questions[:block]
-        drawn = reservation.draw(PURPOSE, len(asked))  # durable before any noise exists
-        answers = answers_by.answer(counts.reveal()[asked], noise.at(PURPOSE, drawn.first))
-        told = {"batch": asking.batch, "rows": pool.rows[asked].tolist(), "answers": answers}
-        reservation.store(drawn, told)  # durable before anybody, the strategy included, sees it
-        asking.put(asked, answers)
+        asking.put(questions[:block], ask(questions[:block]))
     if progress:
         progress(asking.done, cap)
     return asking.labelled()

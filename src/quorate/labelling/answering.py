@@ -1,31 +1,61 @@
 """How a mechanism answers a block of queries: each query by itself, or all of them as one stream.
 
-A stream (a sparse vector) is in a *stage* while it holds a noisy threshold. Stages are counted in the ledger, durably,
-before their thresholds exist; a threshold is kept in memory and nowhere else, so a process that ends takes its stage
-with it, and the next one opens another. When no stage is left, every further query is declined without being asked.
+A stream (a sparse vector) goes on from stage to stage (:mod:`quorate.release.stages`); when none is left, every
+further query is declined without being asked.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import SHARED, STAGE
+from quorate.labelling.paid import SHARED
 from quorate.ledger import Reservation
-from quorate.mechanisms import DECLINED, InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
-from quorate.mechanisms.stable_sparse_vector import SparseVectorState
+from quorate.mechanisms import InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
 from quorate.noise import NoiseSource
+from quorate.release import STAGE, Drawn, Stages, release
 from quorate.types import FloatArray
 
 Stream = StableSparseVector | SoftLabel
+Rows: TypeAlias = Callable[[Drawn], Any]  # what a mechanism looks at, one row a query of the block
+Record: TypeAlias = Callable[[list[Any]], object]
+
+
+def _as_they_are(answers: list[Any]) -> object:
+    return answers
 
 
 class Answering(Protocol):
-    """Answers blocks of queries, in order."""
+    """Answers blocks of queries, in order: draw → noise → store → tell."""
 
-    def answer(self, rows: Any, noise: NoiseSource, predictions: FloatArray | None = None) -> list[Any]:
-        """Return one JSON value a row: a class code, -1 for declined, a noisy half-lead or noisy counts."""
+    def answer(
+        self,
+        purpose: str,
+        count: int,
+        rows: Rows,
+        source: NoiseSource,
+        *,
+        predictions: FloatArray | None = None,
+        record: Record = _as_they_are,
+    ) -> tuple[Drawn, list[Any]]:
+        """Return the block, and one JSON value a row: a class code, -1 for declined, a noisy half-lead or counts.
+
+        Parameters
+        ----------
+        purpose : str
+            What pays.
+        count : int
+            Queries of the block.
+        rows : callable
+            From the drawn block to what the mechanism looks at, one row a query.
+        source : NoiseSource
+            Where noise comes from.
+        predictions : FloatArray, optional
+            For an interactive mechanism: a student's class probabilities ``(count, n_classes)``.
+        record : callable, optional
+            From the answers to what the ledger stores.
+        """
 
 
 def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answering:
@@ -46,13 +76,13 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     >>> purposes = {"label": 10, **stages_of(mechanism)}
     >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="labels")
     >>> stream = answering(mechanism, reservation)
-    >>> stream.answer(np.array([[900, 100], [510, 490], [90, 910]]), SeededNoise(0))
+    >>> stream.answer("label", 3, lambda _: np.array([[900, 100], [510, 490], [90, 910]]), SeededNoise(0))[1]
     [0, -1, 1]
     >>> reservation.remaining("sparse-vector stage")
     0
     """
     if not isinstance(mechanism, Stream):
-        return _EachQuery(mechanism)
+        return _EachQuery(mechanism, reservation)
     queries = sum(reservation.purposes.get(purpose, 0) for purpose in SHARED)
     if reservation.purposes.get(STAGE) != _tests(mechanism).cutoff or queries > mechanism.n_queries:
         raise InvalidParameter(
@@ -68,46 +98,48 @@ def stages_of(mechanism: Mechanism | Stream) -> dict[str, int]:
 
 
 class _EachQuery:
-    def __init__(self, mechanism: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism, reservation: Reservation) -> None:
         self._mechanism = mechanism
+        self._reservation = reservation
 
-    def answer(self, rows: Any, noise: NoiseSource, predictions: FloatArray | None = None) -> list[Any]:
-        if isinstance(self._mechanism, InteractiveNoisyMax):
-            answers = self._mechanism.release_many(rows, noise, predictions)
-        else:
-            answers = self._mechanism.release_many(rows, noise)
-        told: list[Any] = answers.tolist()
-        return told
+    def answer(
+        self,
+        purpose: str,
+        count: int,
+        rows: Rows,
+        source: NoiseSource,
+        *,
+        predictions: FloatArray | None = None,
+        record: Record = _as_they_are,
+    ) -> tuple[Drawn, list[Any]]:
+        def compute(drawn: Drawn) -> list[Any]:
+            looked_at, noise = rows(drawn), drawn.noise(source)
+            if isinstance(self._mechanism, InteractiveNoisyMax):
+                answers = self._mechanism.release_many(looked_at, noise, predictions)
+            else:
+                answers = self._mechanism.release_many(looked_at, noise)
+            return list(answers.tolist())
+
+        return release(self._reservation, purpose, count, compute, record=record)
 
 
 class _Stream:
     def __init__(self, mechanism: Stream, reservation: Reservation) -> None:
-        self._mechanism = mechanism
+        ahead = 2 if isinstance(mechanism, SoftLabel) else 1  # thresholds that one query may use up
+        self._stages = Stages(mechanism, _tests(mechanism).cutoff, ahead=ahead)
         self._reservation = reservation
-        self._stages = _tests(mechanism).cutoff
-        self._at_once = 2 if isinstance(mechanism, SoftLabel) else 1  # thresholds that one query may use up
-        self._held = (
-            0  # stages that this stream has counted and not ended: another stream's are never taken for its own
-        )
-        self._state: SparseVectorState | None = None
 
-    def answer(self, rows: Any, noise: NoiseSource, predictions: FloatArray | None = None) -> list[Any]:
-        return [self._one(row, noise) for row in rows]
-
-    def _one(self, row: Any, noise: NoiseSource) -> int:
-        # The open stage, and every one that this query may open, are counted before their thresholds are drawn.
-        missing = min(1 + self._at_once - self._held, self._reservation.remaining(STAGE))
-        if missing > 0:
-            self._reservation.draw(STAGE, missing)
-            self._held += missing
-        if not self._held:
-            return DECLINED
-        spent = self._stages - self._held  # what others have counted, finished or not, is spent too
-        if self._state is None:
-            self._state = self._mechanism.init(noise, stages_spent=spent)
-        self._state, answer = self._mechanism.step(replace(self._state, stages_spent=spent), row, noise)
-        self._held = self._stages - self._state.stages_spent
-        return DECLINED if answer is None else answer
+    def answer(
+        self,
+        purpose: str,
+        count: int,
+        rows: Rows,
+        source: NoiseSource,
+        *,
+        predictions: FloatArray | None = None,
+        record: Record = _as_they_are,
+    ) -> tuple[Drawn, list[Any]]:
+        return self._stages.release(self._reservation, purpose, count, rows, source, record=record)
 
 
 def _tests(mechanism: Stream) -> StableSparseVector:

@@ -108,13 +108,19 @@ class OnlineAnswers:
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
         for purpose, part in self._paid_for(new):
-            asked = [digests[row] for row in part]
-            drawn = self.reservation.draw(purpose, len(part))  # durable before any noise exists
-            counts = self.count_votes(part).reveal()
-            answers = self._answering.answer(counts, self.noise.at(purpose, drawn.first))
-            self.reservation.store(drawn, {"queries": [digest.hex() for digest in asked], "answers": answers})
-            self.memo.remember(asked, self._codes(answers))
+            self._ask_part(purpose, part, [digests[row] for row in part])
         return np.array([self.memo.recall(digests[first[query]]) for query in which], dtype=np.int64)
+
+    def _ask_part(self, purpose: str, rows: IntArray, digests: list[bytes]) -> None:
+        queries = [digest.hex() for digest in digests]
+        _, answers = self._answering.answer(
+            purpose,
+            len(rows),
+            lambda _: self.count_votes(rows).reveal(),
+            self.noise,
+            record=lambda answers: {"queries": queries, "answers": answers},
+        )
+        self.memo.remember(digests, self._codes(answers))
 
     def _paid_for(self, new: IntArray) -> list[tuple[str, IntArray]]:
         """Divide new queries among what pays for them; all or nothing."""

@@ -8,9 +8,9 @@ from typing import Protocol
 from quorate.accounting import Composed, Event, Repeated
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
+from quorate.release import STAGE
 
 SHARED = ("label", "online answer")
-STAGE = "sparse-vector stage"  # a mark of a stream: counted, and never an answer
 
 
 class Priced(Protocol):

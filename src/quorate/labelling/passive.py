@@ -113,11 +113,14 @@ def label(
             predictions = predict(gathering.released(before=learned))
         if progress:
             progress(done, n_queries)
-        drawn = reservation.draw(PURPOSE, min(block, n_queries - done))  # durable before any noise exists
-        rows = counts.reveal()[drawn.first : drawn.first + drawn.count]
-        asked = None if predictions is None else predictions[drawn.first : drawn.first + drawn.count]
-        answers = answers_by.answer(rows, noise.at(PURPOSE, drawn.first), asked)
-        reservation.store(drawn, answers)  # durable before anybody sees it
+        size = min(block, n_queries - done)
+        drawn, answers = answers_by.answer(
+            PURPOSE,
+            size,
+            lambda drawn: counts.reveal()[drawn.first : drawn.first + drawn.count],
+            noise,
+            predictions=None if predictions is None else predictions[done : done + size],
+        )
         gathering.put(drawn.first, drawn.count, answers)
         done = drawn.first + drawn.count
     if progress:

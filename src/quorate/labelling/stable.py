@@ -1,26 +1,22 @@
 """Stable answers: queries answered exactly where the votes are far from a tie, by a sparse vector over a ledger.
 
-A *stage* is one noisy threshold; it answers any number of stable queries and ends at the first that is declined. The
-ledger holds T stages and m queries. Each is counted there, durably, before its noise is drawn, so no process and
-no number of processes passes the cut-off. The threshold itself is kept in memory and nowhere else: when
-the process ends, or anything interrupts an answer, its stage is over.
+The ledger holds T stages and m queries. Each is counted there, durably, before its noise is drawn. Who may use a stage,
+and until when, stands in :mod:`quorate.release.stages`: no number of threads, processes or copies passes the cut-off.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
-from threading import Lock
 
 import numpy as np
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling.paid import STAGE, check_paid
+from quorate.labelling.paid import check_paid
 from quorate.ledger import Reservation
-from quorate.mechanisms import StableSparseVector
-from quorate.mechanisms.stable_sparse_vector import SparseVectorState
+from quorate.mechanisms import DECLINED, StableSparseVector
 from quorate.noise import NoiseSource
+from quorate.release import STAGE, Stages
 from quorate.types import IntArray, Secret
 
 QUERY = "stable query"
@@ -67,15 +63,14 @@ class StableAnswers:
     def __init__(self, mechanism: StableSparseVector, noise: NoiseSource) -> None:
         self._mechanism = mechanism
         self._noise = noise
-        self._stage: SparseVectorState | None = None
-        self._turn = Lock()
+        self._stages = Stages(mechanism, mechanism.cutoff, ahead=0)
 
     def __repr__(self) -> str:
         return f"StableAnswers({self._mechanism})"
 
     def declines_left(self, reservation: Reservation) -> int:
         """Return how many queries may still be declined: stages not opened yet, and the one that is open here."""
-        return reservation.remaining(STAGE) + (self._stage is not None)
+        return self._stages.left(reservation)
 
     def check_left(self, reservation: Reservation, n_queries: int = 1) -> None:
         """Refuse queries that can no longer be answered; nothing is drawn.
@@ -130,32 +125,30 @@ class StableAnswers:
         InvalidParameter
             If the reservation did not pay for this mechanism.
         """
-        with self._turn:  # a threshold belongs to one query at a time
-            return self._answer(reservation, question, votes)
-
-    def _answer(self, reservation: Reservation, question: str, votes: Secret[Sequence[str | None]]) -> str | None:
         self._check_paid(reservation)
-        self.check_left(reservation)
         values, counts = tally(votes.reveal())
-        stage, self._stage = self._stage, None  # whatever interrupts from here on ends the stage
-        opened = reservation.draw(STAGE) if stage is None else None
-        drawn = reservation.draw(QUERY)  # both are durable before any noise exists
-        if opened is not None:
-            reservation.store(opened, ["opened"])
-            stage = self._mechanism.init(self._noise.at(STAGE, opened.first), stages_spent=opened.first)
-        assert stage is not None  # noqa: S101 - one of the two
-        stage = replace(stage, asked=drawn.first)  # other processes may have asked in between
-        stage, code = self._mechanism.step(stage, counts, self._noise.at(QUERY, drawn.first))
-        value = values[code] if code is not None and code < len(values) else None
-        reservation.store(drawn, [{"question": question, "value": value}])  # durable before anybody sees it
-        # The mechanism has drawn the next threshold already; it is thrown away, for its stage is not charged yet.
-        self._stage = None if code is None else stage
-        return value
+
+        def record(codes: list[int]) -> list[dict[str, str | None]]:
+            return [{"question": question, "value": _value(values, code)} for code in codes]
+
+        with self._stages.turn:  # nothing is used up between this look and the draw
+            self.check_left(reservation)
+            try:
+                _, [code] = self._stages.release(reservation, QUERY, 1, lambda _: [counts], self._noise, record=record)
+            except BudgetExhausted:  # others have used up what was left
+                self.check_left(reservation)
+                raise
+        return _value(values, code)
 
     def _check_paid(self, reservation: Reservation) -> None:
         check_paid(reservation, QUERY, self._mechanism)
         if any(reservation.purposes.get(name, 0) > most for name, most in stable_purposes(self._mechanism).items()):
             raise InvalidParameter("the reservation holds more stages or queries than the mechanism's event pays for")
+
+
+def _value(values: Sequence[str], code: int) -> str | None:
+    """Return the value with this code; None where the query was declined, or nobody voted."""
+    return values[code] if code != DECLINED and code < len(values) else None
 
 
 def stored_answers(reservation: Reservation) -> dict[str, str | None]:

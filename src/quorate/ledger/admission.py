@@ -5,11 +5,13 @@ This is where a retry is told from a new request. The rules that every entry mus
 
 from __future__ import annotations
 
-from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
+from dataclasses import replace
+
+from quorate.errors import InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
 from quorate.ledger.budget import Budget
 from quorate.ledger.claim import claimed_together
 from quorate.ledger.entries import Bound, Drawn, Json, Reserved, Stored
-from quorate.ledger.rules import KEY_USED, check_same_request
+from quorate.ledger.rules import KEY_USED, STAGE_IS_OVER, check_same_request
 from quorate.ledger.state import LedgerState
 
 
@@ -56,15 +58,27 @@ def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) ->
     return sequence
 
 
-def admit_draw(state: LedgerState, content: Drawn) -> Drawn | int:
+def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) -> Drawn | int:
     """Count a block as given, or return the block that holds the stored answer to the same request.
 
     ``content.first`` is filled in. A request whose earlier blocks hold no stored answer is counted again.
+
+    Parameters
+    ----------
+    state : LedgerState
+        The ledger so far.
+    content : Drawn
+        The block.
+    after : int, optional
+        Where the block goes on in a stage of a sparse vector: the newest block of that stage that the caller knows;
+        None where it knows of none.
 
     Raises
     ------
     PreconditionFailed
         The key was used for another request.
+    MechanismClosed
+        Somebody else went on in the stage.
     """
     if content.key is not None and (use := state.keys.get((content.client, content.key))) is not None:
         check_same_request(use, content)
@@ -74,15 +88,9 @@ def admit_draw(state: LedgerState, content: Drawn) -> Drawn | int:
     if reservation is None:
         raise InvalidParameter("a block must be drawn from a reservation of this ledger")
     reservation.remaining(content.purpose)  # refuses a purpose that was not reserved
-    return Drawn(
-        reservation=content.reservation,
-        purpose=content.purpose,
-        first=reservation.drawn[content.purpose],
-        count=content.count,
-        client=content.client,
-        key=content.key,
-        body=content.body,
-    )
+    if content.stage is not None and reservation.stages.get(content.stage) != after:
+        raise MechanismClosed(STAGE_IS_OVER)
+    return replace(content, first=reservation.drawn[content.purpose])
 
 
 def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int:

@@ -161,6 +161,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "purposes": _purposes,
     "reason": text(1000),
     "reservation": whole(1),
+    "stage": _optional(whole(0)),
     "store": _instance(Json),
 }
 
@@ -257,7 +258,11 @@ class Reserved(Content):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Drawn(Content):
-    """``count`` answers of a reservation, from number ``first`` on, count as given: their noise may be drawn."""
+    """``count`` answers of a reservation, from number ``first`` on, count as given: their noise may be drawn.
+
+    ``stage`` is the number of the sparse-vector stage that was open when the block was drawn, and goes on in it; None
+    where none was open, and for every other mechanism.
+    """
 
     kind: ClassVar[str] = "drawn"
     reservation: int
@@ -267,6 +272,7 @@ class Drawn(Content):
     client: str
     key: str | None = None
     body: str | None = None
+    stage: int | None = None
 
     @property
     def body_hash(self) -> str:
@@ -304,6 +310,9 @@ def _read_claim(value: Any) -> Claim | None:
         raise InvalidParameter("claim must be an object with a list of caveats")
     return Claim(**{**value, "caveats": tuple(value["caveats"])})
 
+
+# Fields that version 0.1 did not write: left out where they say nothing, so that every older entry keeps its hash.
+_ADDED: Final = frozenset({"stage"})
 
 _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "amounts": lambda value: Amounts(**value),
@@ -375,7 +384,8 @@ class Entry:
         if kind is None:
             raise InvalidParameter("kind must be one that this version knows")
         envelope = {name: rest.pop(name, None) for name in ("sequence", "time", "session", "previous", "hash")}
-        if rest.keys() != {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+        own = {field.name for field in fields(kind)}  # type: ignore[arg-type]
+        if not own - _ADDED <= rest.keys() <= own or any(rest[name] is None for name in _ADDED & rest.keys()):
             raise InvalidParameter(f"an entry of kind {kind.kind!r} must have exactly its own fields")
         content = kind(**{name: _DECODERS.get(name, _as_is)(item) for name, item in rest.items()})
         return cls(content=content, **envelope)
@@ -396,7 +406,8 @@ def seal(content: Content, *, sequence: int, time: str, session: int, previous: 
 
 
 def _body(sequence: int, time: str, session: int, content: Content, previous: str) -> dict[str, Any]:
-    told = {field.name: _told(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
+    values = {field.name: _told(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
+    told = {name: value for name, value in values.items() if value is not None or name not in _ADDED}
     return {**told, "kind": content.kind, "previous": previous, "sequence": sequence, "session": session, "time": time}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from typing import Any, Generic, TypeVar
 from quorate.errors import LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.chain import extend, read_line, replay, utc, verify
 from quorate.ledger.entries import Content, Entry, Json, Opened, Started
+from quorate.ledger.process import this_process
 from quorate.ledger.rules import apply
 from quorate.ledger.state import LedgerState
 from quorate.ledger.store import LedgerStore
@@ -58,7 +58,7 @@ class Journal:
     def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._clock = clock
-        self._process = os.getpid()
+        self._process = this_process()
         self._commit_lock = threading.Lock()
         self._turn = threading.Condition()
         self._writing = False
@@ -78,7 +78,7 @@ class Journal:
     @property
     def healthy(self) -> bool:
         """Whether requests are admitted."""
-        return self._stopped is None and os.getpid() == self._process
+        return self._stopped is None and this_process() == self._process
 
     def read(self, read: Callable[[LedgerState], R]) -> R:
         """Return what ``read`` finds in the state; all of it is on stable storage."""
@@ -145,7 +145,7 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the store. May be called again; a forked child leaves it to its parent."""
-        if os.getpid() == self._process:
+        if this_process() == self._process:
             with self._commit_lock:
                 self._stopped = self._stopped or PreconditionFailed("the ledger was closed; open it again")
                 self._store.close()
@@ -230,7 +230,7 @@ class Journal:
         return type(stopped)(str(stopped), charged=doubt)
 
     def _check_process(self) -> None:
-        if os.getpid() != self._process:
+        if this_process() != self._process:
             raise PreconditionFailed("a ledger belongs to the process that opened it; open it there")
 
 

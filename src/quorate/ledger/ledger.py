@@ -417,12 +417,38 @@ class Ledger:
         return reserved
 
     def _draw(
-        self, reservation: int, purpose: str, count: int, *, key: str | None, client: str, body: str | None
+        self,
+        reservation: int,
+        purpose: str,
+        count: int,
+        *,
+        key: str | None,
+        client: str,
+        body: str | None,
+        stage: int | None,
+        after: Block | None,
     ) -> Block:
         content = Drawn(
-            reservation=reservation, purpose=purpose, first=0, count=count, client=client, key=key, body=body
+            reservation=reservation,
+            purpose=purpose,
+            first=0,
+            count=count,
+            client=client,
+            key=key,
+            body=body,
+            stage=stage,
         )
-        return self._journal.submit(lambda state: admit_draw(state, content), self._block)
+        newest = None if after is None else after.sequence
+        return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+
+    def _goes_on(self, reservation: int, stage: int, after: Block | None) -> bool:
+        def read(state: LedgerState) -> bool:
+            newest = state.reservations[reservation].stages.get(stage)
+            if newest is None or after is None:
+                return newest is None and after is None
+            return newest == after.sequence and state.blocks[newest].stored is not None
+
+        return self._journal.read(read)
 
     def _store_answers(self, block: Block, answers: object) -> Receipt:
         if not isinstance(block, Block):

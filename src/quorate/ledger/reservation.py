@@ -54,6 +54,9 @@ class Block:
         What was stored; None before.
     receipt : Receipt
         Of the newest entry about the block.
+    stage : int or None
+        The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
+        of version 0.1.
     """
 
     sequence: int
@@ -63,6 +66,7 @@ class Block:
     status: BlockStatus
     answers: Any
     receipt: Receipt
+    stage: int | None = None
 
     @classmethod
     def of(cls, state: LedgerState, block: BlockState, *, session: int | None) -> Block:
@@ -76,6 +80,7 @@ class Block:
             status=block.status(session),
             answers=None if block.answers is None else block.answers.value,
             receipt=Receipt(newest, state.hashes[newest - 1]),
+            stage=block.drawn.stage,
         )
 
 
@@ -88,6 +93,8 @@ class Reservation:
     - Answers are on stable storage before :meth:`store` returns: let them leave only after it.
     - No more blocks are drawn for a purpose than were reserved for it, by any number of threads.
     - A block is stored once, by the process that drew it.
+    - Blocks that name the same stage of a sparse vector follow one another: each is stored before the next is drawn,
+      and of two that would follow the same block, one is refused.
 
     Examples
     --------
@@ -148,6 +155,8 @@ class Reservation:
         key: str | None = None,
         client: str | None = None,
         body: str | None = None,
+        stage: int | None = None,
+        after: Block | None = None,
     ) -> Block:
         """Count ``count`` answers as given, durably; only then may their noise be drawn.
 
@@ -164,6 +173,10 @@ class Reservation:
             Who asks; the reservation's own client if left out.
         body : str, optional
             Digest of the request: another body under the same key is refused.
+        stage : int, optional
+            Number of the sparse-vector stage that is open, where the block goes on in one.
+        after : Block, optional
+            The newest block that began in this stage; left out for the first of them.
 
         Raises
         ------
@@ -171,12 +184,26 @@ class Reservation:
             Fewer answers are left for this purpose (``unit="answers"``); nothing was counted.
         PreconditionFailed
             The key was used for another request.
+        MechanismClosed
+            Another block than `after` is the newest of the stage, or its answers were not stored: whoever holds the
+            stage's threshold is not the only one. Nothing was counted.
         InvalidParameter
             An argument is of the wrong kind, or the purpose was not reserved.
         """
         return self._ledger._draw(
-            self.sequence, purpose, count, key=key, client=self.client if client is None else client, body=body
+            self.sequence,
+            purpose,
+            count,
+            key=key,
+            client=self.client if client is None else client,
+            body=body,
+            stage=stage,
+            after=after,
         )
+
+    def goes_on(self, stage: int, after: Block | None) -> bool:
+        """Whether :meth:`draw` would go on in a stage of a sparse vector, as far as is known here."""
+        return self._ledger._goes_on(self.sequence, stage, after)
 
     def store(self, block: Block, answers: object) -> Receipt:
         """Record the answers of a block, durably; only then may they leave.

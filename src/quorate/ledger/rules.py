@@ -6,7 +6,14 @@ replays the whole chain through it.
 
 from __future__ import annotations
 
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    LedgerIntegrityError,
+    LedgerMismatch,
+    MechanismClosed,
+    PreconditionFailed,
+)
 from quorate.ledger.amounts import Amounts, check_fits
 from quorate.ledger.budget import Budget, comes_to
 from quorate.ledger.claim import claimed_together
@@ -26,6 +33,7 @@ from quorate.ledger.entries import (
 from quorate.ledger.state import KeyUse, LedgerState
 
 KEY_USED = "the idempotency key was used for another request of this client; take a new key"
+STAGE_IS_OVER = "this stage of the sparse vector is over: its noisy threshold was used elsewhere, or an answer was lost"
 OTHER_DATA = (
     "the ledger is bound to another data set; if the data were changed but are the same release, say so with a reason "
     "(Ledger.same_release, or quorate ledger open --same-release REASON)"
@@ -39,7 +47,7 @@ def apply(state: LedgerState, entry: Entry) -> None:
     ------
     LedgerIntegrityError
         The entry does not follow the newest one.
-    BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
+    BudgetExhausted, InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
         What the entry says breaks a rule.
     """
     head = state.head
@@ -146,6 +154,9 @@ def _check_drawn(state: LedgerState, drawn: Drawn) -> None:
         raise BudgetExhausted(message, spent=total - left, requested=drawn.count, limit=total, unit="answers")
     if drawn.first != reservation.drawn[drawn.purpose]:
         raise PreconditionFailed("a block must begin where the one before it ended")
+    newest = None if drawn.stage is None else reservation.stages.get(drawn.stage)
+    if newest is not None and state.blocks[newest].stored is None:
+        raise MechanismClosed(STAGE_IS_OVER)  # a threshold meets one block at a time, and none after a lost one
     if drawn.key is not None and (use := state.keys.get((drawn.client, drawn.key))) is not None:
         check_same_request(use, drawn)
         if state.stored_under(use) is not None:

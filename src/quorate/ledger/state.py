@@ -73,12 +73,13 @@ class KeyUse:
 
 @dataclass(kw_only=True, slots=True)
 class ReservationState:
-    """How far the answers of a reservation have been drawn."""
+    """How far the answers of a reservation have been drawn; and the newest block of each sparse-vector stage."""
 
     sequence: int
     reserved: Reserved
     drawn: dict[str, int]
     blocks: list[int] = field(default_factory=list)
+    stages: dict[int, int] = field(default_factory=dict)
 
     def remaining(self, purpose: str) -> int:
         """Return how many answers of a purpose are left."""
@@ -135,7 +136,7 @@ class LedgerState:
             hashes=list(self.hashes),
             sessions=set(self.sessions),
             reservations={
-                sequence: replace(one, drawn=dict(one.drawn), blocks=list(one.blocks))
+                sequence: replace(one, drawn=dict(one.drawn), blocks=list(one.blocks), stages=dict(one.stages))
                 for sequence, one in self.reservations.items()
             },
             blocks=dict(self.blocks),
@@ -187,6 +188,8 @@ class LedgerState:
         reservation = self.reservations[drawn.reservation]
         reservation.drawn[drawn.purpose] += drawn.count
         reservation.blocks.append(entry.sequence)
+        if drawn.stage is not None:
+            reservation.stages[drawn.stage] = entry.sequence
         self.blocks[entry.sequence] = BlockState(sequence=entry.sequence, drawn=drawn, session=entry.session)
         if drawn.key is not None:
             use = self.keys.get((drawn.client, drawn.key))

@@ -1,5 +1,22 @@
 """What every private release does, once.
 
-Here belongs what must not be done twice or otherwise: the keys that bind data to a ledger, where noise comes from and
-who is said to charge it, and what everything on one ledger promises together.
+The way of one answer::
+
+    charge        Ledger.reserve       the whole schedule, at its exact price
+    draw          draw, release        a block counts as given, durably
+    noise         Drawn.noise          from that block alone; the thresholds of a sparse vector: Stages
+    store         Drawn.store          durably
+    answer        what release returns
+
+Here belongs what must not be done twice or otherwise: that order, the keys that bind data to a ledger, where noise
+comes from and who is said to charge it, and what everything on one ledger promises together. What is computed between
+noise and store (votes, sums, a concept) belongs to the rooms that stand on this one. Begin with
+:mod:`quorate.release.answer`.
 """
+
+from __future__ import annotations
+
+from quorate.release.answer import Drawn, draw, release
+from quorate.release.stages import STAGE, Stages
+
+__all__ = ["STAGE", "Drawn", "Stages", "draw", "release"]
