@@ -11,6 +11,7 @@ import pytest
 
 from quorate.cli import demo as demo_module
 from quorate.run import batch as batch_module
+from quorate.run import demo as inputs_module
 
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
@@ -33,7 +34,7 @@ class Once:
 def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    perform, write_inputs = batch_module.perform, demo_module.write_inputs
+    perform, write_inputs = batch_module.perform, inputs_module.write_inputs
 
     def performed(*args: Any, **how: Any) -> Any:
         Once.facts = perform(*args, **how)
@@ -44,7 +45,7 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
         return Once.non_private
 
     monkeypatch.setattr(batch_module, "perform", performed)
-    monkeypatch.setattr(demo_module, "write_inputs", written)
+    monkeypatch.setattr(inputs_module, "write_inputs", written)
     code, out, said = cli("demo", "--out", folder, "--json")
     assert code == 0, said
     told = json.loads(out)
@@ -77,7 +78,7 @@ def test_the_demo_shows_everything_that_was_promised_about_it(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(batch_module, "perform", lambda *args, **how: Once.facts)
-    monkeypatch.setattr(demo_module, "write_inputs", copied)
+    monkeypatch.setattr(inputs_module, "write_inputs", copied)
     code, out, _ = cli("demo")
     facts = Once.facts
     assert code == 0

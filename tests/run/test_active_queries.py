@@ -19,7 +19,6 @@ from sklearn.linear_model import LogisticRegression
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
-from quorate.cli.status import read_status
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
 from quorate.labelling import (
     CoreSet,
@@ -35,6 +34,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, render_html, render_text
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.settings import settings_from
+from quorate.run.status import read_status
 
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
@@ -341,8 +341,9 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     found = ask(stopping(root), root / "some.csv")
     assert found.left == 40 - len(found.answers)
     told = read_status(root)
-    assert told["stages"]["labels"]
-    assert told["answers_left"] == found.left
+    assert told.stages["labels"]
+    assert told.account is not None
+    assert told.account.answers_left == found.left
     again = ask(stopping(root), root / "some.csv")
     assert (again.answers, again.left) == (found.answers, found.left)
     before = labels(root)

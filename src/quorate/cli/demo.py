@@ -4,31 +4,12 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from quorate.cli.options import as_json, print_json
 from quorate.cli.progress import progress
 from quorate.errors import PreconditionFailed
-
-if TYPE_CHECKING:
-    from quorate.report import Score
-
-SETTINGS = """\
-# The demo's run: income above 50K in Adult (UCI, CC BY 4.0). The rows are public; they play the private ones here.
-[data]
-private = "private.csv"
-public = "public.csv"
-evaluation = "evaluation.csv"
-label = "income"
-classes = ["<=50K", ">50K"]
-n_records = 32561
-
-[budget]
-epsilon = 1.0
-delta = 1e-5
-"""
 
 
 @click.command(name="demo")
@@ -44,6 +25,7 @@ def command(out: Path | None, as_json: bool) -> None:
     from quorate.planning import scale_of
     from quorate.report import Utility, render_text
     from quorate.run.batch import outputs, perform, read_batch
+    from quorate.run.demo import write_inputs
 
     begun = time.monotonic()
     folder = new_folder() if out is None else out
@@ -87,29 +69,3 @@ def new_folder() -> Path:
         number += 1
         folder = Path(f"quorate-demo-{number}")
     return folder
-
-
-def write_inputs(folder: Path) -> Score:
-    """Write the demo's three tables and its settings; return the score of the same student without privacy."""
-    import numpy as np
-    import polars as pl
-
-    from quorate.data import load_adult, public_encoder
-    from quorate.run.accounts import score_predictions
-    from quorate.run.models import built_in
-
-    adult = load_adult()
-    shuffled = np.random.default_rng().permutation(adult.test.height)
-    half = adult.test.height // 2
-    pool, held_out = shuffled[:half], shuffled[half:]
-    folder.mkdir(parents=True, exist_ok=True)
-    labelled = adult.test.with_columns(pl.Series("income", adult.test_labels))
-    adult.train.with_columns(pl.Series("income", adult.train_labels)).write_csv(folder / "private.csv")
-    adult.test[pool].write_csv(folder / "public.csv")
-    labelled[held_out].write_csv(folder / "evaluation.csv")
-    (folder / "quorate.toml").write_text(SETTINGS, encoding="utf-8")
-
-    encoder = public_encoder(adult.test[pool])
-    model = built_in("logistic", "student").fit(encoder.transform(adult.train), adult.train_labels)
-    predicted = model.predict(encoder.transform(adult.test[held_out]))
-    return score_predictions(predicted, np.asarray(adult.test_labels)[held_out], list(adult.classes))

@@ -82,25 +82,17 @@ def release(
     as_json: bool,
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
-    from quorate.labelling import Sanitiser
     from quorate.ledger import Budget
     from quorate.release.source import noise_and_key
     from quorate.release.target import floor_budget
-    from quorate.run.foreign import release_votes
+    from quorate.run.foreign import release_votes, share_for_figure
 
     votes = _read(file, classes, kind, n_teachers)
     epsilon, delta = floor_budget(epsilon, delta)
-    sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=delta / 10) if data_dependent else None
-    whole = epsilon if sanitiser is None else epsilon - sanitiser.event.epsilon
-    if not whole > 0:
-        raise InvalidParameter(
-            f"--epsilon {epsilon:g} leaves nothing for labels beside the data-dependent figure, which alone costs "
-            f"{epsilon - whole:.4g}; raise it or leave out --data-dependent"
-        )
-    left = delta if sanitiser is None else delta - sanitiser.delta
+    sanitiser, *left = share_for_figure(epsilon, delta) if data_dependent else (None, epsilon, delta)
     done = release_votes(
         votes,
-        _mechanism(mechanism, given, votes, whole, left),
+        _mechanism(mechanism, given, votes, *left),
         root=out,
         budget=Budget(epsilon, delta),
         delta=delta,

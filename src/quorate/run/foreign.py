@@ -161,6 +161,42 @@ def release_votes(
     return VotesReleased(released, guarantee, sanitised)
 
 
+def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, float]:
+    """Set aside what the data-dependent figure costs, if it is to be released beside the labels.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the whole release may cost.
+
+    Returns
+    -------
+    sanitiser : Sanitiser
+        What releases the figure; a tenth of δ is its own.
+    epsilon, delta : float
+        What is left for the labels.
+
+    Raises
+    ------
+    InvalidParameter
+        If nothing is left for them.
+
+    Examples
+    --------
+    >>> sanitiser, epsilon, delta = share_for_figure(8.0, 1e-5)
+    >>> round(epsilon, 4), delta
+    (7.4689, 9e-06)
+    """
+    sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=delta / 10)
+    left = epsilon - sanitiser.event.epsilon
+    if not left > 0:
+        raise InvalidParameter(
+            f"epsilon={epsilon:g} leaves nothing for labels beside the data-dependent figure, which alone costs "
+            f"{sanitiser.event.epsilon:.4g}; raise it or leave the figure out"
+        )
+    return sanitiser, left, delta - sanitiser.delta
+
+
 def _order(counts: IntArray, key: Secret[bytes]) -> str:
     """Keyed hash of the votes in the order of the file."""
     return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()

@@ -1,0 +1,201 @@
+"""How far a run is: which stages are stored, what was spent, and what to type next. Public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from quorate.errors import LedgerBusy
+from quorate.ledger import Ledger
+from quorate.release.claims import spent_of
+from quorate.run.folder import RunFolder
+from quorate.run.journey import CHUNK, FINISHED
+from quorate.run.settings import Settings, read_settings
+
+ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
+
+
+class State(StrEnum):
+    """Where a run stands."""
+
+    NOT_STARTED = "not started"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted; it resumes"
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Amount:
+    """An ε and a δ."""
+
+    epsilon: float
+    delta: float
+
+    def tree(self) -> dict[str, float]:
+        """Return the amount as JSON has it."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """What a ledger says of a run.
+
+    Attributes
+    ----------
+    budget, spent, left : Amount
+        The lifetime budget, what was charged to it, and the difference.
+    labelled : bool
+        Whether every label that the newest run reserved was drawn.
+    answers_left : int or None
+        Online answers that may still be asked; None where the newest run keeps none back.
+    """
+
+    budget: Amount
+    spent: Amount
+    left: Amount
+    labelled: bool
+    answers_left: int | None
+
+    @property
+    def usable_epsilon(self) -> float:
+        """The ε that is left, or 0 where all that is left is a rounding."""
+        return self.left.epsilon if self.left.epsilon > ROUNDING * self.budget.epsilon else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunStatus:
+    """How far a run is.
+
+    Attributes
+    ----------
+    run : Path
+        Its folder.
+    state : State
+        Where it stands.
+    seeded : bool
+        Whether its settings ask for seeded noise: reproducible, therefore not private.
+    stages : dict of str to bool
+        Whether each stage is done.
+    teachers_stored : int
+        How many teachers are stored: whole parts of them, and never more than there are.
+    account : Account or None
+        What the ledger says; None where there is none yet, or another process holds it.
+    """
+
+    run: Path
+    state: State
+    seeded: bool
+    stages: dict[str, bool]
+    teachers_stored: int
+    account: Account | None
+
+    @property
+    def next_step(self) -> str:
+        """What to do, or to type, next."""
+        report = RunFolder(self.run).public / "report.html"
+        match self.state:
+            case State.RUNNING:
+                return "wait for the process that holds the ledger"
+            case State.FINISHED if report.exists():
+                return f"open {report}, or: quorate export {self.run} --to outbox"
+            case State.FINISHED:
+                return f"quorate report {self.run} writes the report again, which is gone"
+            case State.INTERRUPTED:
+                return f"quorate run {self.run}"
+            case State.NOT_STARTED:
+                return f"quorate check {self.run}"
+
+    def tree(self) -> dict[str, Any]:
+        """Return the status as ``quorate status --json`` prints it."""
+        account = self.account
+        return {
+            "run": str(self.run),
+            "state": str(self.state),
+            "seeded": self.seeded,
+            "stages": self.stages,
+            "teachers_stored": self.teachers_stored,
+            "budget": account and account.budget.tree(),
+            "spent": account and account.spent.tree(),
+            "left": account and account.left.tree(),
+            "answers_left": account and account.answers_left,
+            "next": self.next_step,
+        }
+
+
+def read_status(run: Path) -> RunStatus:
+    """Read how far a run is from its settings, its ledger and the names of its stored stages.
+
+    Raises
+    ------
+    PreconditionFailed
+        If there are no settings in the folder.
+    LedgerIntegrityError
+        If the ledger is not whole.
+    """
+    folder = RunFolder(run)
+    settings = read_settings(folder.settings)
+    account, busy = None, False
+    if folder.has_ledger:
+        try:
+            with folder.open_ledger() as ledger:
+                account = _account(ledger, stopped=_stored(folder, FINISHED))
+        except LedgerBusy:
+            busy = True
+    finished = (folder.public / "facts.json").exists()
+    votes = _stored(folder, "votes") or _stored(folder, "scores")
+    teachers = _teachers_stored(folder, settings)
+    stages = {
+        "teachers": votes or teachers == settings.teachers.count,
+        "votes": votes,
+        "labels": finished or (account is not None and account.labelled),
+        "student and report": finished,
+    }
+    begun = folder.has_ledger or teachers > 0 or any(stages.values())
+    return RunStatus(
+        run=run,
+        state=_state(busy=busy, finished=finished, begun=begun),
+        seeded=settings.run.unsafe_noise_seed is not None,
+        stages=stages,
+        teachers_stored=teachers,
+        account=account,
+    )
+
+
+def _account(ledger: Ledger, *, stopped: bool) -> Account:
+    """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
+    budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
+    epsilon, delta = spent_of(ledger)
+    labelled, answers_left = False, None
+    if ledger.reservations():
+        newest = ledger.reservations()[-1]
+        labelled = newest.remaining("label") == 0
+        answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
+        if stopped and not labelled:
+            labelled, answers_left = True, (answers_left or 0) + newest.remaining("label")
+    return Account(
+        budget=budget,
+        spent=Amount(epsilon=epsilon, delta=delta),
+        left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),
+        labelled=labelled,
+        answers_left=answers_left,
+    )
+
+
+def _stored(folder: RunFolder, stage: str) -> bool:
+    return (folder.private / f"{stage}.stage").exists()
+
+
+def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
+    stored = CHUNK * len(list(folder.private.glob("teachers-*.stage")))
+    asked = settings.teachers.count
+    return stored if asked == "auto" else min(stored, int(asked))
+
+
+def _state(*, busy: bool, finished: bool, begun: bool) -> State:
+    if busy:
+        return State.RUNNING
+    if finished:
+        return State.FINISHED
+    return State.INTERRUPTED if begun else State.NOT_STARTED
