@@ -1,14 +1,16 @@
 import json
 from dataclasses import replace
+from itertools import combinations
 from math import exp
 
+import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quorate.accounting import Guarantee
-from quorate.accounting.guarantee import rounded_up
+from quorate.accounting.wording import ALMOST, NEARLY, SMALL_DELTA, factor, rounded_up
 from quorate.errors import InvalidParameter
 
 PLAIN = Guarantee(
@@ -60,7 +62,7 @@ def test_every_sentence_is_one_line_and_says_whom_it_is_about():
         assert "\n" not in sentence
         assert "patient" in sentence
     assert CAVEATS.for_data_subject().startswith("Whether or not any one patient is in the data, what was published is")
-    assert "732 times" in CAVEATS.for_data_subject()
+    assert "on average at most 732 apart" in CAVEATS.for_data_subject()
     assert all(caveat in CAVEATS.for_reviewer() for caveat in CAVEATS.caveats)
     assert "epsilon=1.0 delta=1e-05" in CAVEATS.for_engineer()
     assert "2 caveats" in str(CAVEATS)
@@ -92,14 +94,70 @@ def test_a_printed_epsilon_is_never_below_the_charged_one(number):
 @pytest.mark.parametrize(
     ("epsilon", "delta", "said"),
     [
-        (0.05, 0.0, "is almost as likely to"),
-        (1.0, 1e-5, "is nearly as likely to"),
-        (2.0, 1e-6, "is at most 7.4 times less likely to"),
-        (2.303, 0.0, "is at most 11 times less likely to"),
-        (64.0, 0.0, "is at most 6.3e27 times less likely to"),
-        (800.0, 0.0, "is any number of times less likely to"),
-        (0.1, 1.0, "is any number of times less likely to"),
+        (0.0, 0.0, "is exactly as likely to come out the same."),
+        (
+            0.0,
+            1e-5,
+            "almost as likely to come out the same: its probability differs by a factor of at most 1, except with",
+        ),
+        (0.05, 0.0, "is almost as likely to come out the same: its probability differs by a factor of at most 1.052."),
+        (0.2, 1e-6, "is nearly as likely to come out the same: its probability differs by a factor of at most 1.222, "),
+        (
+            0.2,
+            0.01,
+            "is at most 1.222 times more or less likely to come out the same, except with probability 0.01 (1 in",
+        ),
+        (
+            1.0,
+            1e-5,
+            "is at most 2.719 times more or less likely to come out the same, except with probability 1e-5 (1 in",
+        ),
+        (1.0, 3e-5, "except with probability 3e-5 (1 in 33,333)."),
+        (1.0, 1e-12, "except with probability 1e-12."),
+        (2.0, 1e-6, "is at most 7.39 times more or less likely to"),
+        (2.303, 0.0, "is at most 10.01 times more or less likely to come out the same."),
+        (64.0, 0.0, "is at most 6.236e27 times more or less likely to"),
+        (800.0, 0.0, "is at most e^800 times more or less likely to"),
+        (0.1, 1.0, "nothing is promised: a δ of 1 allows everything"),
     ],
 )
-def test_a_weak_guarantee_names_its_factor_rounded_up(epsilon, delta, said):
+def test_the_sentence_names_the_factor_rounded_up_and_delta(epsilon, delta, said):
     assert said in replace(PLAIN, epsilon=epsilon, delta=delta).for_data_subject()
+
+
+@given(epsilon=st.floats(0, 3), delta=st.floats(0, 0.1))
+def test_almost_and_nearly_are_said_of_small_factors_alone(epsilon, delta):
+    said = replace(PLAIN, epsilon=epsilon, delta=delta).for_data_subject()
+    small = delta <= SMALL_DELTA
+    assert ("almost as likely" in said) == (small and exp(epsilon) <= ALMOST and (epsilon, delta) != (0, 0))
+    assert ("nearly as likely" in said) == (small and ALMOST < exp(epsilon) <= NEARLY)
+    assert "nearly as likely" not in replace(PLAIN, epsilon=1.0, delta=delta).for_data_subject()
+
+
+@given(st.floats(1e-12, 700))
+def test_the_factor_that_is_named_is_never_below_e_to_the_epsilon(epsilon):
+    with mpmath.workdps(400):
+        assert mpmath.mpf(factor(epsilon)) >= mpmath.exp(mpmath.mpf(epsilon))
+
+
+@given(
+    p=st.lists(st.integers(0, 50), min_size=2, max_size=6),
+    q=st.lists(st.integers(0, 50), min_size=6, max_size=6),
+    epsilon=st.floats(0, 2),
+)
+def test_except_with_probability_delta_is_what_the_definition_says(p, q, epsilon):
+    """Cut off what lies above e^ε times the other law: δ is what the largest of both cuts weighs, and no less."""
+    q = q[: len(p)]
+    assume(sum(p) > 0 and sum(q) > 0)
+    p, q = (np.array(law) / sum(law) for law in (p, q))
+    ratio = exp(epsilon)
+    by_sets = max(
+        p[list(chosen)].sum() - ratio * q[list(chosen)].sum()
+        for p, q in ((p, q), (q, p))
+        for size in range(len(p) + 1)
+        for chosen in combinations(range(len(p)), size)
+    )
+    kept_p, kept_q = np.minimum(p, ratio * q), np.minimum(q, ratio * p)
+    assert max(1 - kept_p.sum(), 1 - kept_q.sum()) == pytest.approx(by_sets, abs=1e-12)
+    assert np.all(kept_p <= ratio * kept_q + 1e-12)
+    assert np.all(kept_q <= ratio * kept_p + 1e-12)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from quorate.ensemble import balanced_shards, hash_shards, neighbours, partition_rows
+from quorate.ensemble import balanced_shards, change_of_one_teacher, hash_shards, partition_rows
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
 
@@ -134,10 +134,10 @@ def test_slots_that_are_not_bytes_and_keys_that_are_not_secret_are_refused():
 
 
 def test_each_rule_names_the_neighbours_it_is_valid_for():
-    assert neighbours("hash") == "add, remove or replace"
-    assert neighbours("balanced") == "replace only"
+    assert change_of_one_teacher("hash") == "add-remove-replace"
+    assert change_of_one_teacher("balanced") == "replace"
     with pytest.raises(InvalidParameter, match='did you mean "hash"'):
-        neighbours("hahs")
+        change_of_one_teacher("hahs")
 
 
 def test_partition_rows_picks_the_rule_by_name():

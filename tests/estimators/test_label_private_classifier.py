@@ -116,7 +116,7 @@ def test_all_labels_of_a_person_change_one_teacher() -> None:
     X, y = made(240)
     people = np.repeat(np.arange(60), 4)
     task = task_of(X, y, people)
-    assert task.neighbours == "replace one person's labels"
+    assert task.neighbouring.stated == "replace one person's labels"
     other = y.copy()
     other[8:12] = 1 - other[8:12]
     pairs = zip(votes_of_each(task, X), votes_of_each(task_of(X, other, people), X), strict=True)

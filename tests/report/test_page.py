@@ -139,10 +139,12 @@ def test_the_sentence_and_its_odds_are_on_the_page(facts):
     text = Page(render_html(facts)).text()
     right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
 
-    assert "Whether or not any one patient is in the data, what was published is nearly as likely to come out" in text
+    assert (
+        "Whether or not any one patient is in the data, what was published is at most 2.715 times more or less" in text
+    )
     assert facts.guarantee.for_reviewer() in text
     assert facts.guarantee.for_engineer() in text
-    assert f"can tell at most {right} apart" in text
+    assert f"can tell on average at most {right} apart" in text
     assert f"{right - 500} more by looking" in text
     assert f"{1000 - right} still wrong" in text
 

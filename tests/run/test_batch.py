@@ -162,7 +162,7 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> 
 def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     batch = read_batch(root)
-    assert batch.task.neighbours == "add, remove or replace one patient"
+    assert batch.task.neighbouring.stated == "add, remove or replace one patient"
     assert len(set(batch.task.inputs.private.reveal().slots)) == 200
     assert run(root).guarantee.unit == "patient"
 

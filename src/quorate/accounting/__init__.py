@@ -26,6 +26,8 @@ from quorate.accounting.events import (
 )
 from quorate.accounting.filters import Filter, Odometer
 from quorate.accounting.guarantee import Guarantee
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting.odds import miss_rate, worlds_told_apart
 from quorate.accounting.renyi import rdp
 from quorate.accounting.spend import delta, epsilon, explain
 
@@ -55,4 +57,7 @@ __all__ = [
     "Filter",
     "Odometer",
     "Guarantee",
+    "Neighbouring",
+    "miss_rate",
+    "worlds_told_apart",
 ]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, fields
-from decimal import ROUND_CEILING, Decimal
-from math import ceil, exp, tanh
-from typing import Any
+from dataclasses import dataclass, field
+from math import exp, tanh
+from typing import Any, Final
 
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting.odds import PAIRS, worlds_told_apart
+from quorate.accounting.wording import closeness, factor, guesses, rounded_up
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 
+SEEDED: Final = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
+SEEDED_EARLIER: Final = (
+    "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"
+)
+NO_PROMISE: Final = (
+    "No promise holds: this run is reproducible, therefore not private. Its noise was drawn from a given seed, and "
+    "whoever has the seed can take it away again."
+)
+
 _TEXTS = ("unit", "neighbours", "mechanism", "accounting")
+_KEYS = ("epsilon", "delta", *_TEXTS, "caveats")  # of the JSON, since version 0.1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +44,17 @@ class Guarantee:
         The rule that priced it, as a phrase.
     caveats : tuple of str
         What voids or limits the guarantee; empty where nothing does.
+    seeded : bool, default False
+        Whether the noise came from a given seed. Nothing is promised then: ε and δ are what the same release would
+        have with secret noise, and every sentence says so. The caveat that says it is added where it is missing, and
+        is how the JSON form holds it.
+    seeded_earlier : bool, default False
+        Whether an earlier run on the same ledger had seeded noise. What that run released is not covered.
+
+    Attributes
+    ----------
+    neighbouring : Neighbouring
+        `neighbours` as a value, from which sentences are made.
 
     Raises
     ------
@@ -59,6 +82,9 @@ class Guarantee:
     mechanism: str
     accounting: str
     caveats: tuple[str, ...] = ()
+    seeded: bool = False
+    seeded_earlier: bool = False
+    neighbouring: Neighbouring = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, at_least=0))
@@ -70,48 +96,77 @@ class Guarantee:
         caveats = self.caveats
         if not isinstance(caveats, tuple) or not all(isinstance(caveat, str) for caveat in caveats):
             raise InvalidParameter("caveats must be a tuple of texts; pass ('…',) or ()")
+        for name, caveat in (("seeded_earlier", SEEDED_EARLIER), ("seeded", SEEDED)):
+            if getattr(self, name) and caveat not in self.caveats:
+                object.__setattr__(self, "caveats", (caveat, *self.caveats))
+            object.__setattr__(self, name, caveat in self.caveats)
+        object.__setattr__(self, "neighbouring", Neighbouring.read(self.neighbours, self.unit))
 
     @property
     def advantage(self) -> float:
         r"""How much better than coin tossing the best observer tells two worlds apart, at most; in [0, 1].
 
-        From the trade-off curve at (ε, δ): :math:`(e^\varepsilon - 1 + 2\delta)/(e^\varepsilon + 1)`.
+        From the trade-off curve at (ε, δ): :math:`(e^\varepsilon - 1 + 2\delta)/(e^\varepsilon + 1)`; 1 where the noise
+        was seeded.
         """
+        if self.seeded:
+            return 1.0
         return min((tanh(self.epsilon / 2) + 2 * self.delta / (1 + exp(min(self.epsilon, 700)))) * (1 + 2**-50), 1.0)
 
     @property
     def right_guesses(self) -> int:
-        """Of 1,000 equally likely pairs of worlds, how many the best observer names rightly, at most (coin: 500)."""
-        return ceil(500 * (1 + self.advantage) - 1e-9)
+        """Of 1,000 equally likely pairs of worlds, how many the best observer names rightly on average, at most.
+
+        A coin gets 500. All of them where the noise was seeded.
+        """
+        return PAIRS if self.seeded else worlds_told_apart(self.epsilon, self.delta)
 
     def for_data_subject(self) -> str:
-        """Return the sentence for the person whose data went in."""
-        return (
-            f"Whether or not any one {self.unit} is in the data, what was published is {self._how_likely} to come out "
-            f"the same: shown 1,000 pairs of worlds, one with and one without that {self.unit}'s data, even the best "
-            f"possible observer would name the right one at most {self.right_guesses} times, where tossing a coin "
-            f"gets 500."
-        )
+        """Return the sentences for the person whose data went in: :attr:`promise`, then :attr:`odds`."""
+        return self.promise if self.seeded else f"{self.promise} {self.odds}"
+
+    @property
+    def promise(self) -> str:
+        """How close two neighbouring data sets are in what may come out; or that nothing is promised."""
+        if self.seeded:
+            return NO_PROMISE
+        earlier = " What an earlier run on the same ledger published with seeded noise has no such promise."
+        return closeness(self.neighbouring, self.epsilon, self.delta) + earlier * self.seeded_earlier
+
+    @property
+    def odds(self) -> str:
+        """The same as odds: how often the best observer is right; or that nothing bounds it."""
+        return NO_PROMISE if self.seeded else guesses(self.neighbouring, self.right_guesses)
 
     def for_reviewer(self) -> str:
-        """Return the sentence for the ethics board or the data-protection officer."""
-        limits = f"; limits: {'; '.join(self.caveats)}" if self.caveats else ""
+        """Return the sentences for the ethics board or the data-protection officer."""
+        limits = f" Limits: {'; '.join(self.caveats)}." if self.caveats else ""
+        epsilon, delta = rounded_up(self.epsilon), rounded_up(self.delta)
+        noise = " with secret noise" * self.seeded_earlier
+        scope = (
+            f"{NO_PROMISE} With secret noise, the same release would be together"
+            if self.seeded
+            else f"Everything that was released{noise} is together"
+        )
         return (
-            f"Everything that was released is together ({rounded_up(self.epsilon)}, {rounded_up(self.delta)})-"
-            f"differentially private per {self.unit}, where neighbouring data sets {self.neighbours}, by "
-            f"{self.mechanism}, accounted as {self.accounting}{limits}."
+            f"{scope} ({epsilon}, {delta})-differentially private per {self.unit}: for two data sets that differ by "
+            f"{self.neighbouring.changing}, the probability of any set of outcomes under one is at most "
+            f"{factor(self.epsilon)} times (e^ε) that under the other, plus {delta} (δ). Released: {self.mechanism}. "
+            f"Accounted as: {self.accounting}.{limits}"
         )
 
     def for_engineer(self) -> str:
         """Return the sentence for whoever runs or checks it: the exact numbers, nothing rounded."""
         return (
-            f"epsilon={self.epsilon!r} delta={self.delta!r} unit={self.unit!r} neighbours={self.neighbours!r} "
-            f"mechanism={self.mechanism!r} accounting={self.accounting!r} caveats={len(self.caveats)}."
+            f"{'no guarantee, seeded=True: ' * self.seeded}epsilon={self.epsilon!r} delta={self.delta!r} "
+            f"unit={self.unit!r} neighbours={self.neighbours!r} mechanism={self.mechanism!r} "
+            f"accounting={self.accounting!r} caveats={len(self.caveats)}."
         )
 
     def to_json(self) -> str:
         """Return the guarantee as canonical JSON: sorted keys, no spaces."""
-        return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+        tree = {name: getattr(self, name) for name in _KEYS}
+        return json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Guarantee:
@@ -120,41 +175,14 @@ class Guarantee:
             tree: Any = json.loads(text)
         except ValueError:
             raise InvalidParameter("guarantee JSON cannot be read; pass the output of to_json") from None
-        names = {field.name for field in fields(cls)}
-        if not isinstance(tree, dict) or set(tree) != names or not isinstance(tree["caveats"], list):
-            raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(names))}")
+        if not isinstance(tree, dict) or set(tree) != set(_KEYS) or not isinstance(tree["caveats"], list):
+            raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(_KEYS))}")
         return cls(**{**tree, "caveats": tuple(tree["caveats"])})
 
     def __str__(self) -> str:
         caveats = f", {len(self.caveats)} caveat{'s' * (len(self.caveats) > 1)}" if self.caveats else ""
+        void = "no guarantee, for the noise was seeded: reproducible, therefore not private. With secret noise, "
         return (
-            f"(ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)})-differential privacy per {self.unit} "
-            f"[{self.neighbours}{caveats}]"
+            f"{void * self.seeded}(ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)})-differential privacy "
+            f"per {self.unit} [{self.neighbours}{caveats}]"
         )
-
-    @property
-    def _how_likely(self) -> str:
-        if self.right_guesses <= 525:
-            return "almost as likely"
-        if self.right_guesses <= 750:
-            return "nearly as likely"
-        if self.epsilon > 700 or self.delta > 0.01:  # beyond what a float holds, or what e^ε alone tells
-            return "any number of times less likely"
-        return f"at most {rounded_up(exp(self.epsilon) * (1 + 2**-50), 2)} times less likely"
-
-
-def rounded_up(number: float, digits: int = 4) -> str:
-    """Return `number` with `digits` significant digits, rounded up: a printed ε is never below the charged one.
-
-    Examples
-    --------
-    >>> rounded_up(1.00001), rounded_up(3.12), rounded_up(1e-5)
-    ('1.001', '3.12', '1e-5')
-    """
-    exact = Decimal(repr(number))  # the shortest decimal of the float: 3.12 stays 3.12
-    if exact == 0:
-        return "0"
-    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
-    written = f"{float((exact / step).to_integral_value(ROUND_CEILING) * step):.{digits + 2}g}"
-    mantissa, e, power = written.partition("e")
-    return f"{mantissa}e{int(power)}" if e else mantissa

@@ -20,14 +20,15 @@ def command(run: Path, as_json: bool) -> None:
     from quorate.report.notation import at_most, several
     from quorate.run.batch import check, read_batch
 
-    found = check(read_batch(run, begin=False))
+    batch = read_batch(run, begin=False)
+    found = check(batch)
     if as_json:
         print_json(found)
         return
     answers = found["n_queries"] + found["online_answers"]
     click.echo("Everything fits, with caution. A run would" if found["cautions"] else "Everything fits. A run would")
     teachers = several(found["n_teachers"], "teacher")
-    click.echo(f"  train      {teachers}; {found['neighbours']} changes exactly one of them")
+    click.echo(f"  train      {teachers}; {batch.task.neighbouring.changing} changes exactly one of them")
     click.echo(
         f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
         "later)"

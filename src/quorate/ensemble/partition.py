@@ -27,18 +27,16 @@ Partition: TypeAlias = Literal["hash", "balanced"]
 _HASH_BYTES = 32
 
 
-def neighbours(partition: Partition) -> str:
-    """Return the neighbouring relation under which `partition` changes exactly one teacher.
+def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace", "replace"]:
+    """Return the change of one unit that changes exactly one teacher.
 
     Examples
     --------
-    >>> neighbours("hash")
-    'add, remove or replace'
-    >>> neighbours("balanced")
-    'replace only'
+    >>> change_of_one_teacher("hash"), change_of_one_teacher("balanced")
+    ('add-remove-replace', 'replace')
     """
     one_of("partition", partition, get_args(Partition))
-    return "add, remove or replace" if partition == "hash" else "replace only"
+    return "add-remove-replace" if partition == "hash" else "replace"
 
 
 def hash_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
@@ -110,7 +108,7 @@ def balanced_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes])
     Notes
     -----
     Privacy: valid for neighbours by *replace* only. One more or one fewer slot moves the ranks, and so the shards,
-    of others; a guarantee that rests on this partition must say so (:func:`neighbours`).
+    of others; a guarantee that rests on this partition must say so (:func:`change_of_one_teacher`).
 
     Examples
     --------

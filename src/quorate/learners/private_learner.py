@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import ApproxDP, Guarantee, explain
+from quorate.accounting import ApproxDP, Guarantee, Neighbouring, explain
 from quorate.arguments import one_of, real
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.estimators.opening import opened, place_of
@@ -36,7 +36,7 @@ __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", 
 
 PURPOSE = "learner"  # what a fit reserves one answer for: its concept
 
-REPLACE_ONE_RECORD = "replace one record"
+REPLACE_ONE_RECORD = Neighbouring.of("replace", "record")
 LABELLED_IS_PUBLIC = (
     "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled record by an "
     "unlabelled one"
@@ -254,11 +254,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         }
         told = repr((type(self).__qualname__, described(params), described(plan), print_, self._occasion()))
         key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
-        claim = Claim(
-            unit="record",
-            neighbours=REPLACE_ONE_RECORD,
-            caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats),
-        )
+        claim = Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
         for attempt in numbers():
             yield ledger.reserve(
                 plan.event,

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from quorate.accounting.neighbouring import Neighbouring, weakest
 from quorate.errors import InvalidParameter, PreconditionFailed
 
-ANY_CHANGE = "add, remove or replace one"
-REPLACE = "replace one"  # every change of this kind is one of the other kind too
-STATED = ", as the owner states"
 DIFFERENT_NEIGHBOURS = (
     "part of what was charged to the ledger holds where one unit is replaced, not where one is added or removed; "
     "so does the whole"
@@ -64,6 +62,16 @@ class Claim:
             ):
                 raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
 
+    @classmethod
+    def about(cls, neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) -> Claim:
+        """Return the claim for a neighbouring relation."""
+        return cls(unit=neighbouring.unit, neighbours=neighbouring.stated, caveats=caveats)
+
+    @property
+    def neighbouring(self) -> Neighbouring:
+        """`neighbours` as a value."""
+        return Neighbouring.read(self.neighbours, self.unit)
+
     def covers(self, later: Claim | None) -> bool:
         """Whether this claim says all that a retry of its request says: the same promise, and no caveat less."""
         return (
@@ -112,18 +120,13 @@ def claimed_together(claims: Iterable[Claim]) -> Claim:
             "two units. Open another ledger, or use the same unit"
         )
     caveats = tuple(dict.fromkeys(caveat for each in every for caveat in each.caveats))
-    phrases = {each.neighbours for each in every}
-    if len(phrases) == 1:
-        return Claim(unit=unit, neighbours=every[0].neighbours, caveats=caveats)
-    changes = {phrase.removesuffix(STATED) for phrase in phrases}
-    if not changes <= {f"{ANY_CHANGE} {unit}", f"{REPLACE} {unit}"}:
+    relations = [each.neighbouring for each in every]
+    neighbouring = weakest(relations)
+    if neighbouring is None:
         raise PreconditionFailed(
             "this ledger's earlier releases hold for another kind of change, and no one guarantee is known for both. "
             "Open another ledger"
         )
-    if len(changes) == 1:
-        [change] = changes
-    else:
-        change, caveats = f"{REPLACE} {unit}", tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
-    stated = STATED if any(phrase.endswith(STATED) for phrase in phrases) else ""
-    return Claim(unit=unit, neighbours=change + stated, caveats=caveats)
+    if len({each.change for each in relations}) > 1:
+        caveats = tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
+    return Claim.about(neighbouring, caveats=caveats)

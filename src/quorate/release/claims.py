@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Claim, Ledger
 from quorate.release.source import SEEDED_CLIENT
@@ -12,10 +13,6 @@ N_IS_PUBLIC = "the number of private units was read off the data and is treated 
 NOT_DURABLE = (
     "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
     "counted"
-)
-SEEDED = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
-SEEDED_EARLIER = (
-    "an earlier run on the same ledger had seeded noise: what that run wrote is reproducible and has no guarantee"
 )
 EARLIER = "includes what earlier runs on the same data spent from the same ledger"
 NOT_CLAIMED = (

@@ -33,12 +33,12 @@ report      run/public/report.html
 
 from __future__ import annotations
 
+from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.report.card import model_card
 from quorate.report.chart import Axis, Chart
 from quorate.report.facts import Facts, Provenance, Setup, render_json
 from quorate.report.findings import Audit, AuditLine, Check, Choice, Score, Utility
 from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
-from quorate.report.odds import miss_rate, worlds_told_apart
 from quorate.report.page import render_html
 from quorate.report.spending import Answers, ExPost, Part, Spending
 from quorate.report.text import Outputs, render_text

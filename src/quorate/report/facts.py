@@ -6,7 +6,7 @@ that. The rest of the room turns the tree into words and pictures and sees nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from json import JSONDecodeError, dumps, loads
 from typing import Any
 
@@ -198,9 +198,11 @@ class Facts(Plain):
     @property
     def seeded(self) -> bool:
         """Whether the noise can be drawn again, so that nothing is guaranteed."""
-        return self.provenance.seeded
+        return self.guarantee.seeded
 
     def _check(self) -> None:
+        if self.provenance.seeded and not self.guarantee.seeded:
+            object.__setattr__(self, "guarantee", replace(self.guarantee, seeded=True))  # it may be read alone
         n_classes = len(self.setup.classes)
         require(len(self.answers.per_class) == n_classes, "answers.per_class needs one count for each class")
         for score in (self.utility.student, self.utility.ensemble, self.utility.non_private):

@@ -31,7 +31,7 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
         pairs(
             (
                 ("Teacher, student", f"{setup.teacher}, {setup.student}"),
-                *(() if facts.seeded else (("For an engineer", element("code", facts.guarantee.for_engineer())),)),
+                ("For an engineer", element("code", facts.guarantee.for_engineer())),
                 ("Started", origin.started),
                 ("Noise", f"{origin.noise} — {sentences.SEEDED}" if facts.seeded else origin.noise),
                 ("Versions", ", ".join(f"{name} {version}" for name, version in origin.versions) or "—"),

@@ -5,13 +5,13 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from quorate.accounting.odds import PAIRS
 from quorate.report import drawing, sentences
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
 from quorate.report.findings import Check
 from quorate.report.layout import pairs, table
 from quorate.report.notation import at_least, at_most, percent, power_of_ten, several, shortened
-from quorate.report.odds import PAIRS
 from quorate.report.spending import Part
 
 
@@ -27,7 +27,7 @@ def at_a_glance(facts: Facts) -> Markup:
                 if facts.seeded
                 else f"ε ≤ {at_most(facts.guarantee.epsilon)}, δ ≤ {sentences.delta_in_tens(facts.guarantee.delta)}",
             ),
-            ("for any one", shortened(setup.unit, 40)),
+            ("for", shortened(facts.guarantee.neighbouring.any_one, 60)),
             ("teachers", f"{setup.n_teachers:,}"),
             *declared,
             ("public rows", f"{setup.n_public:,}"),
@@ -52,7 +52,7 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
         drawing.dots(sentences.odds(facts), chance=half, told_apart=right, total=PAIRS),
         element(
             "figcaption",
-            element("span", drawing.dot("chance"), f"{half:,} right by tossing a coin"),
+            element("span", drawing.dot("chance"), f"on average {half:,} right by tossing a coin"),
             element("span", drawing.dot("gain"), f"{right - half:,} more by looking at the release, at most"),
             element("span", drawing.dot("rest"), f"{PAIRS - right:,} still wrong, at least"),
         ),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from quorate.report.facts import Facts
 from quorate.report.notation import at_least, at_most, power_of_ten, several
-from quorate.report.odds import PAIRS, worlds_told_apart
 
 SEEDED = "reproducible, therefore not private"
 SEEDED_WHY = (
@@ -15,24 +14,17 @@ SEEDED_WHY = (
 
 def promise(facts: Facts) -> str:
     """Return the sentence for the person whose row it is, or, for a seeded run, that there is none."""
-    if facts.seeded:
-        return f"No guarantee: this run is {SEEDED}."
-    sentence, colon, _ = facts.guarantee.for_data_subject().partition(": shown ")
-    return f"{sentence}." if colon else sentence  # the odds follow it, with their picture
+    return facts.guarantee.promise
 
 
 def told_apart(facts: Facts) -> int:
-    """Return in how many of 1,000 pairs of worlds the best observer can be right, at most."""
-    return worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+    """Return in how many of 1,000 pairs of worlds the best observer is right on average, at most."""
+    return facts.guarantee.right_guesses
 
 
 def odds(facts: Facts) -> str:
     """Return the guarantee as odds."""
-    return (
-        f"Of {PAIRS:,} equally likely pairs of worlds that differ in one {facts.setup.unit}, the best possible "
-        f"observer of this release can tell at most {told_apart(facts):,} apart. "
-        f"Tossing a coin gets {PAIRS // 2:,} right."
-    )
+    return facts.guarantee.odds
 
 
 def not_protected(facts: Facts) -> tuple[str, ...]:
@@ -68,7 +60,7 @@ def partition(facts: Facts) -> str:
     return {
         "hash": f"shards are drawn by a keyed hash of the {unit}, with a secret key drawn for this run",
         "balanced": "shards are a random permutation cut into equal parts; "
-        f"this covers replacing a {unit}, not adding or removing one",
+        f"this covers {facts.guarantee.neighbouring.changing}, not adding or removing one",
         "declared": "shards were made by the owner, whose statement it is",
     }[facts.setup.partition]
 

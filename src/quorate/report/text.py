@@ -114,7 +114,9 @@ def guarantee_line(facts: Facts) -> str:
     """Return the guarantee in one line, or that there is none."""
     if facts.seeded:
         return f"none: {sentences.SEEDED}"
-    return f"{sentences.bound(facts.guarantee.epsilon, facts.guarantee.delta)} for any one {facts.setup.unit}"
+    promised = facts.guarantee
+    earlier = "; not for what an earlier run with seeded noise wrote" * promised.seeded_earlier
+    return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}"
 
 
 def _noise(part: Part) -> str:

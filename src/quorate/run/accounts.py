@@ -211,7 +211,7 @@ def checks(task: Task, ledger: Ledger) -> tuple[Check, ...]:
             name=f"One {task.unit}, one teacher",
             passed=True,
             meaning=f"Rows are given to teachers by a {task.partition} partition of the {task.unit}'s identity, so "
-            f"that to {task.neighbours} changes exactly one teacher.",
+            f"that {task.neighbouring.changing} changes exactly one teacher.",
         ),
         Check(
             key="classes",

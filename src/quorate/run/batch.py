@@ -276,7 +276,7 @@ def check(batch: Batch) -> dict[str, Any]:
         "epsilon": task.facts.epsilon,
         "delta": task.facts.delta,
         "unit": task.unit,
-        "neighbours": task.neighbours,
+        "neighbours": task.neighbouring.stated,
         "classes": list(task.inputs.classes),
         "columns": task.facts.width,
         "seeded": task.noise.seeded,

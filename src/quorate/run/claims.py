@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from quorate.ensemble import Partition, neighbours
+from quorate.accounting import Neighbouring
+from quorate.accounting.neighbouring import ONE_RECORD
+from quorate.ensemble import Partition, change_of_one_teacher
 from quorate.ledger import Claim
-from quorate.ledger.claim import ANY_CHANGE, STATED
 from quorate.release.claims import N_IS_PUBLIC
 from quorate.run.task import Task
 
@@ -25,12 +24,12 @@ PARTITION_IS_STATED = (
 
 def claim_of(task: Task) -> Claim:
     """What a run of `task` promises."""
-    made = claim_of_rows(task.unit, task.partition, n_was_read=task.n_was_read and not task.labels_only)
     said = (LABELS_ONLY,) if task.labels_only else ()
-    return replace(made, caveats=(*said, *made.caveats, *task.caveats))
+    made = claim_about(task.neighbouring, n_was_read=task.n_was_read and not task.labels_only)
+    return Claim.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats))
 
 
-def claim_of_rows(unit: str, partition: Partition, *, n_was_read: bool = False) -> Claim:
+def claim_of_rows(unit: str, partition: Partition) -> Claim:
     """What follows where rows of one `unit` go to one teacher, by a `partition`.
 
     Examples
@@ -38,12 +37,13 @@ def claim_of_rows(unit: str, partition: Partition, *, n_was_read: bool = False) 
     >>> claim_of_rows("person", "balanced")
     Claim(unit='person', neighbours='replace one person', caveats=())
     """
-    caveats = [BY_POSITION] if unit == "record" else []
-    return Claim(
-        unit=unit,
-        neighbours=f"{neighbours(partition).removesuffix(' only')} one {unit}",
-        caveats=(*caveats, N_IS_PUBLIC) if n_was_read else tuple(caveats),
-    )
+    return claim_about(Neighbouring.of(change_of_one_teacher(partition), unit))
+
+
+def claim_about(neighbouring: Neighbouring, *, n_was_read: bool = False) -> Claim:
+    """What follows for one relation, with the caveats of its unit."""
+    caveats = (BY_POSITION,) if neighbouring.unit == ONE_RECORD else ()
+    return Claim.about(neighbouring, caveats=(*caveats, N_IS_PUBLIC) if n_was_read else caveats)
 
 
 def claim_of_votes(unit: str) -> Claim:
@@ -54,4 +54,5 @@ def claim_of_votes(unit: str) -> Claim:
     >>> claim_of_votes("patient").neighbours
     'add, remove or replace one patient, as the owner states'
     """
-    return Claim(unit=unit, neighbours=f"{ANY_CHANGE} {unit}{STATED}", caveats=(PARTITION_IS_STATED,))
+    relation = Neighbouring.of("add-remove-replace", unit, owner_states=True)
+    return Claim.about(relation, caveats=(PARTITION_IS_STATED,))

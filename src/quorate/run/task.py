@@ -11,6 +11,8 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from quorate.accounting import Neighbouring
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import count, one_of
 from quorate.data import check_classes, fingerprint, public_digest, row_digests
 from quorate.ensemble import (
@@ -19,8 +21,8 @@ from quorate.ensemble import (
     Preprocessing,
     PriorMatchingTeacher,
     Teacher,
+    change_of_one_teacher,
     check_unfitted,
-    neighbours,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
@@ -35,8 +37,6 @@ from quorate.run.models import built_in
 from quorate.run.rehearsal import rehearse_strategy, rehearse_student, rehearse_teacher
 from quorate.students import Declined, Student, as_student
 from quorate.types import IntArray, Secret, derive
-
-LABEL = "label"  # the unit where features are public and no ids are given
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,14 +139,16 @@ class Task:
         return len(self.inputs.classes)
 
     @property
-    def neighbours(self) -> str:
-        """What the guarantee compares: ``"add, remove or replace one person"``."""
-        return f"{neighbours(self.partition).removesuffix(' only')} one {self.unit}"
+    def neighbouring(self) -> Neighbouring:
+        """What the guarantee compares."""
+        return Neighbouring.of(
+            "replace-labels" if self.labels_only else change_of_one_teacher(self.partition), self.unit
+        )
 
     @property
     def by_position(self) -> bool:
         """Whether a unit is known by the position of its row, since no ids were given."""
-        return self.unit in ("record", LABEL)
+        return self.unit in (ONE_RECORD, ONE_LABEL)
 
     @property
     def trainer(self) -> Teacher:
@@ -371,7 +373,7 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
     ('label', "patient's labels")
     """
     if labels_only:
-        return f"{unit_of(wish, grouped=True)}'s labels" if grouped else LABEL
+        return LABELS_OF.format(unit_of(wish, grouped=True)) if grouped else ONE_LABEL
     if wish is None:
         return "person" if grouped else "record"
     if not isinstance(wish, str) or not wish.strip():

@@ -178,7 +178,7 @@ class AgnosticPrediction(BaseEstimator):
                 # A sample of its own for each fit, and so a charge of its own.
                 key=f"agnostic prediction {secrets.token_hex(16)}",
                 client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
-                claim=Claim(unit="record", neighbours=REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
+                claim=Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
             )
             labels = sample.labels.reveal()
             known = labels != UNLABELLED

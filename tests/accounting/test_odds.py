@@ -6,13 +6,13 @@ from fractions import Fraction
 from itertools import product
 from math import ceil, exp
 
+import mpmath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.accounting import Guarantee
+from quorate.accounting import Guarantee, miss_rate, worlds_told_apart
 from quorate.errors import InvalidParameter
-from quorate.report import miss_rate, worlds_told_apart
 
 EPSILONS = st.floats(0, 12)
 DELTAS = st.floats(0, 1)
@@ -96,11 +96,20 @@ def test_no_privacy_loss_is_a_coin_and_all_of_it_is_certainty():
 def test_the_guarantee_says_the_same_odds(epsilon, delta):
     said = Guarantee(epsilon=epsilon, delta=delta, unit="u", neighbours="n", mechanism="m", accounting="a")
 
-    assert f" {worlds_told_apart(epsilon, delta)} times" in said.for_data_subject()
+    right = worlds_told_apart(epsilon, delta)
+    assert said.right_guesses == right
+    assert f" on average at most {right:,} apart" in said.for_data_subject()
 
 
 def test_the_odds_are_rounded_up():
     assert Fraction(worlds_told_apart(1.0, 0.0), 1000) >= Fraction(exp(1) / (1 + exp(1)))
+
+
+@given(epsilon=EPSILONS, delta=st.integers(0, 10**6).map(lambda n: n / 10**6), pairs=st.integers(1, 10**9))
+def test_the_odds_are_never_below_the_exact_number_and_less_than_one_pair_above(epsilon, delta, pairs):
+    with mpmath.workdps(60):
+        exact = pairs * (1 - (1 - mpmath.mpf(repr(delta))) / (1 + mpmath.exp(mpmath.mpf(epsilon))))
+        assert exact <= worlds_told_apart(epsilon, delta, pairs) < exact + 1 + mpmath.mpf("1e-6")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from math import ceil, exp, isfinite
+from fractions import Fraction
+from math import ceil, exp, isfinite, nextafter
 
 from quorate.errors import InvalidParameter
 
-PAIRS = 1000  #: the number of pairs of worlds that a report speaks of
+PAIRS = 1000  #: the number of pairs of worlds that sentences speak of
 
 
 def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
@@ -43,12 +44,13 @@ def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
 
 
 def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
-    r"""Return in how many of `pairs` equally likely pairs of worlds the best observer can be right, at most.
+    r"""Return in how many of `pairs` equally likely pairs of worlds the best observer is right on average, at most.
 
     Each pair is two worlds that differ in one unit, and a fair coin says which of them is real. An observer who
     sees the release alone, and tests as well as the guarantee permits, is right with probability
     :math:`1 - \min_α (α + f(α))/2` where :math:`f` is :func:`miss_rate`. The minimum is where the two lines of
-    :math:`f` meet, :math:`α = f(α) = (1 - δ)/(1 + e^ε)`. A coin is right in half of them.
+    :math:`f` meet, :math:`α = f(α) = (1 - δ)/(1 + e^ε)`. A coin is right in half of them. The number of right answers
+    is random, for observer and coin alike; this bounds its expectation.
 
     Returns
     -------
@@ -63,8 +65,8 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     _check(epsilon, delta)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
         raise InvalidParameter(f"pairs must be an integer >= 1, got {pairs!r}")
-    shrunk = exp(-epsilon)
-    right = (1 + delta * shrunk) / (1 + shrunk)  # = 1 - (1 - δ)/(1 + e^ε)
+    shrunk = Fraction(nextafter(exp(-epsilon), 0.0)) if epsilon > 0 else Fraction(1)  # from below: the rest is exact
+    right = (1 + Fraction(repr(delta)) * shrunk) / (1 + shrunk)  # = 1 - (1 - δ)/(1 + e^ε), falling in e^-ε
     return min(pairs, ceil(pairs * right))
 
 

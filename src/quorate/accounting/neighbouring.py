@@ -1,0 +1,164 @@
+"""What a guarantee compares, as a value: two data sets that differ in one unit, and in which way.
+
+Every sentence about neighbours is made from the value. Its text is what ledgers and guarantees hold as JSON, and is
+read back here alone, by comparing it with the texts that can be written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias
+
+#: What may happen to one unit. "stated" is a change that only its text describes.
+Change: TypeAlias = Literal["add-remove-replace", "replace", "replace-labels", "stated"]
+
+#: From the most that is protected to the least: what holds for one change holds for those after it.
+WEAKER: Final[tuple[Change, ...]] = ("add-remove-replace", "replace", "replace-labels")
+
+ONE_RECORD: Final = "record"  #: the unit that is one row, known by its position
+ONE_LABEL: Final = "label"  #: the unit where labels alone are private and no ids are given
+LABELS_OF: Final = "{}'s labels"  #: the unit where labels alone are private and rows have ids
+
+_PHRASE: Final = {
+    "add-remove-replace": "add, remove or replace one {}",
+    "replace": "replace one {}",
+    "replace-labels": "replace one {}",
+}
+_OWNER: Final = ", as the owner states"
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbouring:
+    """The neighbouring relation of a guarantee: which change of one unit it covers.
+
+    Parameters
+    ----------
+    change : {"add-remove-replace", "replace", "replace-labels", "stated"}
+        What may happen to one unit. "replace-labels" leaves features as they are. "stated" is a change that `stated`
+        alone describes; no other sentence is made about it.
+    unit : str
+        Whose data may change: ``"record"``, ``"person"``, ``"label"``, ``"person's labels"``.
+    stated : str
+        The relation as a phrase, as it stands in ledgers and in the JSON of a guarantee.
+    owner_states : bool, default False
+        Whether it rests on the owner's statement that one unit went to one teacher.
+
+    Examples
+    --------
+    >>> relation = Neighbouring.of("replace", "person")
+    >>> relation.stated, Neighbouring.read("replace one person", "person") == relation
+    ('replace one person', True)
+    >>> relation.whether
+    "Whether any one person's data are used, or another person's in their place"
+    """
+
+    change: Change
+    unit: str
+    stated: str
+    owner_states: bool = False
+
+    @classmethod
+    def of(cls, change: Change, unit: str, *, owner_states: bool = False) -> Neighbouring:
+        """Return the relation with its phrase; `change` is any but "stated"."""
+        return cls(change, unit, _PHRASE[change].format(unit) + _OWNER * owner_states, owner_states)
+
+    @classmethod
+    def read(cls, stated: str, unit: str) -> Neighbouring:
+        """Return the relation that a phrase stands for; one that no version wrote is kept as it is stated.
+
+        A unit that is called "label" is taken to be labels alone, which promises less than a record would.
+
+        Examples
+        --------
+        >>> Neighbouring.read("add, remove or replace one ward, as the owner states", "ward").owner_states
+        True
+        >>> Neighbouring.read("replace one label", "label").change, Neighbouring.read("bounded", "row").change
+        ('replace-labels', 'stated')
+        """
+        labels = unit == ONE_LABEL or unit.endswith(LABELS_OF.format(""))
+        changes: tuple[Change, ...] = ("add-remove-replace", "replace-labels" if labels else "replace")
+        known = (cls.of(change, unit, owner_states=owner) for change in changes for owner in (False, True))
+        return next((each for each in known if each.stated == stated), cls("stated", unit, stated))
+
+    @property
+    def whether(self) -> str:
+        """The beginning of the sentence for the person whose data went in."""
+        clause = {
+            "add-remove-replace": f"whether or not any one {self.unit} is in the data",
+            "replace": f"whether any one {self._data} used, or {self._another} in {self._its} place",
+            "replace-labels": "whichever class any one label names"
+            if self.unit == ONE_LABEL
+            else f"whichever classes any one {self.unit} name",
+            "stated": f"between any two data sets that are neighbours as stated (“{self.stated}”)",
+        }[self.change]
+        if self.owner_states:
+            return f"If each {self._owned} went to exactly one teacher, as the owner states, then {clause}"
+        return clause[0].upper() + clause[1:]
+
+    @property
+    def worlds(self) -> str:
+        """How the two worlds of a pair differ, between which an observer is to tell."""
+        return {
+            "add-remove-replace": f"one with and one without that {self._owned}",
+            "replace": f"one with that {self._owned} and one with {self._another} in {self._its} place",
+            "replace-labels": f"which differ in that {self.unit} alone",
+            "stated": "which are neighbours in that sense",
+        }[self.change]
+
+    @property
+    def changing(self) -> str:
+        """The change as a noun: "adding, removing or replacing one person"."""
+        noun = {
+            "add-remove-replace": f"adding, removing or replacing one {self.unit}",
+            "replace": f"replacing one {self.unit} by another",
+            "replace-labels": f"changing one {self.unit}",
+            "stated": f"the change that is stated (“{self.stated}”)",
+        }[self.change]
+        return noun + _OWNER * self.owner_states
+
+    @property
+    def any_one(self) -> str:
+        """Whom a guarantee in one line is for: "any one person"."""
+        if self.change == "stated":
+            return self.stated
+        replaced = ", replaced by another" * (self.change == "replace")
+        return f"any one {self.unit}{replaced}{_OWNER * self.owner_states}"
+
+    @property
+    def _owned(self) -> str:
+        return self.unit if self.unit == ONE_RECORD else f"{self.unit}'s data"
+
+    @property
+    def _data(self) -> str:
+        return f"{self.unit} is" if self.unit == ONE_RECORD else f"{self.unit}'s data are"
+
+    @property
+    def _another(self) -> str:
+        return f"another {self.unit}" if self.unit == ONE_RECORD else f"another {self.unit}'s"
+
+    @property
+    def _its(self) -> str:
+        return "its" if self.unit == ONE_RECORD else "their"
+
+
+def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
+    """Return the relation for which guarantees for each of `relations` hold together; None where none is known.
+
+    Parameters
+    ----------
+    relations : iterable of Neighbouring
+        At least one, all of one unit.
+
+    Examples
+    --------
+    >>> weakest([Neighbouring.of("replace", "person"), Neighbouring.of("add-remove-replace", "person")]).stated
+    'replace one person'
+    """
+    every = list(dict.fromkeys(relations))
+    if len(every) == 1:
+        return every[0]
+    if any(each.change not in WEAKER for each in every) or len({each.unit for each in every}) > 1:
+        return None
+    change = max((each.change for each in every), key=WEAKER.index)
+    return Neighbouring.of(change, every[0].unit, owner_states=any(each.owner_states for each in every))
