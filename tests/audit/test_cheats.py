@@ -6,9 +6,11 @@ import time
 
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
-from quorate.audit import DiscreteLaplaceLaw, GeometricLaw, Negated, NoNoise, SparseVectorForm
+from quorate.audit import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Negated, NoNoise, SparseVectorForm
 from quorate.audit.cheats import CHEATS, HONEST, Case
+from quorate.audit.cheats.faulty_noise import TWINS
 from quorate.audit.cheats.sparse_vector import STOPPED, SparseVector
 from quorate.audit.cheats.stability import OneSidedStage
 from quorate.noise import SeededNoise
@@ -19,6 +21,8 @@ NAMED_IN_THE_LITERATURE_OR_SHIPPED = {
     "Lyu Alg. 3", "Lyu Alg. 4", "Lyu Alg. 5", "Lyu Alg. 6", "no cut-off", "raw margin with sensitivity-1 noise",
     "no threshold noise", "missing factor 2", "missing factor 2, reset threshold", "noise shared by all classes",
     "sigma used as variance", "half the noise", "sensitivity 1 instead of √2", "a seed reused per query",
+    "one draw for two queries", "even noise", "noise on one class", "ties by true counts", "data-dependent stop",
+    "clipped noise",
 }  # fmt: skip
 
 
@@ -42,6 +46,30 @@ def test_every_cheat_is_flagged(case: Case) -> None:
 def test_no_correct_mechanism_is_flagged(case: Case) -> None:
     result = case.audit(CONFIDENCE, seed=20_260_821)
     assert not result.violated, result.verdict
+
+
+@pytest.mark.parametrize("broken", TWINS)
+def test_the_correct_twin_stands_on_the_same_votes_with_the_same_claim(broken: str) -> None:
+    cheat, twin = (next(case for case in (*CHEATS, *HONEST) if case.name == name) for name in (broken, TWINS[broken]))
+    assert cheat in CHEATS
+    assert twin in HONEST
+    assert cheat.claimed == twin.claimed
+    assert cheat.runs <= twin.runs
+    assert all(np.array_equal(*sides) for sides in zip(cheat.neighbours, twin.neighbours, strict=True))
+
+
+def test_the_claim_of_ties_by_class_index_holds_on_integers() -> None:
+    """At σ = 2 the exact trade-off lies above that of continuous noise, and below what is claimed."""
+    case = next(case for case in HONEST if case.name == "ties by class index")
+    law = DiscreteGaussianLaw(2.0)
+    one = np.exp(law.log_pmf(np.arange(-40, 41)))
+    both = np.convolve(one, one)  # of the difference of two noises, from −80 on
+
+    def at_least(lead: int) -> float:
+        return float(both[80 + lead :].sum())
+
+    exact = max(ndtri(at_least(lead)) - ndtri(at_least(lead + 2)) for lead in range(-12, 12))
+    assert 2**0.5 / 2 < exact < case.claimed.bound < 1.02 * exact
 
 
 @pytest.mark.heavy

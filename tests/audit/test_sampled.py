@@ -255,6 +255,18 @@ def test_an_attack_looks_only_at_the_bits_it_may() -> None:
         assert np.array_equal(one, two), name
 
 
+def test_a_score_is_a_fixed_function_of_an_outcome_before_it_meets_the_runs_that_are_tested() -> None:
+    """Other outcomes among the runs that are tested move no weight, mean or spread."""
+    rng = np.random.default_rng(0)
+    bits = rng.integers(0, 2, 4_000)
+    matrix = np.stack([rng.normal(size=4_000).round(2) + bits, rng.integers(0, 9, 4_000)], axis=1)
+    other = matrix.copy()
+    other[3_000:] = rng.integers(50, 90, (1_000, 2))
+    both = zip(scores(matrix, bits, slice(0, 1_000)), scores(other, bits, slice(0, 1_000)), strict=True)
+    for (name, one), (_, two) in both:
+        assert np.array_equal(one[:3_000], two[:3_000]), name
+
+
 def test_a_guess_counts_what_it_says_and_abstains_in_between() -> None:
     tally = Guess(high=2.0, low=0.0).tally(np.array([3.0, 2.0, 1.0, 0.0, -1.0]), np.array([1, 0, 1, 1, 0]))
     found = [float(each) for each in (tally.said_1_of_1, tally.said_1_of_0, tally.said_0_of_1, tally.said_0_of_0)]
@@ -269,7 +281,18 @@ def test_the_chosen_guess_speaks_for_one_side_where_the_claim_needs_one_event() 
     for claim in (ApproxClaim(1, 1e-5), GaussianClaim(1.0)):
         guess, worth = best_guess(claim, score, bits, 0.05, 1.0)
         assert np.isinf(guess.high) != np.isinf(guess.low)
-        assert worth > 0
+        assert worth[0] == 2
+        assert worth[1] > 0
+
+
+def test_a_guess_that_is_sure_stands_before_one_that_was_lucky() -> None:
+    rng = np.random.default_rng(2)
+    bits = rng.integers(0, 2, 4_000)
+    sure, lucky = rng.normal(size=4_000) + 0.5 * bits, rng.normal(size=4_000)
+    claim, alpha = GaussianClaim(1.0), 1e-6
+    (_, known), (_, chance) = (best_guess(claim, score, bits, alpha, 1.0) for score in (sure, lucky))
+    assert known > chance
+    assert chance[0] == 0
 
 
 def test_claims_come_from_events() -> None:

@@ -27,9 +27,11 @@ from quorate.mechanisms import (
     PrivatePrediction,
     SoftLabel,
     StableSparseVector,
+    confident_noisy_max,
     distance_to_instability,
     gaussian_noise,
 )
+from quorate.mechanisms.stage_noise import StageNoise
 from quorate.noise import SeededNoise, discrete_gaussian
 from quorate.report import Facts, render_html
 from quorate.run import audited
@@ -79,7 +81,8 @@ def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_me
         zero, one = votes.neighbours
         if isinstance(mechanism, SoftLabel):
             assert zero.shape == one.shape == (4, n_teachers)
-            changed = ~((zero == one) | (np.isnan(zero) & np.isnan(one)))
+            assert np.isfinite([zero, one]).all(), "the auditor takes numbers"
+            changed = zero != one
             assert (changed.sum(axis=1) <= 1).all()
         else:
             for each in (zero, one):
@@ -101,9 +104,26 @@ def test_hard_votes_stand_where_the_test_of_a_mechanism_decides() -> None:
     assert distance_to_instability(np.stack(votes.neighbours)).tolist() == [27, 28]
     assert 27 < test.threshold < 28
     sparse = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
-    (stream,) = hard_votes(sparse, 250, 3)
-    (distance,) = set(distance_to_instability(stream.neighbours[0]).tolist())
+    undecided, across, both_sides = hard_votes(sparse, 250, 3)
+    (distance,) = set(distance_to_instability(undecided.neighbours[0]).tolist())
     assert 0.4 < sparse.pass_probability(distance) < 0.6
+    sides = [set(distance_to_instability(side).tolist()) for side in across.neighbours]
+    assert sides == [{sparse.threshold}, {sparse.threshold + 1}], "without noise one side passes and the other fails"
+    before, after = (distance_to_instability(side) for side in both_sides.neighbours)
+    assert set((after - before).tolist()) == {-1, 1}
+    assert np.array_equal(np.sign(after - before), np.sign(distance - before))
+
+
+@pytest.mark.parametrize("threshold", [200.0, 200.5, 200.49, 201.0])
+def test_one_of_two_neighbours_passes_a_test_without_noise(threshold: float) -> None:
+    votes = hard_votes(ConfidentNoisyMax(threshold, 150.0, 40.0, form="binary"), 250, 2)[-1]
+    assert [bool(side.max() >= threshold) for side in votes.neighbours] == [True, False]
+
+
+def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both() -> None:
+    first, last = hard_votes(GaussianNoisyMax(sigma=40.0), 100, 5)
+    assert first.neighbours[1].tolist() == [49, 51, 0, 0, 0]
+    assert last.neighbours[1].tolist() == [0, 0, 0, 51, 49]
 
 
 def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
@@ -131,7 +151,11 @@ def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to() -> None:
 def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished: Path) -> None:
     found = audit(finished, confidence=0.95)
     assert not found.violated, found.verdict
-    assert [each.name for each in found.attacks] == ["one answer: two classes tie", "all 155 answers: two classes tie"]
+    assert [each.name for each in found.attacks] == [
+        "one answer: two classes tie",
+        "all 155 answers: two classes tie",
+        "every second of 154 answers: two classes tie",
+    ]
     whole = found.attacks[1]
     assert 3.99 < whole.claimed <= 4.0
     assert 0.75 * whole.claimed < whole.proved <= whole.claimed
@@ -142,7 +166,16 @@ def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_c
 
 def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished: Path) -> None:
     found = audit(finished, confidence=0.9, runs=400)
-    assert [each.result.confidence for each in found.attacks] == pytest.approx([0.95, 0.95])
+    assert [each.result.confidence for each in found.attacks] == pytest.approx([1 - 0.1 / 3] * 3)
+
+
+def test_bounds_and_comparisons_share_the_confidence(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", confidence=0.9, runs=400)
+    parts = [each.result.confidence for each in found.attacks] + [
+        each.confidence for each in found.schedule.comparisons
+    ]
+    assert len(parts) > len(found.attacks) >= 2
+    assert parts == pytest.approx([1 - 0.1 / len(parts)] * len(parts))
 
 
 OTHERS = {
@@ -151,20 +184,25 @@ OTHERS = {
     "ConfidentNoisyMax": {"mechanism.threshold": 8.0},
     "DistanceToInstability": {},
     "PrivatePrediction": {},
-    "StableSparseVector": {"mechanism.cutoff": 2},
-    "SoftLabel": {"mechanism.cutoff": 1, "mechanism.bins": 4},
+    "StableSparseVector": {"mechanism.cutoff": 3},
+    "SoftLabel": {"mechanism.cutoff": 2, "mechanism.bins": 4},
 }
+
+
+def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str, **how: Any) -> Any:
+    """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
+    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+    settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
+    batch = read_batch(make_run(m=40, **settings))
+    monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)
+    return audit_run(batch, **{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how)
 
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
     make_run: Any, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
-    root = make_run(m=40, **{"mechanism.name": name, "teachers.count": 12, **OTHERS[name]})
-    batch = read_batch(root)
-    monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)  # the labels are not needed
-    found = audit_run(batch, runs=1_000, confidence=CONFIDENCE, seed=1)
+    found = audit_mechanism_of(make_run, monkeypatch, name)
     assert not found.violated, found.verdict
     assert all(0 <= each.proved <= each.claimed <= 4.0 for each in found.attacks)
 
@@ -182,6 +220,104 @@ def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(
     assert found.violated
     assert found.attacks[1].proved > found.attacks[1].claimed
     assert found.verdict.startswith("VIOLATED: an attack on the mechanism proves more than was claimed")
+
+
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
+    monkeypatch.setattr(StageNoise, "draw_noisy", lambda self, distances, noise: distances)
+
+
+def without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages that are declined are not counted."""
+    real = StableSparseVector.init
+    monkeypatch.setattr(
+        StableSparseVector, "init", lambda self, noise, stages_spent=0, asked=0: real(self, noise, 0, asked)
+    )
+
+
+def whole_stream_without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers after the end come from the votes, as if the loop over stages had no end."""
+
+    def release(self: StableSparseVector, counts: Any, noise: Any) -> Any:
+        noisy = self.stage_noise.draw_noisy(distance_to_instability(counts), noise)
+        bars = np.array([self.stage_noise.draw_bar(noise) for _ in noisy])
+        return np.where(noisy > bars[np.cumsum(np.append(False, noisy <= bars))[:-1]], counts.argmax(axis=1), -1)
+
+    monkeypatch.setattr(StableSparseVector, "release", release)
+
+
+def without_threshold_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
+
+
+def with_the_threshold_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a declined query the next stage opens with the threshold of the one before."""
+    real = StableSparseVector.step
+
+    def step(self: StableSparseVector, state: Any, counts: Any, noise: Any) -> Any:
+        after, answer = real(self, state, counts, noise)
+        return replace(after, noisy_threshold=state.noisy_threshold), answer
+
+    monkeypatch.setattr(StableSparseVector, "step", step)
+
+
+def with_noise_shared_by_two_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shared(sigma: float, size: Any, source: Any) -> Any:
+        half = discrete_gaussian(sigma, ((size[0] + 1) // 2, *size[1:]), source)
+        return np.repeat(half, 2, axis=0)[: size[0]]
+
+    monkeypatch.setattr(gaussian_noise, "discrete_gaussian", shared)
+
+
+def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        confident_noisy_max, "discrete_gaussian", lambda sigma, size, source: np.zeros(size, dtype=np.int64)
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "name", "settings", "runs"),
+    [
+        (without_noise, "StableSparseVector", {}, 2_000),
+        (without_noise, "SoftLabel", {}, 2_000),
+        (without_cutoff, "StableSparseVector", {}, 1_000),
+        (whole_stream_without_cutoff, "StableSparseVector", {}, 1_000),
+        (without_threshold_noise, "StableSparseVector", {}, 8_000),
+        (without_threshold_noise, "SoftLabel", {}, 8_000),
+        (with_the_threshold_kept, "StableSparseVector", {"mechanism.cutoff": 6}, 8_000),
+        (with_noise_shared_by_two_queries, "GaussianNoisyMax", {}, 8_000),
+        (with_noise_shared_by_two_queries, "GaussianNoisyMax", {"mechanism.online_answers": 1}, 8_000),
+        (with_a_test_without_noise, "ConfidentNoisyMax", {"mechanism.threshold": 8.5}, 8_000),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_run_of_a_faulty_mechanism_is_flagged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch, fault: Any, name: str, settings: dict[str, Any], runs: int
+) -> None:
+    fault(monkeypatch)
+    found = audit_mechanism_of(make_run, monkeypatch, name, settings=settings, runs=runs)
+    assert found.violated
+    assert found.verdict.startswith("VIOLATED")
+
+
+def test_noisy_counts_that_share_a_draw_are_flagged(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_noise_shared_by_two_queries(monkeypatch)
+    found = audit(finished, runs=4_000)
+    assert found.violated
+    assert not any(each.violated for each in found.attacks[:2]), "each answer, and their sums, have the right noise"
+
+
+def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced = StageNoise.event
+    monkeypatch.setattr(
+        StageNoise, "event",
+        lambda self, cutoff: priced(replace(self, query_scale=1.01 * self.query_scale), cutoff),
+    )  # fmt: skip
+    found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", runs=400)
+    assert found.schedule.stage.violated
+    assert "one sparse-vector stage loses more than was charged for it" in found.verdict
 
 
 def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
@@ -283,7 +419,8 @@ def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished:
 def test_a_violation_reaches_the_report(finished: Path) -> None:
     found = audit(finished, runs=400)
     attack = found.attacks[1]
-    broken = replace(found, attacks=(found.attacks[0], replace(attack, proved=2 * attack.claimed)))
+    attacks = (found.attacks[0], replace(attack, proved=2 * attack.claimed))
+    broken = replace(found, schedule=replace(found.schedule, attacks=attacks))
     told = with_audit(read_facts(finished), broken)
     assert broken.violated
     assert not {check.key: check.passed for check in told.checks}["audit"]

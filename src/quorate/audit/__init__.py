@@ -12,6 +12,8 @@ or object that somebody outside can see.
 :func:`audit_shards`               deterministic: change one unit, train again, count the teachers that moved
 :func:`audit_target`               a whole run behind a :class:`Target`: with or without a poisoned canary unit
 :func:`reconstruct`                the same question again and again, averaged; what a memo is against
+:func:`audit_schedule`             everything that one run of a mechanism answers, from several sides at one confidence
+:func:`audit_answers`              a sparse vector's answers against their exact distribution
 :func:`hard_votes`                 neighbouring votes on which a shipped mechanism shows most
 :class:`Surfaces`                  the surface walk: search everything public for forbidden facts
 ================================== =========================================================================
@@ -24,14 +26,18 @@ from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
 from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
 from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
+from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold
 from quorate.audit.forbidden import Forbidden
+from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
 from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
-from quorate.audit.many_answers import SumOfAnswers
+from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
 from quorate.audit.repeated_queries import Reconstruction, reconstruct
 from quorate.audit.sampled import AuditResult, Releases, audit_mechanism, tied_neighbours
+from quorate.audit.schedules import Attack, ScheduleAudit, StageLoss, audit_schedule
 from quorate.audit.shards import Probe, ShardAudit, audit_shards
+from quorate.audit.step_by_step import StepByStep
 from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [
@@ -48,6 +54,17 @@ __all__ = [
     "hard_votes",
     "HardVotes",
     "SumOfAnswers",
+    "ContrastsOfAnswers",
+    "StepByStep",
+    "audit_schedule",
+    "ScheduleAudit",
+    "Attack",
+    "StageLoss",
+    "audit_answers",
+    "GoodnessOfFit",
+    "ExpectedAnswers",
+    "answers_at_threshold",
+    "answers_after_cutoff",
     "audit_target",
     "Target",
     "Canary",

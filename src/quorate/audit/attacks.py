@@ -1,4 +1,17 @@
-"""Attacks on a secret bit: a score for each outcome, learned on some runs, and the event "the score is high"."""
+"""Attacks on a secret bit: a score for each outcome, learned on some runs, and the event "the score is high".
+
+=============================================== ====================================================================
+likelihood ratio of the whole answer            the strongest where the outcomes are few
+linear score of the parts of the answer         many small changes that add up
+size of one part, likelihood ratio of one part  what shows in a tail or in single values: noise that is clipped, answers
+                                                without noise
+remainders of the parts modulo 2                noise that lives on a coarser lattice than the votes
+how often consecutive parts agree               one draw of noise that several answers share
+=============================================== ====================================================================
+
+Every number that a score is made with (weights, means, spreads, which values a column has) is computed on the fitted
+runs alone, so a score is a fixed function of an outcome by the time it meets the runs that are tested.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +28,7 @@ _FEW = 16  # a column of at most so many values is taken as classes, one weight 
 _MOST_WEIGHTS = 1_024
 _MOST_ROWS_FITTED = 20_000
 _THRESHOLDS = 64
+_MOST_PARTS = 8  # that are looked at one by one
 
 
 def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[str, FloatArray]]:
@@ -29,33 +43,49 @@ def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[
     fitted : slice
         The runs whose bits may be looked at.
     """
-    codes, n = categories(matrix)
-    yield "likelihood ratio of the whole answer", _likelihood_ratio(codes, n, bits, fitted)
-    encoded, lookup = _encoding(matrix)
+    yield "likelihood ratio of the whole answer", _likelihood_ratio(matrix, bits, fitted)
+    encoded, lookup = _encoding(matrix, fitted)
     if matrix.shape[1] > 1 or not lookup[0]:
         yield "linear score of the parts of the answer", _linear(encoded, lookup, bits, fitted)
+    if matrix.shape[1] > 1:
+        for column in matrix.T[:_MOST_PARTS]:
+            yield "size of one part of the answer", column
+            yield "likelihood ratio of one part of the answer", _likelihood_ratio(column[:, None], bits, fitted)
+        yield "how often consecutive parts agree", _likelihood_ratio(_agreements(matrix), bits, fitted)
+    wide = [place for place, is_few in enumerate(lookup) if not is_few][:_MOST_PARTS]
+    if wide and np.all(np.isfinite(matrix[:, wide])):
+        yield "remainders of the parts modulo 2", _likelihood_ratio(np.mod(matrix[:, wide], 2.0), bits, fitted)
 
 
-def _likelihood_ratio(codes: IntArray, n: int, bits: IntArray, fitted: slice) -> FloatArray:
+def _agreements(matrix: FloatArray) -> FloatArray:
+    """Return how often a part equals the next one: from parts 0, 2, 4, … and from parts 1, 3, 5, …, ``(n_runs, 2)``."""
+    same = matrix[:, 1:] == matrix[:, :-1]
+    return np.stack([same[:, ::2].sum(axis=1), same[:, 1::2].sum(axis=1)], axis=1).astype(np.float64)
+
+
+def _likelihood_ratio(matrix: FloatArray, bits: IntArray, fitted: slice) -> FloatArray:
+    codes, n = categories(matrix)  # numbers rows and looks at no bit
     seen, their_bits = codes[fitted], bits[fitted]
     ones = np.bincount(seen[their_bits == 1], minlength=n) + 0.5
     zeros = np.bincount(seen[their_bits == 0], minlength=n) + 0.5
-    ratio = np.log(ones / ones.sum()) - np.log(zeros / zeros.sum())
+    n_ones = np.count_nonzero(their_bits == 1)  # not the sums of the smoothed counts: these know how many rows differ
+    ratio = np.log(ones / (n_ones + 1)) - np.log(zeros / (len(their_bits) - n_ones + 1))
     ratio[ones + zeros == 1.0] = 0.0  # never seen: no opinion
     return np.asarray(ratio[codes])
 
 
-def _encoding(matrix: FloatArray) -> tuple[list[FloatArray], list[bool]]:
-    """Return each column as codes of its few values (True), or standardised (False)."""
+def _encoding(matrix: FloatArray, fitted: slice) -> tuple[list[FloatArray], list[bool]]:
+    """Return each column as codes of its few values (True), or standardised (False), as the fitted runs have them."""
     columns, few = [], []
     for column in matrix.T:
-        head = np.unique(column[: 4 * _MOST_ROWS_FITTED])
+        seen = column[fitted]
+        head = np.unique(seen[: 4 * _MOST_ROWS_FITTED])
         is_few = head.size <= _FEW and matrix.shape[1] * _FEW <= _MOST_WEIGHTS
         if is_few:
             columns.append(np.minimum(np.searchsorted(head, column), head.size - 1).astype(np.float64))
         else:
-            spread = column.std()
-            columns.append((column - column.mean()) / (spread if spread > 0 else 1.0))
+            spread = seen.std()
+            columns.append((column - seen.mean()) / (spread if spread > 0 else 1.0))
         few.append(is_few)
     return columns, few
 
@@ -109,8 +139,14 @@ class Guess:
         )
 
 
-def best_guess(claim: Claim, score: FloatArray, bits: IntArray, alpha: float, scale: float) -> tuple[Guess, float]:
-    """Return the guess that would prove most against `claim` on runs like these, and how much.
+def best_guess(
+    claim: Claim, score: FloatArray, bits: IntArray, alpha: float, scale: float
+) -> tuple[Guess, tuple[int, float]]:
+    """Return the guess that would prove most against `claim` on runs like these, and what it is worth.
+
+    The worth is a pair, to be compared as such: first how surely the guess proves anything (2 where it does after
+    correction for the number of guesses, 1 without it, 0 else), then how much. So a guess that was lucky once does not
+    stand before one that is sure.
 
     `scale` is how many times more runs the guess will be tested on: a rare event that is not worth its uncertainty
     there is not chosen.
@@ -140,10 +176,10 @@ def best_guess(claim: Claim, score: FloatArray, bits: IntArray, alpha: float, sc
     )
     # Of many guesses the luckiest looks best; at a level that holds for all of them at once, luck is not enough. Where
     # nothing can be proved on so few runs at that level, a guess that shows something at a lower one is better.
-    proven = np.zeros(i.size)
-    for level in (alpha / i.size, alpha, max(alpha, 0.5)):
-        proven = claim.lower_bound(tally, level)
+    surely, proven = 2, claim.lower_bound(tally, alpha / i.size)
+    for level in (alpha, max(alpha, 0.5)):
         if proven.max() > 0:
             break
+        surely, proven = surely - 1, claim.lower_bound(tally, level)
     best = int(np.argmax(proven))
-    return Guess(float(high[i[best]]), float(low[j[best]])), float(proven[best])
+    return Guess(float(high[i[best]]), float(low[j[best]])), (surely, float(proven[best]))

@@ -11,7 +11,7 @@ any answer gives a lower bound on ε, and a correct proof an upper one: where th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise, product
 from typing import Literal, TypeAlias
 
@@ -106,6 +106,33 @@ class SparseVectorForm:
         two kinds one vote in any direction.
         """
         return max((self._tried(*each) for each in self._family(free, far)), key=lambda worst: worst.loss)
+
+    def stage_loss(self) -> float:
+        """Return the loss of one stage on a few of the streams of :meth:`worst_loss`: quick where the noise is wide.
+
+        Four free answers just inside the threshold or far from it, then a costly one; all of them become less likely on
+        the neighbour, or all more likely. It is at most the loss of the stage, and for noise of Laplace or geometric
+        tails it is within a thousandth of it.
+
+        Examples
+        --------
+        >>> from quorate.audit import DiscreteLaplaceLaw as Lap
+        >>> form = SparseVectorForm(threshold_noise=Lap(4.0), query_noise=Lap(8.0), costly="below", resets=True)
+        >>> round(form.stage_loss(), 6)
+        0.5
+        """
+        stage = replace(self, cutoff=1, resets=False)
+        is_free = self.costly == "below"
+        width = max(self.threshold_noise.width, self.query_noise.width)
+        sign = 1 if is_free else -1  # free answers are the likelier, the higher (or lower) the value
+        answers: list[SparseAnswer] = [*[is_free] * 4, not is_free]
+        worst = -np.inf
+        for step, far in product((0, 5, 20), (5, 20)):
+            at, other = (self.threshold + sign * round(place * width) for place in (-step, far))
+            for move in (-sign, sign):
+                values, moved = [at] * 4 + [other], [at + move] * 4 + [other - move]
+                worst = max(worst, stage._tried(values, moved, answers).loss)
+        return float(worst)
 
     def _is_costly(self, answer: SparseAnswer) -> bool:
         above = answer if isinstance(answer, bool) else True

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from math import sqrt
+from math import ceil, floor, sqrt
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from quorate.arguments import count
 from quorate.audit.claims import Claim, GaussianClaim, claim_of
 from quorate.mechanisms import DistanceToInstability, SoftLabel, StableSparseVector
 
-_SMOOTH_FROM = 10.0  # σ in votes from which discrete Gaussian noise meets its Gaussian claim to a millionth
+_SMOOTH_FROM = 10.0  # σ in votes from which discrete Gaussian noise meets its Gaussian claim within 2e−5
 _LONGEST_STREAM = 64
 _LONGEST_SOFT_STREAM = 4  # one Python step a query
 
@@ -50,36 +51,94 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
     -----
     Privacy: made of public numbers alone, no real vote is looked at.
 
+    A test that compares a noisy number with a threshold gets two kinds of votes: those where a noisy comparison is
+    undecided, and those on either side of the threshold itself, where a comparison without noise always decides.
+
     Examples
     --------
     >>> from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
     >>> [pair.name for pair in hard_votes(GaussianNoisyMax(sigma=40.0), 250, 3)]
-    ['two classes tie']
-    >>> at_threshold = hard_votes(ConfidentNoisyMax(200, 150.0, 40.0), 250, 3)[1]
+    ['two classes tie', 'the last two classes tie']
+    >>> at_threshold = hard_votes(ConfidentNoisyMax(200.5, 150.0, 40.0), 250, 2)[1]
     >>> [each.tolist() for each in at_threshold.neighbours]
-    [[200, 50, 0], [199, 51, 0]]
+    [[201, 49], [200, 50]]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     n_classes = count("n_classes", n_classes, at_least=2)
     if isinstance(mechanism, SoftLabel):
-        gap = 2 * mechanism.tests.passing_dist(0.5) + 1
-        queries = min(mechanism.n_queries, _LONGEST_SOFT_STREAM)
-        return (HardVotes("scores agree just enough", _scores(n_teachers, gap, mechanism.bins, queries)),)
+        return _distinct(_agreeing_scores(mechanism, n_teachers))
     if isinstance(mechanism, StableSparseVector):
-        pair = _ahead(n_teachers, n_classes, 2 * mechanism.passing_dist(0.5) + 1)
-        queries = min(mechanism.n_queries, max(8, 4 * mechanism.cutoff), _LONGEST_STREAM)
-        zero, one = (np.tile(each, (queries, 1)) for each in pair)
-        return (HardVotes("every lead stands at the threshold", (zero, one)),)
+        return _distinct(_streams_at_threshold(mechanism, n_teachers, n_classes))
     if isinstance(mechanism, DistanceToInstability):
         pair = _ahead(n_teachers, n_classes, 2 * int(mechanism.threshold) + 1)
         return (HardVotes("the lead stands at the threshold", pair),)
-    found = [HardVotes("two classes tie", _pair(n_classes, n_teachers // 2, n_teachers // 2, -1))]
+    tied = _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
+    found = [HardVotes("two classes tie", tied)]
+    if n_classes > 2:  # the two that the first pair leaves without a chance
+        found.append(HardVotes("the last two classes tie", (tied[0][::-1].copy(), tied[1][::-1].copy())))
     if hasattr(mechanism, "threshold"):
-        top = min(n_teachers, max(1, round(mechanism.threshold)))
+        top = min(n_teachers, max(1, ceil(mechanism.threshold)))  # the least count that passes without noise
         found.append(
             HardVotes("votes stand at the threshold", _pair(n_classes, top, min(top, n_teachers - top), -1)),
         )
     return tuple(found)
+
+
+def every_second(votes: HardVotes, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return two streams ``(n_queries, n_classes)`` in which the neighbour changes queries 1, 3, 5, … alone.
+
+    Examples
+    --------
+    >>> zero, one = every_second(HardVotes("two classes tie", (np.array([5, 5]), np.array([4, 6]))), 3)
+    >>> zero.tolist(), one.tolist()
+    ([[5, 5], [5, 5], [5, 5]], [[5, 5], [4, 6], [5, 5]])
+    """
+    zero = np.tile(votes.neighbours[0], (n_queries, 1))
+    one = zero.copy()
+    one[1::2] = votes.neighbours[1]
+    return zero, one
+
+
+def _distinct(found: Iterable[HardVotes]) -> tuple[HardVotes, ...]:
+    """Leave out votes that stood there before, and pairs that are no pair (where K is too small to tell them apart)."""
+    kept: list[HardVotes] = []
+    for votes in found:
+        told_before = any(
+            all(np.array_equal(a, b, equal_nan=True) for a, b in zip(votes.neighbours, other.neighbours, strict=True))
+            for other in kept
+        )
+        if not told_before and not np.array_equal(*votes.neighbours, equal_nan=True):
+            kept.append(votes)
+    return tuple(kept)
+
+
+def _streams_at_threshold(mechanism: StableSparseVector, n_teachers: int, n_classes: int) -> Iterator[HardVotes]:
+    queries = min(mechanism.n_queries, max(8, 4 * mechanism.cutoff), _LONGEST_STREAM)
+
+    def leading(distance: int) -> tuple[NDArray[Any], NDArray[Any]]:
+        return _ahead(n_teachers, n_classes, 2 * distance + 1)
+
+    for name, distance in (
+        ("every lead stands at the threshold", mechanism.passing_dist(0.5)),
+        ("every lead stands across the threshold without noise", floor(mechanism.threshold)),
+    ):
+        zero, one = (np.tile(each, (queries, 1)) for each in leading(distance))
+        yield HardVotes(name, (zero, one))
+    # The worst pair of a sparse vector: leads that pass fall by one, leads that fail rise by one.
+    falling, rising = leading(mechanism.passing_dist(0.8))[::-1], leading(mechanism.passing_dist(0.2))
+    zero, one = (
+        np.stack([here, there] * ((queries + 1) // 2))[:queries] for here, there in zip(falling, rising, strict=True)
+    )
+    yield HardVotes("leads on both sides of the threshold approach it", (zero, one))
+
+
+def _agreeing_scores(mechanism: SoftLabel, n_teachers: int) -> Iterator[HardVotes]:
+    queries = min(mechanism.n_queries, _LONGEST_SOFT_STREAM)
+    for name, distance in (
+        ("scores agree just enough", mechanism.tests.passing_dist(0.5)),
+        ("scores agree just enough without noise", floor(mechanism.tests.threshold)),
+    ):
+        yield HardVotes(name, _scores(n_teachers, 2 * distance + 1, mechanism.bins, queries))
 
 
 def claim_on(event: Event, delta: float) -> Claim:
@@ -130,11 +189,11 @@ def _ahead(n_teachers: int, n_classes: int, gap: int) -> tuple[NDArray[Any], NDA
 
 
 def _scores(n_teachers: int, gap: int, bins: int, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    (high, low, *_), _ = _ahead(n_teachers, 2, gap) if n_teachers >= 3 else (np.array([n_teachers - 1, 1]), None)
-    row = np.full(n_teachers, np.nan)
-    row[:high] = (bins - 0.5) / bins  # the middle of the highest bin, and below that of the lowest
-    row[high : high + low] = 0.5 / bins
+    """Return scores in two bins, the higher ahead by `gap` or one more, and the same with one teacher moved there."""
+    low = int(_ahead(n_teachers, 2, gap)[0][1]) if n_teachers >= 3 else 1
+    row = np.full(n_teachers, (bins - 0.5) / bins)  # the middle of the highest bin, and below that of the lowest
+    row[n_teachers - low :] = 0.5 / bins
     moved = row.copy()
-    moved[high + low - 1] = (bins - 0.5) / bins
+    moved[-1] = (bins - 0.5) / bins
     zero, one = (np.tile(each, (n_queries, 1)) for each in (row, moved))
     return zero, one

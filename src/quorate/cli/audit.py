@@ -11,6 +11,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 from quorate.cli.progress import progress
 
 if TYPE_CHECKING:
+    from quorate.audit import ScheduleAudit
     from quorate.audit.cheats import Case
     from quorate.run.audited import RunAudit
     from quorate.run.journey import Watch
@@ -70,16 +71,45 @@ def command(
 
 def _lines(found: RunAudit) -> list[str]:
     """One line an attack, then the shards, then the verdict."""
-    wide = WIDTH - 40
-    lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>10}"]
+    wide = WIDTH - 42
+    lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>12}"]
     for each in found.attacks:
         name, *rest = _wrapped(each.name, wide - 1)
         lines.append(
             f"{name:<{wide}}{each.claimed:>11.4g}{each.proved:>10.4g}{each.result.trials:>9,}"
-            f"{_percent(each.result.confidence):>10}"
+            f"{_rounded_down(each.result.confidence):>12}"
         )
         lines += [f"  {line}" for line in rest]
-    return [*lines, "", *_wrapped(f"Shards: {found.told_of_shards}", WIDTH), *_wrapped(found.verdict, WIDTH)]
+    return [
+        *lines,
+        *_compared(found.schedule),
+        "",
+        *_wrapped(f"Shards: {found.told_of_shards}", WIDTH),
+        *_wrapped(found.verdict, WIDTH),
+    ]
+
+
+def _compared(found: ScheduleAudit) -> list[str]:
+    """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
+    if not found.comparisons:
+        return []
+    wide = WIDTH - 42
+    lines = ["", f"{'answers':<{wide}}{'observed':>11}{'expected':>10}{'runs':>9}{'confid.':>12}"]
+    for each in found.comparisons:
+        lines.append(f"{each.name}:")
+        told = _wrapped(each.event, wide - 3)
+        lines.append(
+            f"  {told[0]:<{wide - 2}}{each.observed:>11.4g}{each.expected:>10.4g}{each.trials:>9,}"
+            f"{_rounded_down(each.confidence):>12}"
+        )
+        lines += [f"  {line}" for line in told[1:]]
+    if found.stage is not None:
+        lines += _wrapped(
+            f"One stage was charged ε = {found.stage.claimed:.4g}; an exact sum over its noise gives a privacy loss of "
+            f"{found.stage.exact:.4g}.",
+            WIDTH,
+        )
+    return lines
 
 
 def _show_cheats(runs: int | None, confidence: float, seed: int | None, jobs: int, as_json: bool) -> None:
@@ -140,6 +170,21 @@ def _tell(watch: Watch | None, done: int, total: int) -> None:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.10g} %"
+
+
+def _rounded_down(confidence: float) -> str:
+    """Return a confidence in per cent, with two digits of what is missing, never above it.
+
+    Examples
+    --------
+    >>> _rounded_down(1 - 0.05 / 3), _rounded_down(1 - 1e-6)
+    ('98.3 %', '99.9999 %')
+    """
+    from math import floor, log10
+
+    missing = 100 * (1 - confidence)
+    digits = max(0, 1 - floor(log10(missing)))
+    return f"{floor((100 - missing) * 10**digits * (1 + 1e-12)) / 10**digits:.10g} %"
 
 
 def _wrapped(text: str, width: int) -> list[str]:

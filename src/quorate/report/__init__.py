@@ -37,7 +37,7 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.report.card import model_card
 from quorate.report.chart import Axis, Chart
 from quorate.report.facts import Facts, Provenance, Setup, render_json
-from quorate.report.findings import Audit, AuditLine, Check, Choice, Score, Utility
+from quorate.report.findings import Audit, AuditLine, Check, Choice, Comparison, Score, StageLine, Utility
 from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.report.page import render_html
 from quorate.report.spending import Answers, ExPost, Part, Spending
@@ -56,6 +56,8 @@ __all__ = [
     "Check",
     "Audit",
     "AuditLine",
+    "Comparison",
+    "StageLine",
     "Provenance",
     "InternalFacts",
     "TeacherFacts",

@@ -143,8 +143,80 @@ class AuditLine(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison(Plain):
+    """A mechanism's answers to one stream, beside the distribution that its price assumes.
+
+    Parameters
+    ----------
+    name : str
+        What the stream looks at.
+    event : str
+        The answers that were counted.
+    observed, expected : float
+        Their share among the runs, and the largest probability that they should have.
+    violated : bool
+        Whether the two differ by more than chance explains.
+    confidence : float
+        In (0, 1).
+    trials : int
+        Runs that were counted.
+
+    Examples
+    --------
+    >>> Comparison(name="answers about the threshold", event="query 2 answered", observed=0.51, expected=0.5,
+    ...            violated=False, confidence=0.99, trials=10000).observed
+    0.51
+    """
+
+    name: str
+    event: str
+    observed: float
+    expected: float
+    violated: bool
+    confidence: float
+    trials: int
+
+    def _check(self) -> None:
+        shares = 0 <= self.observed <= 1 and 0 <= self.expected <= 1
+        require(shares, "a comparison compares two probabilities")
+        require(0 < self.confidence < 1, f"confidence must be in (0, 1), got {self.confidence!r}")
+        require(self.trials >= 1, f"trials must be >= 1, got {self.trials}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StageLine(Plain):
+    """What one sparse-vector stage was charged, and the privacy loss that an exact sum finds for it.
+
+    Examples
+    --------
+    >>> StageLine(claimed_epsilon=0.1, exact_epsilon=0.0999).violated
+    False
+    """
+
+    claimed_epsilon: float
+    exact_epsilon: float
+
+    @property
+    def violated(self) -> bool:
+        """Whether a stage loses more than was charged."""
+        return self.exact_epsilon > self.claimed_epsilon
+
+    def _check(self) -> None:
+        require(self.claimed_epsilon >= 0 and self.exact_epsilon >= 0, "a stage compares two epsilons >= 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Audit(Plain):
     """What an audit measured.
+
+    Parameters
+    ----------
+    lines : tuple of AuditLine
+        Attacks.
+    comparisons : tuple of Comparison
+        Of a sparse vector's answers with their distribution.
+    stage : StageLine or None
+        The exact loss of one of its stages.
 
     Examples
     --------
@@ -153,11 +225,14 @@ class Audit(Plain):
     """
 
     lines: tuple[AuditLine, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    stage: StageLine | None = None
 
     @property
     def violated(self) -> bool:
-        """Whether any attack proves more than was claimed."""
-        return any(line.violated for line in self.lines)
+        """Whether anything that was measured contradicts what was claimed."""
+        parts = (*self.lines, *self.comparisons, *((self.stage,) if self.stage else ()))
+        return any(part.violated for part in parts)
 
     def _check(self) -> None:
         require(len(self.lines) >= 1, "an audit has at least one attack; use audit=None where there was none")

@@ -6,7 +6,7 @@ from quorate.report import drawing, sentences
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
-from quorate.report.findings import Choice, Score
+from quorate.report.findings import Audit, Choice, Score
 from quorate.report.layout import table
 from quorate.report.notation import at_least, at_most, percent, wilson_interval
 
@@ -62,7 +62,9 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
     lines = facts.audit.lines
     longest = max(max(line.claimed_epsilon, line.lower_bound) for line in lines)
     verdict = (
-        "An attack proves more than was claimed: the guarantee does not hold."
+        "What was measured contradicts what was claimed: the guarantee does not hold."
+        if facts.audit.violated and not any(line.violated for line in lines)
+        else "An attack proves more than was claimed: the guarantee does not hold."
         if facts.audit.violated
         else "No attack proves more than was claimed. An audit can find a fault; it cannot show that there is none."
     )
@@ -87,6 +89,43 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
                 )
                 for line in lines
             ),
+        ),
+        *_comparisons(facts.audit),
+    )
+
+
+def _comparisons(found: Audit) -> tuple[Child, ...]:
+    """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
+    if not found.comparisons:
+        return ()
+    stage = found.stage
+    return (
+        table(
+            "How often the sparse vector gave certain answers to made-up votes, and how often it should give them.",
+            ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
+            (
+                (
+                    each.name,
+                    each.event,
+                    percent(each.observed),
+                    percent(each.expected),
+                    "no" if each.violated else "yes",
+                    percent(each.confidence).replace(".0 %", " %"),
+                    f"{each.trials:,}",
+                )
+                for each in found.comparisons
+            ),
+        ),
+        *(
+            ()
+            if stage is None
+            else (
+                element(
+                    "p",
+                    f"One stage was charged ε = {at_most(stage.claimed_epsilon)}. An exact sum over its noise gives a "
+                    f"privacy loss of {at_least(stage.exact_epsilon)}.",
+                ),
+            )
         ),
     )
 

@@ -9,33 +9,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Event, Repeated
-from quorate.accounting import epsilon as price
-from quorate.accounting.gaussian import epsilon_of_gaussian
-from quorate.arguments import count, real
-from quorate.audit import (
-    AuditResult,
-    GaussianClaim,
-    ShardAudit,
-    SumOfAnswers,
-    audit_mechanism,
-    audit_shards,
-    claim_on,
-    hard_votes,
-)
+from quorate.accounting import Event
+from quorate.audit import Attack, ScheduleAudit, ShardAudit, audit_schedule, audit_shards
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
-from quorate.planning import is_stream
 from quorate.release.files import write_atomically
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
-from quorate.report import Audit, AuditLine, Check, Facts, render_html, render_json
+from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
 from quorate.run.batch import Batch
 from quorate.run.folder import RunFolder
 from quorate.run.journey import Watch
@@ -43,9 +30,6 @@ from quorate.run.task import Task
 
 FORMAT = 1
 RUNS = 100_000  # of one answer
-_CELLS = 100_000_000  # noisy counts that all runs of a whole schedule draw together
-_FEWEST = 400
-_STREAMS = 4_000  # runs of a mechanism that is a Python loop over queries
 
 SHARD_ROWS = 240
 ROWS_PER_TEACHER = 12
@@ -54,47 +38,13 @@ NOT_A_PROOF = "That is not a proof: another attack may find more."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Attack:
-    """One attack on the mechanism, in terms of ε at the run's δ.
-
-    Attributes
-    ----------
-    name : str
-        What was attacked, and on which votes.
-    claimed, proved : float
-        The ε that was charged for it, and the one that the attack proves from below. Where a Gaussian trade-off curve
-        is claimed, the proved ε is that of the curve the attack proves.
-    result : AuditResult
-        As measured.
-    """
-
-    name: str
-    claimed: float
-    proved: float
-    result: AuditResult
-
-    @property
-    def line(self) -> AuditLine:
-        """As a report shows it."""
-        return AuditLine(
-            attack=self.name,
-            claimed_epsilon=self.claimed,
-            lower_bound=self.proved,
-            confidence=self.result.confidence,
-            trials=self.result.trials,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class RunAudit:
     """What the audit of a run found.
 
     Attributes
     ----------
-    attacks : tuple of Attack
-        On the mechanism.
-    confidence : float
-        With which all bounds hold together.
+    schedule : ScheduleAudit
+        On the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact distribution.
     delta : float
         The run's δ.
     shards : ShardAudit or None
@@ -109,8 +59,7 @@ class RunAudit:
         That it took.
     """
 
-    attacks: tuple[Attack, ...]
-    confidence: float
+    schedule: ScheduleAudit
     delta: float
     shards: ShardAudit | None
     without_shards: str | None
@@ -119,20 +68,37 @@ class RunAudit:
     seconds: float
 
     @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """Attacks on the mechanism, each with a bound on ε."""
+        return self.schedule.attacks
+
+    @property
+    def confidence(self) -> float:
+        """With which all bounds and comparisons hold together."""
+        return self.schedule.confidence
+
+    @property
     def violated(self) -> bool:
-        """Whether an attack proves more than was claimed, or a unit moved more than one teacher."""
-        return any(each.line.violated for each in self.attacks) or (self.shards is not None and self.shards.violated)
+        """Whether the mechanism contradicts what was charged, or a unit moved more than one teacher."""
+        return self.schedule.violated or (self.shards is not None and self.shards.violated)
 
     @property
     def verdict(self) -> str:
         """A few plain sentences."""
         told = []
-        if any(each.line.violated for each in self.attacks):
+        by_chance = (
+            f"A correct mechanism looks like this in at most {100 * (1 - self.confidence):.3g} % of audits; audit "
+            "again with more --runs and --confidence 0.999999, and if it stays, the guarantee does not hold."
+        )
+        if any(attack.violated for attack in self.attacks):
+            told.append(f"VIOLATED: an attack on the mechanism proves more than was claimed. {by_chance}")
+        elif any(comparison.violated for comparison in self.schedule.comparisons):
             told.append(
-                "VIOLATED: an attack on the mechanism proves more than was claimed. A correct mechanism looks like "
-                f"this in at most {100 * (1 - self.confidence):.3g} % of audits; audit again with more --runs and "
-                "--confidence 0.999999, and if it stays, the guarantee does not hold."
+                "VIOLATED: the mechanism does not answer with the probabilities for which its price was proved. "
+                f"{by_chance}"
             )
+        if self.schedule.stage is not None and self.schedule.stage.violated:
+            told.append("VIOLATED: one sparse-vector stage loses more than was charged for it, by an exact sum.")
         if self.shards is not None and self.shards.violated:
             told.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
         if not told:
@@ -159,20 +125,11 @@ class RunAudit:
             "verdict": self.verdict,
             "confidence": self.confidence,
             "delta": self.delta,
-            "attacks": [
-                {
-                    "attack": each.name,
-                    "guessed_by": each.result.attack,
-                    "claim": repr(each.result.claimed),
-                    "claimed_epsilon": each.claimed,
-                    "proved_epsilon": each.proved,
-                    "violated": each.line.violated,
-                    "confidence": each.result.confidence,
-                    "trials": each.result.trials,
-                    "seconds": each.result.seconds,
-                }
-                for each in self.attacks
+            "attacks": [_attack_tree(attack) for attack in self.attacks],
+            "comparisons": [
+                asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
             ],
+            "stage": None if (stage := self.schedule.stage) is None else asdict(stage) | {"violated": stage.violated},
             "shards": None
             if self.shards is None
             else {
@@ -187,6 +144,20 @@ class RunAudit:
             "seconds": self.seconds,
             "version": version("quorate"),
         }
+
+
+def _attack_tree(attack: Attack) -> dict[str, Any]:
+    return {
+        "attack": attack.name,
+        "guessed_by": attack.result.attack,
+        "claim": repr(attack.result.claimed),
+        "claimed_epsilon": attack.claimed,
+        "proved_epsilon": attack.proved,
+        "violated": attack.violated,
+        "confidence": attack.result.confidence,
+        "trials": attack.result.trials,
+        "seconds": attack.result.seconds,
+    }
 
 
 def audit_run(
@@ -228,19 +199,25 @@ def audit_run(
     Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
     """
     begun = clock()
-    confidence = real("confidence", confidence, above=0, below=1)
-    runs, jobs = count("runs", runs, at_least=_FEWEST), count("jobs", jobs, at_least=1)
     task, event = batch.task, charged_event(batch)
     see = watch or (lambda stage, done, total: None)
-    planned = _planned(task, event, runs)
-    each = 1 - (1 - confidence) / len(planned)
-    attacks = tuple(_made(plan, each, task.facts.delta, seed, jobs, see) for plan in planned)
+    schedule = audit_schedule(
+        task.recipe.mechanism,
+        event,
+        n_teachers=task.recipe.n_teachers,
+        n_classes=task.n_classes,
+        delta=task.facts.delta,
+        confidence=confidence,
+        runs=runs,
+        seed=seed,
+        jobs=jobs,
+        watch=see,
+    )
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, jobs=jobs)
     see("shards", 1, 1)
     return RunAudit(
-        attacks=attacks,
-        confidence=confidence,
+        schedule=schedule,
         delta=task.facts.delta,
         shards=shards,
         without_shards=why_not,
@@ -270,54 +247,6 @@ def charged_event(batch: Batch) -> Event:
             f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
         )
     return reservation.event
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    name: str
-    mechanism: Any
-    neighbours: Any
-    event: Event
-    runs: int
-
-
-def _planned(task: Task, event: Event, runs: int) -> list[_Plan]:
-    """Choose what is attacked: one answer and the whole schedule, on every kind of hard votes."""
-    mechanism: Any = task.recipe.mechanism
-    hard = hard_votes(mechanism, task.recipe.n_teachers, task.n_classes)
-    if is_stream(task.recipe.mechanism):
-        return [
-            _Plan(f"the whole run: {votes.name}", mechanism, votes.neighbours, event, min(runs, _STREAMS))
-            for votes in hard
-        ]
-    one, answers = (event.event, event.times) if isinstance(event, Repeated) else (event, 1)
-    planned = []
-    for votes in hard:
-        planned.append(_Plan(f"one answer: {votes.name}", mechanism, votes.neighbours, one, runs))
-        if answers > 1:
-            zero_and_one = tuple(np.broadcast_to(each, (answers, each.size)) for each in votes.neighbours)
-            fit = max(_FEWEST, _CELLS // (answers * task.n_classes))
-            name = f"all {answers:,} answers: {votes.name}"
-            planned.append(_Plan(name, SumOfAnswers(mechanism), zero_and_one, event, min(runs, fit)))
-    return planned
-
-
-def _made(plan: _Plan, confidence: float, delta: float, seed: int | None, jobs: int, see: Watch) -> Attack:
-    claim = claim_on(plan.event, delta)
-    result = audit_mechanism(
-        plan.mechanism,
-        plan.neighbours,
-        claim,
-        confidence,
-        plan.runs,
-        seed=seed,
-        jobs=jobs,
-        progress=lambda done, total: see(plan.name, done, total),
-    )
-    proved = result.lower_bound
-    if isinstance(claim, GaussianClaim):
-        proved = epsilon_of_gaussian(delta, proved) if proved > 0 else 0.0
-    return Attack(name=plan.name, claimed=price(plan.event, delta), proved=proved, result=result)
 
 
 def shards_of(task: Task, *, seed: int | None = None, jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
@@ -361,12 +290,11 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
 
     The attacks become the section on audits; two checks say how they, and the shard audit, ended.
     """
-    passed = not any(each.line.violated for each in found.attacks)
     added = [
         Check(
             key="audit",
             name="Attacks prove no more than was claimed",
-            passed=passed,
+            passed=not found.schedule.violated,
             meaning=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
         )
     ]
@@ -380,7 +308,38 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
             )
         )
     kept = [each for each in facts.checks if each.key not in {"audit", "shard audit"}]
-    return replace(facts, audit=Audit(lines=tuple(each.line for each in found.attacks)), checks=(*kept, *added))
+    return replace(facts, audit=_section(found.schedule), checks=(*kept, *added))
+
+
+def _section(schedule: ScheduleAudit) -> Audit:
+    """What was found about the mechanism, as a report shows it."""
+    return Audit(
+        lines=tuple(
+            AuditLine(
+                attack=attack.name,
+                claimed_epsilon=attack.claimed,
+                lower_bound=attack.proved,
+                confidence=attack.result.confidence,
+                trials=attack.result.trials,
+            )
+            for attack in schedule.attacks
+        ),
+        comparisons=tuple(
+            Comparison(
+                name=comparison.name,
+                event=comparison.event,
+                observed=comparison.observed,
+                expected=comparison.expected,
+                violated=comparison.violated,
+                confidence=comparison.confidence,
+                trials=comparison.trials,
+            )
+            for comparison in schedule.comparisons
+        ),
+        stage=None
+        if (stage := schedule.stage) is None
+        else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
+    )
 
 
 def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:

@@ -12,10 +12,10 @@ Examples
 True
 """
 
-from quorate.audit.cheats import noisy_max, sparse_vector, stability
+from quorate.audit.cheats import faulty_noise, noisy_max, sparse_vector, stability
 from quorate.audit.cheats.case import Case
 
-CHEATS: tuple[Case, ...] = (*sparse_vector.CHEATS, *stability.CHEATS, *noisy_max.CHEATS)
-HONEST: tuple[Case, ...] = (*sparse_vector.HONEST, *stability.HONEST, *noisy_max.HONEST)
+CHEATS: tuple[Case, ...] = (*sparse_vector.CHEATS, *stability.CHEATS, *noisy_max.CHEATS, *faulty_noise.CHEATS)
+HONEST: tuple[Case, ...] = (*sparse_vector.HONEST, *stability.HONEST, *noisy_max.HONEST, *faulty_noise.HONEST)
 
 __all__ = ["CHEATS", "HONEST", "Case"]

@@ -1,0 +1,214 @@
+"""Noise that is drawn or used wrongly, beside the correct code on the same votes.
+
+In each of these the noise has the right scale on every line that draws it. What is wrong is what shares a draw, what it
+is added to, on which lattice it lies, how far it reaches, or what else looks at the true counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+
+from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.noisy_max import NoisyHistogram, NoisyMax
+from quorate.audit.claims import GaussianClaim
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.types import IntArray
+
+#: Stands after the end of a stream.
+_STOPPED = -2
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The correct noisy max on streams ``(n_queries, n_classes)``, with independent noise everywhere."""
+
+    sigma: float
+    takes_streams: ClassVar[bool] = True
+
+    def _noise(self, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
+        return np.asarray(discrete_gaussian(self.sigma, shape, noise))
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer one stream."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each of ``(n_streams, n_queries, n_classes)``."""
+        return np.asarray((counts + self._noise(counts.shape, noise)).argmax(axis=2))
+
+
+class SharedDraw(Streams):
+    """Queries 0 and 1, 2 and 3, … share their noise."""
+
+    def _noise(self, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
+        half = discrete_gaussian(self.sigma, (shape[0], (shape[1] + 1) // 2, shape[2]), noise)
+        return np.repeat(half, 2, axis=1)[:, : shape[1]]
+
+
+class StopsAtATie(Streams):
+    """The stream ends at the first query on which the true counts tie."""
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each of ``(n_streams, n_queries, n_classes)``."""
+        answers = np.asarray((counts + self._noise(counts.shape, noise)).argmax(axis=2))
+        top = np.sort(counts, axis=2)
+        ended = np.logical_or.accumulate(top[:, :, -1] == top[:, :, -2], axis=1)
+        return np.where(ended, _STOPPED, answers)
+
+
+class EvenNoise(NoisyHistogram):
+    """Twice a draw of half the scale: σ is right, and every noise is even."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        return np.asarray(counts + 2 * discrete_gaussian(self.sigma / 2, counts.shape, noise))
+
+
+class ClippedNoise(NoisyHistogram):
+    """Noise that is cut at ±3σ: the counts at either end can have come from one data set alone."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        most = int(3 * self.sigma)
+        return np.asarray(counts + np.clip(discrete_gaussian(self.sigma, counts.shape, noise), -most, most))
+
+
+class NoiseOnOneClass(NoisyMax):
+    """Noise on the first count; the others are compared as they are."""
+
+    def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        noisy = counts.copy()
+        noisy[:, 0] += discrete_gaussian(self.sigma, len(counts), noise)
+        return noisy
+
+
+class TiesByTrueCounts(NoisyMax):
+    """Among noisy counts that tie, the class with the most true votes is answered."""
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        noisy = self._noisy(counts, noise)
+        first = noisy == noisy.max(axis=1, keepdims=True)
+        return np.asarray(np.where(first, counts, -1).argmax(axis=1))
+
+
+_SIGMA = 10.0
+_SMALL = 2.0  # where noisy counts tie often, and
+_LATTICE = 1.01  # by how much the trade-off on integers may then lie above that of continuous noise (it does by .5 %)
+_NEAR_TIE = (np.array([50, 50, 20]), np.array([49, 51, 20]))
+_LAST_TIE = (np.array([20, 50, 50]), np.array([20, 49, 51]))
+_LEAD_TURNS = (np.array([51, 50]), np.array([50, 51]))
+
+_QUERIES = 10
+_TIED = np.tile([50, 50], (_QUERIES, 1))
+_EVERY_SECOND = (_TIED, np.where(np.arange(_QUERIES)[:, None] % 2, [49, 51], _TIED))
+_LAST_QUERY = (
+    np.where(np.arange(_QUERIES)[:, None] == _QUERIES - 1, [50, 50], [52, 48]),
+    np.where(np.arange(_QUERIES)[:, None] == _QUERIES - 1, [51, 49], [52, 48]),
+)
+
+CHEATS = (
+    Case(
+        name="one draw for two queries",
+        source="Noise is drawn in blocks of half the length and repeated; consecutive answers share it.",
+        mechanism=SharedDraw(_SIGMA),
+        neighbours=_EVERY_SECOND,
+        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="even noise",
+        source="Noise is drawn on a coarser lattice than the counts; their parity is released as it is.",
+        mechanism=EvenNoise(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="noise on one class",
+        source="The noise of a binary form, one number, is added to a histogram; the other counts stay exact.",
+        mechanism=NoiseOnOneClass(_SIGMA),
+        neighbours=_LAST_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="ties by true counts",
+        source="A tie between noisy integers is broken by the true votes, as if that were post-processing.",
+        mechanism=TiesByTrueCounts(_SMALL),
+        neighbours=_LEAD_TURNS,
+        claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
+        runs=200_000,
+    ),
+    Case(
+        name="data-dependent stop",
+        source="Labelling ends where the true votes no longer agree; the number of answers is not noisy.",
+        mechanism=StopsAtATie(_SIGMA),
+        neighbours=_LAST_QUERY,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="clipped noise",
+        source="Noise is cut at three standard deviations so that no count looks absurd; the ends give the count away.",
+        mechanism=ClippedNoise(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=400_000,
+    ),
+)
+
+HONEST = (
+    Case(
+        name="independent draws, every second query changes",
+        source="PATE18 GNMax: each query has noise of its own.",
+        mechanism=Streams(_SIGMA),
+        neighbours=_EVERY_SECOND,
+        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="answers that end with the queries",
+        source="PATE18 GNMax: the number of answers is fixed beforehand.",
+        mechanism=Streams(_SIGMA),
+        neighbours=_LAST_QUERY,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="noise on every class",
+        source="PATE18 GNMax: √2/σ-GDP whichever two classes tie.",
+        mechanism=NoisyMax(_SIGMA),
+        neighbours=_LAST_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=20_000,
+    ),
+    Case(
+        name="ties by class index",
+        source="PATE18 GNMax on integers: a tie between noisy counts goes to the lowest class index.",
+        mechanism=NoisyMax(_SMALL),
+        neighbours=_LEAD_TURNS,
+        claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
+        runs=200_000,
+    ),
+    Case(
+        name="noise on every integer, as far as it reaches",
+        source="The discrete Gaussian mechanism on a histogram: √2/σ-GDP, with no end and no parity.",
+        mechanism=NoisyHistogram(_SIGMA),
+        neighbours=_NEAR_TIE,
+        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+        runs=400_000,
+    ),
+)
+
+#: Which correct case stands on the same votes, with the same claim, as a broken one.
+TWINS = {
+    "one draw for two queries": "independent draws, every second query changes",
+    "even noise": "noise on every integer, as far as it reaches",
+    "noise on one class": "noise on every class",
+    "ties by true counts": "ties by class index",
+    "data-dependent stop": "answers that end with the queries",
+    "clipped noise": "noise on every integer, as far as it reaches",
+}
