@@ -106,3 +106,16 @@ def test_every_error_has_its_own_code_and_stands_in_the_drawn_tree() -> None:
     codes = [error.code for error in found]
     assert len(set(codes)) == len(codes)
     assert [error.__name__ for error in found if error.__name__ not in (errors.__doc__ or "")] == []
+
+
+TESTS = Path(__file__).parent
+NO_ROOM = {"golden"}  # what version 0.1 computed, of every room together
+
+
+def test_the_tests_mirror_the_rooms() -> None:
+    """A folder of tests is named for the room that it tests, and each file in it is a test or what tests share."""
+    folders = {path.name for path in TESTS.iterdir() if path.is_dir() and any(path.glob("test_*.py"))}
+    assert folders - NO_ROOM <= {room_of(path) for path in modules()}
+    beside = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
+    alone = {path.stem for path in SOURCE.glob("*.py")}
+    assert beside - alone == {"house", "docs", "theory_docs", "surfaces"}  # of the package and its pages as a whole

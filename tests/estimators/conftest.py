@@ -1,0 +1,13 @@
+"""A classifier that is fitted once for a file's tests."""
+
+from __future__ import annotations
+
+import pytest
+from tests.estimators.small_task import fitted
+
+from quorate import PrivateClassifier
+
+
+@pytest.fixture(scope="module")
+def clf() -> PrivateClassifier:
+    return fitted(online_answers=30)
