@@ -73,7 +73,7 @@ class BudgetExhausted(QuorateError):
     Attributes
     ----------
     spent, requested, limit : float
-        In the unit named by `unit` ("ε", "ρ" or "answers").
+        In the unit named by `unit` ("ε", "ρ", "answers" or "stages").
     """
 
     code = "QUO-E003"

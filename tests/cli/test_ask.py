@@ -55,7 +55,7 @@ def test_a_row_that_was_answered_before_costs_nothing(asked: Path, cli: Any) -> 
     turned = pl.read_csv(asked / "new.csv").reverse()
     pl.concat([turned, turned]).write_csv(asked / "turned.csv")
     again = json.loads(cli("ask", asked, asked / "turned.csv", "--json")[1])
-    assert again == {**first, "answers": first["answers"][::-1] * 2}
+    assert again == {**first, "answers": first["answers"][::-1] * 2, "statuses": ["answered"] * 10}
 
 
 def test_a_row_of_the_public_pool_has_its_label_already(asked: Path, cli: Any) -> None:

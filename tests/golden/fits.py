@@ -10,6 +10,7 @@ import numpy as np
 from tests.golden.pinned import DELTA, SEED, guarantee, ledger, lines, pinned, processes
 
 from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool, SubsampleAggregate
+from quorate.errors import BudgetExhausted
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     DistanceToInstability,
@@ -76,7 +77,7 @@ def classified(mechanism: Any, *, classes: int, unit: str) -> dict[str, Any]:
             unsafe_noise_seed=SEED, **processes(PrivateClassifier, 1),
         )  # fmt: skip
         made.fit(X, CODES % classes, public=PublicPool(POOL), groups=PEOPLE if unit == "person" else None)
-        asked = made.ask(X[:2]) if classes == 2 else []
+        asked = _asked(made) if classes == 2 else []
         return {
             "guarantee": guarantee(made.guarantee_),
             "ledger": lines(book),
@@ -93,6 +94,14 @@ def label_private(mechanism: Any, *, unit: str) -> dict[str, Any]:
         )  # fmt: skip
         made.fit(X, CODES % 2, groups=None if unit == "label" else PEOPLE)
         return {"guarantee": guarantee(made.guarantee_), "ledger": lines(book), "released": _released(made)}
+
+
+def _asked(made: PrivateClassifier) -> Any:
+    """Return the answers to two points, or the refusal of a mechanism that has closed."""
+    try:
+        return made.ask(X[:2])
+    except BudgetExhausted as refusal:
+        return str(refusal)
 
 
 def _released(made: Any) -> dict[str, Any]:

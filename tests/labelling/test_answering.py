@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2_contingency
 
 from quorate.accounting import Repeated
-from quorate.errors import InvalidParameter
+from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import answering, class_codes, label, stages_of
 from quorate.labelling.memo import Memo
 from quorate.labelling.online import PURPOSE as ONLINE
@@ -27,7 +27,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
-from quorate.release import STAGE
+from quorate.release import NEVER_ASKED, STAGE
 from quorate.types import Secret
 
 FALSE_ALARM = 1e-6
@@ -140,7 +140,7 @@ def test_when_no_stage_is_left_nothing_more_is_drawn(monkeypatch):
     recorder.install(monkeypatch)
     noise = SimpleNamespace(words=lambda n: pytest.fail("noise was drawn"), seeded=False, at=lambda *_: noise)
     stream = answering(mechanism, reservation)
-    assert ask(stream, [np.array(SURE)] * 5, noise) == [-1] * 5
+    assert ask(stream, [np.array(SURE)] * 5, noise) == [NEVER_ASKED] * 5
     assert recorder.diary == []
 
 
@@ -212,13 +212,14 @@ def test_no_more_thresholds_are_used_than_were_paid_for(acts, cutoff):
     KEPT.clear()
     used, left, answers = thresholds_used(vector(cutoff), acts)
     assert used <= cutoff - left
-    assert answers.count(0) + answers.count(-1) == len(answers)
+    assert answers.count(0) + answers.count(-1) + answers.count(NEVER_ASKED) == len(answers)
+    assert answers.count(-1) <= used  # what was declined was asked
 
 
 def test_that_property_has_cases_that_use_every_stage():
     KEPT.clear()
     used, left, answers = thresholds_used(vector(3), [("ask", 0, True)] * 3 + [("ask", 0, False)])
-    assert (used, left, answers) == (3, 0, [-1] * 4)
+    assert (used, left, answers) == (3, 0, [-1] * 3 + [NEVER_ASKED])
 
 
 def test_two_streams_on_one_reservation_share_its_stages():
@@ -236,7 +237,7 @@ def test_after_a_restart_the_open_stage_is_spent():
         assert 6 - reservation.remaining(STAGE) == counted
         ledger.close()
     ledger, reservation = reserved(mechanism, {"label": 100}, store)
-    assert ask(answering(mechanism, reservation), [np.array(SURE)] * 3, OSNoise()) == [-1] * 3
+    assert ask(answering(mechanism, reservation), [np.array(SURE)] * 3, OSNoise()) == [NEVER_ASKED] * 3
     ledger.close()
 
 
@@ -250,7 +251,10 @@ def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     online = OnlineAnswers(
         lambda rows: Secret(np.array([SPLIT, SURE, SURE])[rows]), mechanism, reservation, OSNoise(), Memo(), 2
     )
-    assert online.ask([b"a", b"b", b"c"]).tolist() == [-1, -1, -1]  # the last stage ended with the first of them
+    assert online.ask([b"a", b"b", b"c"]).tolist() == [-1, NEVER_ASKED, NEVER_ASKED]  # the first ended the last stage
+    with pytest.raises(BudgetExhausted, match="is closed: all 4 of its stages are used up"):
+        online.ask([b"d"])
+    assert online.ask([b"a"]).tolist() == [-1]  # what was declined is still free to ask
 
 
 # --- the law of the answers -----------------------------------------------------------------------------------------
@@ -270,9 +274,10 @@ def by_steps(mechanism, offset):
         noise = SeededNoise(seed + offset)
         state, answers = mechanism.init(noise), []
         for row in rows:
-            answer = None
-            if state.open:
-                state, answer = mechanism.step(state, row, noise)
+            if not state.open:
+                answers.append(NEVER_ASKED)
+                continue
+            state, answer = mechanism.step(state, row, noise)
             answers.append(-1 if answer is None else answer)
         return answers
 
@@ -435,7 +440,8 @@ def test_soft_labels_are_read_as_scores_and_classes():
     reservation = ledger.reserve(mechanism.event, delta=DELTA, purposes=purposes, key="run")
     scores = np.array([[0.9] * 400, [0.1] * 400, [0.05, 0.3, 0.6, 0.9] * 100, [0.9] * 400])
     released = label(Secret(scores), mechanism, reservation, SeededNoise(1))
-    assert released.declined.tolist() == [False, False, True, True]  # the run ended with the third query
+    assert released.declined.tolist() == [False, False, True, False]
+    assert released.never_asked.tolist() == [False, False, False, True]  # the run ended with the third query
     assert released.answers.tolist() == [7, 1, 0, 0]
     assert released.codes.tolist() == [1, 0, -1, -1]
     assert released.holds_values

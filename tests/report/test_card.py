@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorate.report import Utility, model_card
+from quorate.report import Answers, Fitted, Utility, model_card
 
 HEADINGS = [
     "# Readmission within 30 days",
@@ -28,9 +28,28 @@ def test_the_card_has_its_headings_in_order(facts):
 def test_its_figures_are_those_of_the_facts(facts):
     card = model_card(facts)
 
-    for words in ("251 teachers", "1,037 of 4,013", "at most 0\\.9988", "at most 1e\\-5", "at most 731 apart", "84.0 %",
+    for words in ("251 teachers", "4,013", "1,037 asked, 1,037 answered, 0 declined, 0 never asked",
+                  "at most 0\\.9988", "at most 1e\\-5", "at most 731 apart", "84.0 %",
                   "76.1 %", "82.3 % to 85.5 %", "2,003", "20,011", facts.provenance.ledger_head):  # fmt: skip
         assert words.replace("\\.", ".") in card.replace("\\.", "."), words
+
+
+def test_it_names_the_student_that_was_fitted(facts):
+    other = replace(facts, setup=replace(facts.setup, student="AdaBoostClassifier"))
+    card = model_card(replace(other, fitted=Fitted(name="StandardScaler → AdaBoostClassifier")))
+
+    assert "The model is AdaBoostClassifier, fitted on public rows and 1,037 released answers, as fitted: " in card
+    assert "StandardScaler → AdaBoostClassifier" in card
+    assert "LogisticRegression" not in card
+
+
+def test_a_student_that_could_not_be_fitted_is_not_called_by_its_name_alone(facts):
+    closed = Answers(asked=10, per_class=(0, 0), declined=10, never_asked=1027)
+    card = model_card(replace(facts, answers=closed, fitted=Fitted(name="DummyClassifier", constant=True)))
+
+    assert "The model gives every row the same class" in card
+    assert "10 asked, 0 answered, 10 declined, 1,027 never asked" in card
+    assert "was closed before 1,027 queries could be asked" in card
 
 
 def test_names_cannot_write_markdown_or_html(facts):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.report import Answers, Facts, Outputs, Utility, render_text
+from quorate.report import Answers, Facts, Fitted, Outputs, Utility, render_text
 from quorate.report.notation import columns
 
 OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
@@ -54,7 +54,7 @@ def test_every_figure_of_the_table_is_that_of_the_facts(facts):
     text = render_text(facts, outputs=OUTPUTS)
 
     assert "251 · one patient → exactly one teacher; checked" in text
-    assert "1,037 asked · 1,037 answered · 0 declined" in text
+    assert "1,037 asked · 1,037 answered · 0 declined · 0 never asked" in text
     assert "accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.1 % · 2,003 rows" in text
     assert "guarantee   ε ≤ 0.9988, δ ≤ 1e-5 for any one patient\n" in text
     assert "left        183 answers; ε 0.00129 of 1, δ 0 of 1e-5\n" in text
@@ -85,7 +85,19 @@ def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_che
 def test_declined_and_interrupted_answers_are_counted(facts):
     lost = replace(facts, answers=Answers(asked=100, per_class=(60, 20), declined=13, interrupted=7))
 
-    assert "100 asked · 80 answered · 13 declined · 7 interrupted" in render_text(lost)
+    assert "100 asked · 80 answered · 13 declined · 7 interrupted · 0 never" in render_text(lost)
+
+
+def test_queries_that_were_never_asked_are_not_called_declined(facts):
+    closed = replace(facts, answers=Answers(asked=17, per_class=(4, 3), declined=10, never_asked=983))
+
+    assert "17 asked · 7 answered · 10 declined · 983 never asked" in render_text(closed)
+
+
+def test_a_student_that_predicts_one_class_alone_is_called_that(facts):
+    constant = replace(facts, fitted=Fitted(name="DummyClassifier", constant=True))
+
+    assert "student     The model gives every row the same class" in render_text(constant)
 
 
 def test_a_seeded_run_says_first_and_last_that_it_is_not_private(facts, runs):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import signal
 import subprocess
 import sys
@@ -42,6 +43,7 @@ GIVEN: dict[str, dict[str, Any]] = {
     "SoftLabel": {"cutoff": 5, "bins": 4},
 }
 DECLINING = {"ConfidentNoisyMax", "InteractiveNoisyMax", "DistanceToInstability", "StableSparseVector", "SoftLabel"}
+CLOSING = {"StableSparseVector", "SoftLabel"}
 NOISE: dict[str, dict[str, float]] = {
     "GaussianNoisyMax": {"sigma": 30.0},
     "NoisyCounts": {"sigma": 30.0},
@@ -98,7 +100,13 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert all(f"{field} = " in facts.guarantee.mechanism for field in KINDS[name].fields)
     rows = rows_of(root)
     assert len(rows) == 60
-    assert {row["status"] for row in rows} <= ({"answered", "declined"} if name in DECLINING else {"answered"})
+    states = {"answered", *({"declined"} if name in DECLINING else ()), *({"never asked"} if name in CLOSING else ())}
+    assert {row["status"] for row in rows} <= states
+    counted = facts.answers
+    assert (counted.asked, counted.answered, counted.declined, counted.never_asked) == (
+        60 - sum(row["status"] == "never asked" for row in rows),
+        *(sum(row["status"] == status for row in rows) for status in ("answered", "declined", "never asked")),
+    )
     assert all((row["label"] in {"no", "yes"}) == (row["status"] == "answered") for row in rows)
     assert "noisy_half_lead" in rows[0] if name == "NoisyCounts" else "noisy_half_lead" not in rows[0]
     html = (root / "public" / "report.html").read_text(encoding="utf-8")
@@ -175,6 +183,37 @@ def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
     assert scores <= {"", "0.25", "0.5", "0.75"}
     assert all((row["score_yes"] == "") == (row["status"] == "declined") for row in rows)
     assert all(row["label"] == ("yes" if float(row["score_yes"]) > 0.5 else "no") for row in rows if row["score_yes"])
+
+
+def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run: Any, cli: Any) -> None:
+    """Twelve teachers are never far enough from a tie: ten are declined, then the stream is closed."""
+    how = section("StableSparseVector", cutoff=10, online_answers=7)
+    root = make_run(n=300, m=60, **how, **{"student.declined": "random", "budget.epsilon": 0.5})
+    said = " ".join(cli("run", root)[1].split())
+    assert "10 asked · 0 answered · 10 declined · 50 never asked" in said
+    facts = json.loads((root / "public" / "facts.json").read_text(encoding="utf-8"))
+    counted = {"asked": 10, "answered": 0, "declined": 10, "never_asked": 50}
+    assert facts["answers"] == {
+        "per_class": [0, 0],
+        "interrupted": 0,
+        **{k: counted[k] for k in counted if k != "answered"},
+    }
+    label, online = facts["spending"]["parts"]
+    assert {key: label[key] for key in counted} == counted
+    assert {online[key] for key in counted} == {0}
+    words = "10 asked, 0 answered, 10 declined, 50 never asked"
+    assert words in (root / "public" / "model_card.md").read_text(encoding="utf-8")
+    assert words in (root / "public" / "report.html").read_text(encoding="utf-8")
+    assert [row["status"] for row in rows_of(root)] == ["declined"] * 10 + ["never asked"] * 50
+    status = json.loads(cli("status", root, "--json")[1])
+    assert (status["answers"], status["answers_left"]) == (counted, 0)
+    assert words in cli("status", root)[1]
+    pl.read_csv(root / "public.csv").head(3).write_csv(root / "new.csv")
+    assert cli("ask", root, root / "new.csv")[1].split() == ["declined"] * 3  # they were the first three asked
+    pl.read_csv(root / "evaluation.csv").head(3).write_csv(root / "new.csv")
+    code, _, refusal = cli("ask", root, root / "new.csv")
+    assert code == 3
+    assert "StableSparseVector is closed: all 10 of its stages are used up" in " ".join(refusal.split())
 
 
 # --- the same ledger, another mechanism -----------------------------------------------------------------------------
@@ -328,8 +367,8 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
     [
         NoisyCounts(sigma=5.0, form="binary"),
         PermuteAndFlip(epsilon=1.0),
-        StableSparseVector(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=35),
-        SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=35, bins=3),
+        StableSparseVector(epsilon=40.0, delta=1e-6, cutoff=34, n_queries=35),
+        SoftLabel(epsilon=40.0, delta=1e-6, cutoff=35, n_queries=35, bins=3),
         InteractiveNoisyMax(
             threshold=4.0, sigma_threshold=5.0, sigma_answer=5.0, n_teachers=8, confidence=0.9, form="binary"
         ),

@@ -34,13 +34,14 @@ def cast(X, seed, *, n_classes=2, steep=2.0, n_teachers=K):
     return votes, shares.argmax(axis=1)
 
 
-def release(votes, mechanism, seed=0, *, lost=(), declined=()):
-    """What leaves the ensemble; the queries in `lost` and `declined` have no answer."""
+def release(votes, mechanism, seed=0, *, lost=(), declined=(), never_asked=()):
+    """What leaves the ensemble; the queries in `lost`, `declined` and `never_asked` have no answer."""
     answers = mechanism.release_many(votes, SeededNoise(seed))
-    gone = [np.zeros(len(votes), dtype=bool) for _ in range(2)]
-    gone[0][list(declined)], gone[1][list(lost)] = True, True
-    answers[gone[0] | gone[1]] = 0
-    return Released(answers, *gone, mechanism)
+    gone = [np.zeros(len(votes), dtype=bool) for _ in range(3)]
+    for which, queries in zip(gone, (declined, lost, never_asked), strict=True):
+        which[list(queries)] = True
+    answers[np.any(gone, axis=0)] = 0
+    return Released(answers, gone[0], gone[1], mechanism, gone[2])
 
 
 def values(n_classes=2, sigma=40.0):
@@ -65,13 +66,16 @@ def lesson_of(X, released, *, queries=None, pool=None, points=None, classes=None
     )
 
 
-def task(seed=0, *, m=200, width=5, mechanism=None, n_classes=2, lost=(), declined=(), asked=None, **changes: Any):
+def task(
+    seed=0, *, m=200, width=5, mechanism=None, n_classes=2, lost=(), declined=(), never_asked=(), asked=None,
+    **changes: Any,
+):  # fmt: skip
     """A lesson, and the class that most teachers favour at each public point. `asked` are the queries, all if None."""
     X = np.random.default_rng(seed).normal(size=(m, width))
     votes, truth = cast(X, seed, n_classes=n_classes)
     queries = np.arange(m) if asked is None else np.asarray(asked)
     mechanism = values(n_classes) if mechanism is None else mechanism
-    released = release(votes[queries], mechanism, seed, lost=lost, declined=declined)
+    released = release(votes[queries], mechanism, seed, lost=lost, declined=declined, never_asked=never_asked)
     return lesson_of(X, released, queries=queries, classes=range(n_classes), **changes), truth
 
 

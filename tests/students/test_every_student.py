@@ -190,7 +190,9 @@ def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
     assert {each.name for each in fields(Lesson)} == {
         "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined"
     }  # fmt: skip
-    assert {each.name for each in fields(Released)} == {"answers", "declined", "interrupted", "mechanism"}
+    assert {each.name for each in fields(Released)} == {
+        "answers", "declined", "interrupted", "mechanism", "never_asked"
+    }  # fmt: skip
 
 
 def held(value: Any, seen: list[Any]) -> list[Any]:

@@ -49,10 +49,14 @@ def test_that_test_catches_a_class_that_is_drawn_a_little_more_often():
     assert p_value_of_uniform(drawn) < FALSE_ALARM
 
 
-def test_a_lost_answer_is_treated_as_a_declined_one():
-    lesson, _ = task(m=50, lost=(4, 9), declined=(7,))
-    assert lesson.labels()[0].tolist() == np.delete(np.arange(50), [4, 7, 9]).tolist()
-    assert len(with_(lesson, declined="random").labels()[0]) == 50
+def test_a_random_class_is_given_to_what_was_declined_and_to_nothing_else():
+    """A_priv of BTT18 reads ⊥ as a coin; of a query that was lost or never asked, no ⊥ was released."""
+    lesson, _ = task(m=50, lost=(4, 9), declined=(7,), never_asked=(48, 49))
+    assert lesson.labels()[0].tolist() == np.delete(np.arange(50), [4, 7, 9, 48, 49]).tolist()
+    rows, codes = with_(lesson, declined="random").labels()
+    assert rows.tolist() == np.delete(np.arange(50), [4, 9, 48, 49]).tolist()
+    others = [with_(lesson, declined="random", seed=seed).labels()[1] for seed in range(40)]
+    assert np.flatnonzero(np.ptp([codes, *others], axis=0)).tolist() == [rows.tolist().index(7)]
 
 
 def test_random_classes_are_those_of_the_seed_and_no_others():

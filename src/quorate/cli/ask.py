@@ -18,7 +18,8 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     """Ask the teachers of RUN about the rows of a file ROWS, and print a class a row, or "declined".
 
     Each new row is charged to the answers kept back; a row that was answered before gets the same answer and costs
-    nothing. When fewer answers are left than there are new rows, nothing is asked (exit code 3).
+    nothing. When fewer answers are left than there are new rows, or the mechanism is closed, nothing is asked (exit
+    code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.run.batch import read_batch
     from quorate.run.online import ask
@@ -28,10 +29,11 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         asked = ask(batch, rows, watch=watch)
     seeded = batch.task.noise.seeded
     if as_json:
-        print_json({"answers": asked.answers, "answers_left": asked.left, "seeded": seeded})
+        shown = {"answers": asked.answers, "statuses": asked.statuses, "answers_left": asked.left, "seeded": seeded}
+        print_json(shown)
         return
-    for answer in asked.answers:
-        click.echo("declined" if answer is None else answer)
+    for answer, status in zip(asked.answers, asked.statuses, strict=True):
+        click.echo(status if answer is None else answer)
     click.echo(f"{asked.left:,} answers left", err=True)
     for caution in batch.task.recipe.cautions:
         if "online answer" in caution:

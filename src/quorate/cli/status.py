@@ -15,6 +15,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.report.notation import at_least, at_most
+    from quorate.report.sentences import counted
     from quorate.run.status import read_status
 
     status = read_status(run)
@@ -25,6 +26,8 @@ def command(run: Path, as_json: bool) -> None:
     for name, done in status.stages.items():
         stored = status.teachers_stored if name == "teachers" and not status.stages["votes"] else 0
         click.echo(f"  {'✓' if done else '·'} {name}{f': {stored:,} stored' if stored else ''}")
+    if status.answers is not None:
+        click.echo(f"queries    {counted(status.answers)}")
     if status.account is not None:
         spent, budget = status.account.spent, status.account.budget
         if status.account.answers_left is not None:

@@ -85,6 +85,8 @@ def release(
     from quorate.ledger import Budget
     from quorate.release.source import noise_and_key
     from quorate.release.target import floor_budget
+    from quorate.report.sentences import counted
+    from quorate.run.accounts import answers_of
     from quorate.run.foreign import release_votes, share_for_figure
 
     votes = _read(file, classes, kind, n_teachers)
@@ -100,9 +102,9 @@ def release(
         unit=unit,
         sanitiser=sanitiser,
     )
+    answers = answers_of(done.released, len(votes.classes))
     shown = {
-        "asked": votes.n_queries,
-        "answered": int(done.released.answered.sum()),
+        **answers.numbers,
         "n_teachers": votes.n_teachers,
         "epsilon": done.guarantee.epsilon,
         "delta": done.guarantee.delta,
@@ -113,7 +115,7 @@ def release(
     if as_json:
         print_json(shown)
         return
-    click.echo(f"answered   {shown['answered']:,} of {shown['asked']:,} queries by {votes.n_teachers:,} teachers")
+    click.echo(f"queries    {counted(answers)}; {votes.n_teachers:,} teachers")
     click.echo(f"guarantee  {done.guarantee}")
     for caveat in done.guarantee.caveats:
         click.echo(f"caveat     {caveat}")

@@ -74,7 +74,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     partition : {"hash", "balanced"}
         A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
     declined : {"drop", "random"}
-        What becomes of a query without an answer.
+        What becomes of a query that was declined. One that was never asked has no label either way.
     prior_matching : bool, default False
         For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
         as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one

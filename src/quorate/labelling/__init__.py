@@ -14,7 +14,7 @@ from quorate.labelling.active import (
     VersionSpace,
 )
 from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
-from quorate.labelling.answering import answering, stages_of
+from quorate.labelling.answering import answering, is_closed, stages_of
 from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
 from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
 from quorate.labelling.ex_post import ex_post_epsilon
@@ -44,6 +44,7 @@ __all__ = [
     "ex_post_epsilon",
     "OnlineAnswers",
     "answering",
+    "is_closed",
     "stages_of",
     "Released",
     "class_codes",

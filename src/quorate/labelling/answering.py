@@ -1,7 +1,7 @@
 """How a mechanism answers a block of queries: each query by itself, or all of them as one stream.
 
-A stream (a sparse vector) goes on from stage to stage (:mod:`quorate.release.stages`); when none is left, every
-further query is declined without being asked.
+A stream (a sparse vector) goes on from stage to stage (:mod:`quorate.release.stages`); when none is left it is
+closed: no further query is asked.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Answering(Protocol):
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
     ) -> tuple[Drawn, list[Any]]:
-        """Return the block, and one JSON value a row: a class code, -1 for declined, a noisy half-lead or counts.
+        """Return the block, and one JSON value a row: a class code, a noisy half-lead or counts.
+
+        -1 stands for declined, and -2 for never asked.
 
         Parameters
         ----------
@@ -56,6 +58,10 @@ class Answering(Protocol):
         record : callable, optional
             From the answers to what the ledger stores.
         """
+
+    @property
+    def closed(self) -> bool:
+        """Whether no further query can be asked, however many are paid for."""
 
 
 def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answering:
@@ -97,7 +103,26 @@ def stages_of(mechanism: Mechanism | Stream) -> dict[str, int]:
     return {STAGE: _tests(mechanism).cutoff} if isinstance(mechanism, Stream) else {}
 
 
+def is_closed(reservation: Reservation) -> bool:
+    """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget, Ledger
+    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=10)
+    >>> purposes = {"label": 10, **stages_of(mechanism)}
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="labels")
+    >>> block = reservation.draw("sparse-vector stage")
+    >>> is_closed(reservation), reservation.remaining("label")
+    (True, 10)
+    """
+    return STAGE in reservation.purposes and reservation.remaining(STAGE) == 0
+
+
 class _EachQuery:
+    closed = False
+
     def __init__(self, mechanism: Mechanism, reservation: Reservation) -> None:
         self._mechanism = mechanism
         self._reservation = reservation
@@ -128,6 +153,10 @@ class _Stream:
         ahead = 2 if isinstance(mechanism, SoftLabel) else 1  # thresholds that one query may use up
         self._stages = Stages(mechanism, _tests(mechanism).cutoff, ahead=ahead)
         self._reservation = reservation
+
+    @property
+    def closed(self) -> bool:
+        return self._stages.left(self._reservation) == 0
 
     def answer(
         self,

@@ -19,6 +19,7 @@ from quorate.labelling.paid import check_paid
 from quorate.labelling.released import AnyMechanism, Gathering
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource
+from quorate.release import NEVER_ASKED, STAGE
 from quorate.types import IntArray, Secret
 
 PURPOSE = "online answer"
@@ -93,13 +94,14 @@ class OnlineAnswers:
         Returns
         -------
         IntArray
-            ``(n_queries,)`` class codes, -1 for declined. A query that was answered before gets the same answer
-            and costs nothing; one that appears twice in the batch is asked once.
+            ``(n_queries,)`` class codes; -1 for declined, and -2 for never asked, where the mechanism closed inside
+            the batch. A query that was answered before gets the same answer and costs nothing; one that appears
+            twice in the batch is asked once.
 
         Raises
         ------
         BudgetExhausted
-            If fewer answers are left than there are new queries; nothing is drawn then.
+            If fewer answers are left than there are new queries, or the mechanism is closed; nothing is drawn then.
         """
         with self.memo.lock:
             return self._ask(digests)
@@ -107,9 +109,23 @@ class OnlineAnswers:
     def _ask(self, digests: Sequence[bytes]) -> IntArray:
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
+        if len(new) and self._answering.closed:
+            raise self._closed(len(new))
         for purpose, part in self._paid_for(new):
             self._ask_part(purpose, part, [digests[row] for row in part])
-        return np.array([self.memo.recall(digests[first[query]]) for query in which], dtype=np.int64)
+        codes = (self.memo.recall(digests[first[query]]) for query in which)
+        return np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
+
+    def _closed(self, requested: int) -> BudgetExhausted:
+        stages = self.reservation.purposes[STAGE]
+        return BudgetExhausted(
+            f"{type(self.mechanism).__name__} is closed: all {stages:,} of its stages are used up, so no further row "
+            "is asked. What was answered is still free to ask; the student answers the rest for free",
+            spent=stages,
+            requested=requested,
+            limit=stages,
+            unit="stages",
+        )
 
     def _ask_part(self, purpose: str, rows: IntArray, digests: list[bytes]) -> None:
         queries = [digest.hex() for digest in digests]
@@ -120,7 +136,7 @@ class OnlineAnswers:
             self.noise,
             record=lambda answers: {"queries": queries, "answers": answers},
         )
-        self.memo.remember(digests, self._codes(answers))
+        self._remember(digests, answers)
 
     def _paid_for(self, new: IntArray) -> list[tuple[str, IntArray]]:
         """Divide new queries among what pays for them; all or nothing."""
@@ -149,9 +165,12 @@ class OnlineAnswers:
         for block in blocks:
             if block.answers is not None and "queries" in block.answers:
                 asked = [bytes.fromhex(digest) for digest in block.answers["queries"]]
-                self.memo.remember(asked, self._codes(block.answers["answers"]))
+                self._remember(asked, block.answers["answers"])
 
-    def _codes(self, answers: list[Any]) -> list[int]:
+    def _remember(self, digests: list[bytes], answers: list[Any]) -> None:
+        """Keep what was released, declined answers included; of a query that was never asked there is nothing."""
         gathering = Gathering(self.mechanism, n_queries=len(answers), n_classes=self.n_classes)
         gathering.put(0, len(answers), answers)
-        return [int(code) for code in gathering.released().codes]
+        released = gathering.released()
+        asked = np.flatnonzero(released.asked)
+        self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())

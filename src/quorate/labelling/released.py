@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count as whole
 from quorate.errors import InvalidParameter
+from quorate.labelling.never_asked import never_asked
 from quorate.mechanisms import DECLINED, Mechanism, NoisyCounts, SoftLabel, StableSparseVector
 from quorate.types import FloatArray, IntArray
 
@@ -21,6 +22,8 @@ AnyMechanism = Mechanism | StableSparseVector | SoftLabel
 @dataclass(frozen=True, slots=True, eq=False)
 class Released:
     """Answers to the queries of one purpose, and how to read them.
+
+    Each query is in one of four states: answered, declined, interrupted or never asked.
 
     Parameters
     ----------
@@ -33,6 +36,9 @@ class Released:
         was paid for and must never be drawn again.
     mechanism : Mechanism
         What released them.
+    never_asked : NDArray[np.bool_], optional
+        ``(n_queries,)``. The mechanism was closed before the query's turn came: its votes were not looked at. By
+        default none of them.
 
     Examples
     --------
@@ -48,11 +54,33 @@ class Released:
     declined: NDArray[np.bool_]
     interrupted: NDArray[np.bool_]
     mechanism: AnyMechanism
+    never_asked: NDArray[np.bool_] = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        if cast("Any", self.never_asked) is None:
+            object.__setattr__(self, "never_asked", np.zeros_like(self.declined))
+
+    @property
+    def asked(self) -> NDArray[np.bool_]:
+        """``(n_queries,)``: whether the query was put to the teachers: answered, declined or interrupted."""
+        return ~self.never_asked
 
     @property
     def answered(self) -> NDArray[np.bool_]:
         """``(n_queries,)``: whether the row of :attr:`answers` is an answer."""
-        return ~(self.declined | self.interrupted)
+        return ~(self.declined | self.interrupted | self.never_asked)
+
+    @property
+    def statuses(self) -> list[str]:
+        """One word for each query: ``"answered"``, ``"declined"``, ``"interrupted"`` or ``"never asked"``."""
+        words = np.full(len(self.declined), "answered", dtype=object)
+        for word, which in (
+            ("declined", self.declined),
+            ("interrupted", self.interrupted),
+            ("never asked", self.never_asked),
+        ):
+            words[which] = word
+        return list(words)
 
     @property
     def codes(self) -> IntArray:
@@ -61,7 +89,13 @@ class Released:
 
     def rows(self, which: IntArray) -> Released:
         """Return the answers to the queries `which`, ``(n_taken,)`` positions, in that order; one may come twice."""
-        return Released(self.answers[which], self.declined[which], self.interrupted[which], self.mechanism)
+        return Released(
+            self.answers[which],
+            self.declined[which],
+            self.interrupted[which],
+            self.mechanism,
+            self.never_asked[which],
+        )
 
     @property
     def holds_values(self) -> bool:
@@ -185,15 +219,18 @@ class Gathering:
             self._interrupted[first : first + count] = False
 
     def released(self, before: int | None = None) -> Released:
-        """Everything that was put, with the declined answers told apart; only of the queries `before` one, if given."""
-        declines = not isinstance(self._mechanism, NoisyCounts)  # a noisy count may well be -1
+        """Everything that was put, every query in its state; only of the queries `before` one, if given."""
         interrupted = self._interrupted.copy()
         if before is not None:
             interrupted[before:] = True
-        declined = ~interrupted & (self._answers == DECLINED) if declines else np.zeros_like(interrupted)
+        if isinstance(self._mechanism, NoisyCounts):  # it always answers, and a noisy count may well be -1
+            return Released(self._answers.copy(), np.zeros_like(interrupted), interrupted, self._mechanism)
+        skipped = ~interrupted & never_asked(self._mechanism, np.where(interrupted, 0, self._answers))
+        declined = ~interrupted & ~skipped & (self._answers == DECLINED)
         return Released(
-            answers=np.where(declined, 0, self._answers) if declines else self._answers.copy(),
+            answers=np.where(declined | skipped, 0, self._answers),
             declined=declined,
             interrupted=interrupted,
             mechanism=self._mechanism,
+            never_asked=skipped,
         )

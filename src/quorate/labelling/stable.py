@@ -14,7 +14,7 @@ import numpy as np
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling.paid import check_paid
 from quorate.ledger import Reservation
-from quorate.mechanisms import DECLINED, StableSparseVector
+from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.release import STAGE, Stages
 from quorate.types import IntArray, Secret
@@ -148,7 +148,7 @@ class StableAnswers:
 
 def _value(values: Sequence[str], code: int) -> str | None:
     """Return the value with this code; None where the query was declined, or nobody voted."""
-    return values[code] if code != DECLINED and code < len(values) else None
+    return values[code] if 0 <= code < len(values) else None
 
 
 def stored_answers(reservation: Reservation) -> dict[str, str | None]:

@@ -17,6 +17,6 @@ noise and store (votes, sums, a concept) belongs to the rooms that stand on this
 from __future__ import annotations
 
 from quorate.release.answer import Drawn, draw, release
-from quorate.release.stages import STAGE, Stages
+from quorate.release.stages import NEVER_ASKED, STAGE, Stages
 
-__all__ = ["STAGE", "Drawn", "Stages", "draw", "release"]
+__all__ = ["NEVER_ASKED", "STAGE", "Drawn", "Stages", "draw", "release"]

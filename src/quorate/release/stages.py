@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from quorate.errors import MechanismClosed
 from quorate.ledger import Block, Reservation
@@ -30,6 +30,10 @@ from quorate.noise import NoiseSource
 from quorate.release.answer import Drawn, draw, finish
 
 STAGE = "sparse-vector stage"  # a purpose of a reservation: counted, and never an answer
+
+
+#: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
+NEVER_ASKED: Final = -2
 
 
 class Stream(Protocol):
@@ -119,7 +123,7 @@ class Stages:
         drawn : Drawn
             The block.
         answers : list of int
-            What the mechanism answers; ``DECLINED`` where it declined, or was not asked since no stage is left.
+            What the mechanism answers; ``DECLINED`` where it declined, ``NEVER_ASKED`` where no stage was left.
         """
         with self.turn:
             held, opened, drawn = self._drawn(reservation, purpose, count)
@@ -159,7 +163,7 @@ class Stages:
             counted = draw(reservation, STAGE, missing)
             held.stages += tuple(range(counted.first, counted.first + missing))
         if not held.stages:
-            return DECLINED
+            return NEVER_ASKED
         spent = self._n_stages - len(held.stages)  # what others have counted, finished or not, is spent too
         if held.state is None:
             held.state = self._mechanism.init(threshold_noise, stages_spent=spent)

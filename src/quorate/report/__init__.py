@@ -15,18 +15,18 @@ Examples
 ...     checks=[Check(key="shards", name="Each patient is in one shard", passed=True, meaning="One vote can change.")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
->>> print(render_text(facts, width=64, outputs=Outputs(report="run/public/report.html")), end="")
+>>> print(render_text(facts, width=72, outputs=Outputs(report="run/public/report.html")), end="")
 ward 7 · done
-────────────────────────────────────────────────────────────────
+────────────────────────────────────────────────────────────────────────
 teachers    250 · one patient → exactly one teacher; checked
-queries     100 asked · 100 answered · 0 declined
+queries     100 asked · 100 answered · 0 declined · 0 never asked
             no  80 ▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪▪
             yes 20 ▪▪▪▪▪
 guarantee   ε ≤ 1, δ ≤ 1e-5 for any one patient
 spent       ε 1 of 2, δ 1e-5 of 2e-5
 left        12 answers; ε 1 of 2, δ 1e-5 of 2e-5
 report      run/public/report.html
-────────────────────────────────────────────────────────────────
+────────────────────────────────────────────────────────────────────────
 >>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], model_card(facts)[:8]
 (True, '{\n  "format": 1,', '# ward 7')
 """
@@ -37,7 +37,7 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.report.card import model_card
 from quorate.report.chart import Axis, Chart
 from quorate.report.facts import Facts, Provenance, Setup, render_json
-from quorate.report.findings import Audit, AuditLine, Check, Choice, Comparison, Score, StageLine, Utility
+from quorate.report.findings import Audit, AuditLine, Check, Choice, Comparison, Fitted, Score, StageLine, Utility
 from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.report.page import render_html
 from quorate.report.spending import Answers, ExPost, Part, Spending
@@ -53,6 +53,7 @@ __all__ = [
     "Utility",
     "Score",
     "Choice",
+    "Fitted",
     "Check",
     "Audit",
     "AuditLine",

@@ -7,7 +7,7 @@ import re
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
-from quorate.report.notation import at_most, percent, shortened, visible, wilson_interval
+from quorate.report.notation import at_most, percent, several, shortened, visible, wilson_interval
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
@@ -83,10 +83,11 @@ def model_card(facts: Facts) -> str:
 def _model(facts: Facts) -> str:
     setup, answers = facts.setup, facts.answers
     return (
-        f"A {_plain(setup.student)} fitted on public rows with released labels. {setup.n_teachers:,} teachers "
-        f"({_plain(setup.teacher)}) voted on {answers.asked:,} of {setup.n_public:,} public rows; "
-        f"{answers.answered:,} were answered and {answers.declined:,} declined by {_plain(setup.mechanism)}. "
-        "The student has seen no private row."
+        f"{_plain(sentences.student(facts))} {several(setup.n_teachers, 'teacher')} "
+        f"({_plain(setup.teacher)}) voted on public rows, of which there are {setup.n_public:,}, and "
+        f"{_plain(setup.mechanism)} answered: {sentences.counted(answers)}. "
+        + (f"{_plain(closed)} " if (closed := sentences.closed(facts)) else "")
+        + "The student has seen no private row."
     )
 
 

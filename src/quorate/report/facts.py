@@ -12,7 +12,7 @@ from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
-from quorate.report.findings import Audit, Check, Choice, Utility
+from quorate.report.findings import Audit, Check, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.spending import Answers, Spending
@@ -160,6 +160,8 @@ class Facts(Plain):
         What an audit measured.
     audit_command : str or None
         How to make one, printed where there is none yet; without either, the section is left out.
+    fitted : Fitted or None
+        What came of the student; None where version 0.1 wrote the facts.
 
     Raises
     ------
@@ -194,6 +196,7 @@ class Facts(Plain):
     checks: tuple[Check, ...] = ()
     audit: Audit | None = None
     audit_command: str | None = None
+    fitted: Fitted | None = None
 
     @property
     def seeded(self) -> bool:

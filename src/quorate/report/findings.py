@@ -1,4 +1,6 @@
-"""What was found out: how good the labels are, what another ε would buy, which checks hold, what an audit proves."""
+"""What was found out: what the student is and how good, what another ε would buy, which checks hold, what an audit
+proves.
+"""
 
 from __future__ import annotations
 
@@ -62,6 +64,27 @@ class Utility(Plain):
     student: Score | None = None
     ensemble: Score | None = None
     non_private: Score | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fitted(Plain):
+    """What came of the student.
+
+    Parameters
+    ----------
+    name : str
+        Class name of the fitted model, or those of its steps; the public encoder is not among them.
+    constant : bool
+        Whether it gives every row the same class, since fewer than two classes were released.
+
+    Examples
+    --------
+    >>> Fitted(name="StandardScaler → LogisticRegression").constant
+    False
+    """
+
+    name: str
+    constant: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

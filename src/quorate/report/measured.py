@@ -33,15 +33,11 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             ("Labels by", "#Accuracy", "", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (_score(name, score) for name, score in rows),
         )
-    answers = facts.answers
-    lost = f", {answers.interrupted:,} interrupted" if answers.interrupted else ""
+    why = sentences.closed(facts)
     return (
         scores,
-        element(
-            "p",
-            f"{answers.asked:,} asked, {answers.answered:,} answered, {answers.declined:,} declined{lost}.",
-            class_="count",
-        ),
+        element("p", f"{sentences.counted(facts.answers)}.", class_="count"),
+        None if why is None else element("p", why, class_="note"),
         *per_class(facts),
     )
 

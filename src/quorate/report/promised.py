@@ -145,7 +145,17 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
         drawing.stacked(f"Share of the charged ε: {said}.", [part.share for part in parts]),
         table(
             "The charge divided by purpose. Shares divide one price; they are not guarantees of their own.",
-            ("Purpose", "Mechanism", "#σ, votes", "#Paid for", "#Asked", "#Answered", "#Declined", "#Share of ε"),
+            (
+                "Purpose",
+                "Mechanism",
+                "#σ, votes",
+                "#Paid for",
+                "#Asked",
+                "#Answered",
+                "#Declined",
+                "#Never asked",
+                "#Share of ε",
+            ),
             (_part(place, part, spent) for place, part in enumerate(parts)),
             class_="wide",
         ),
@@ -171,7 +181,8 @@ def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
     declined = join(f"{part.declined:,}", lost)
     sigma = "—" if part.sigma is None else at_least(part.sigma, 6)
     share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
-    return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, share)
+    never = f"{part.never_asked:,}"
+    return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
 
 
 def _meaning(check: Check) -> str:

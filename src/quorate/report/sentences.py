@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.report.facts import Facts
 from quorate.report.notation import at_least, at_most, power_of_ten, several
+from quorate.report.spending import Answers
 
 SEEDED = "reproducible, therefore not private"
 SEEDED_WHY = (
@@ -52,6 +53,40 @@ def where_a_unit_goes(facts: Facts) -> str:
     checked = any(check.key == "shards" and check.passed for check in facts.checks)
     words = f"one {unit} → exactly one teacher" + ("; checked" if checked else "; not checked")
     return words + (" (replace only)" if facts.setup.partition == "balanced" else "")
+
+
+def counted(answers: Answers, separator: str = ", ") -> str:
+    """Return what became of the queries, each number with its word.
+
+    Examples
+    --------
+    >>> counted(Answers(asked=17, per_class=(4, 3), declined=10, never_asked=983))
+    '17 asked, 7 answered, 10 declined, 983 never asked'
+    """
+    return separator.join(f"{number:,} {word.replace('_', ' ')}" for word, number in answers.numbers.items())
+
+
+def student(facts: Facts) -> str:
+    """Return what the student is, and what it was fitted on."""
+    setup, fitted = facts.setup, facts.fitted
+    on = f"fitted on public rows and {several(facts.answers.answered, 'released answer')}"
+    if fitted is not None and fitted.constant:
+        return (
+            "The model gives every row the same class: the released answers name fewer than two classes, so "
+            f"{setup.student} could not be fitted."
+        )
+    steps = "" if fitted is None or fitted.name == setup.student else f", as fitted: {fitted.name}"
+    return f"The model is {setup.student}, {on}{steps}."
+
+
+def closed(facts: Facts) -> str | None:
+    """Return why queries were never asked, or None where all of them were."""
+    if not facts.answers.never_asked:
+        return None
+    return (
+        f"{facts.setup.mechanism} was closed before {several(facts.answers.never_asked, 'query')} could be asked: "
+        "it may decline only a fixed number of times. Nothing is known of those rows."
+    )
 
 
 def partition(facts: Facts) -> str:

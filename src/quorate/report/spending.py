@@ -23,7 +23,9 @@ class Part(Plain):
         Share in [0, 1] of the charged ε. Composition does not add up, so a share is a way to divide one price
         (by zCDP ρ, for example) and no guarantee of its own.
     asked, answered, declined, interrupted : int
-        What became of them. A part that does not publish whether it declined says 0.
+        What became of them: put to the teachers; answered; declined by the mechanism; lost when a process died.
+    never_asked : int
+        Drawn, but not put to the teachers, since the mechanism was closed.
     sigma : float or None
         Standard deviation of the noise, in votes; None for a mechanism with another noise.
     form : str or None
@@ -45,12 +47,16 @@ class Part(Plain):
     interrupted: int = 0
     sigma: float | None = None
     form: str | None = None
+    never_asked: int = 0
 
     def _check(self) -> None:
-        least = min(self.reserved, self.asked, self.answered, self.declined, self.interrupted)
+        least = min(self.reserved, self.asked, self.answered, self.declined, self.interrupted, self.never_asked)
         require(least >= 0, "the counts of a part are expected >= 0")
         done = self.answered + self.declined + self.interrupted
-        require(done <= self.asked <= self.reserved, "a part answers what was asked, and asks what was reserved")
+        require(
+            done <= self.asked <= self.reserved - self.never_asked,
+            "a part answers what was asked, and asks what was reserved",
+        )
         require(0 <= self.share <= 1, f"share must be in [0, 1], got {self.share!r}")
         require(self.sigma is None or self.sigma > 0, f"sigma must be > 0 votes, got {self.sigma!r}")
 
@@ -128,30 +134,51 @@ class Answers(Plain):
     Parameters
     ----------
     asked : int
-        Queries put to the ensemble.
+        Queries put to the teachers.
     per_class : tuple of int
         Released answers for each of ``Setup.classes``, in that order.
     declined, interrupted : int
-        Declined by the mechanism; lost when a process died.
+        Asked, and declined by the mechanism; asked, and lost when a process died.
+    never_asked : int
+        Chosen, and not put to the teachers, since the mechanism had closed. They are not among `asked`.
 
     Examples
     --------
-    >>> Answers(asked=10, per_class=[6, 3], declined=1).answered
-    9
+    >>> answers = Answers(asked=10, per_class=[6, 3], declined=1, never_asked=90)
+    >>> answers.answered, answers.chosen
+    (9, 100)
     """
 
     asked: int
     per_class: tuple[int, ...]
     declined: int = 0
     interrupted: int = 0
+    never_asked: int = 0
 
     @property
     def answered(self) -> int:
         """How many queries got a class."""
         return sum(self.per_class)
 
+    @property
+    def numbers(self) -> dict[str, int]:
+        """What became of the queries: asked, answered, declined, never asked; interrupted where there are any."""
+        lost = {"interrupted": self.interrupted} if self.interrupted else {}
+        return {
+            "asked": self.asked,
+            "answered": self.answered,
+            "declined": self.declined,
+            **lost,
+            "never_asked": self.never_asked,
+        }
+
+    @property
+    def chosen(self) -> int:
+        """How many queries were chosen: those asked and those that were not."""
+        return self.asked + self.never_asked
+
     def _check(self) -> None:
-        least = min((self.asked, self.declined, self.interrupted, *self.per_class))
+        least = min((self.asked, self.declined, self.interrupted, self.never_asked, *self.per_class))
         require(least >= 0, "the counts of answers are expected >= 0")
         done = self.answered + self.declined + self.interrupted
         require(done <= self.asked, "more answers than queries: answered + declined + interrupted must be <= asked")

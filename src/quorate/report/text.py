@@ -62,14 +62,13 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
         raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
     outputs = outputs or Outputs()
-    answers = facts.answers
-    lost = f" · {answers.interrupted:,} interrupted" if answers.interrupted else ""
     rows = [
         ("teachers", f"{facts.setup.n_teachers:,} · {sentences.where_a_unit_goes(facts)}"),
-        ("queries", f"{answers.asked:,} asked · {answers.answered:,} answered · {answers.declined:,} declined{lost}"),
+        ("queries", sentences.counted(facts.answers, " · ")),
         *_chosen(facts),
         *_classes(facts, width - _LABEL),
         *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
+        *_constant(facts),
         *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
         *(("weak", words) for words in _weak(facts)),
         *(
@@ -101,6 +100,11 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
 def _chosen(facts: Facts) -> list[tuple[str, str]]:
     setup = facts.setup
     return [] if setup.strategy is None else [("", f"chosen by {setup.strategy}, at most {setup.n_queries:,}")]
+
+
+def _constant(facts: Facts) -> list[tuple[str, str]]:
+    fitted = facts.fitted
+    return [("student", sentences.student(facts))] if fitted is not None and fitted.constant else []
 
 
 def _ex_post(facts: Facts) -> list[tuple[str, str]]:

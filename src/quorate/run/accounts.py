@@ -18,14 +18,29 @@ from numpy.typing import ArrayLike
 from quorate.accounting import Guarantee, explain
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
-from quorate.labelling import ex_post_epsilon
+from quorate.labelling import Released, ex_post_epsilon
+from quorate.labelling.released import Gathering
 from quorate.ledger import Ledger, Reservation
 from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
 from quorate.release.claims import claimed, spent_of
-from quorate.report import Answers, Check, Choice, ExPost, Facts, Part, Provenance, Score, Setup, Spending, Utility
-from quorate.run.journey import Outcome, answering_purposes
+from quorate.report import (
+    Answers,
+    Check,
+    Choice,
+    ExPost,
+    Facts,
+    Fitted,
+    Part,
+    Provenance,
+    Score,
+    Setup,
+    Spending,
+    Utility,
+)
+from quorate.run.journey import Outcome, answering_purposes, answers_left
 from quorate.run.task import Task
 from quorate.students import FromAnswers, Student
+from quorate.students.declared import last_step
 
 PURPOSES = ("label", "online answer")
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
@@ -89,12 +104,8 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, outcome, ledger),
-        answers=Answers(
-            asked=len(outcome.queries),
-            per_class=tuple(np.bincount(outcome.released.codes[outcome.released.answered], minlength=task.n_classes)),
-            declined=int(outcome.released.declined.sum()),
-            interrupted=int(outcome.released.interrupted.sum()),
-        ),
+        answers=answers_of(outcome.released, task.n_classes),
+        fitted=fitted(task, outcome.student),
         utility=occasion.utility,
         choices=choices(task),
         checks=checks(task, ledger),
@@ -121,13 +132,10 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
     epsilon, delta = spent_of(ledger)
     purposes = outcome.reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
-    asking = answering_purposes(task, outcome.reservation)
     parts = []
     for purpose in PURPOSES:
         if purpose in purposes:
-            blocks = outcome.reservation.blocks(purpose)
-            asked = sum(block.count for block in blocks)
-            interrupted = sum(block.count for block in blocks if block.answers is None)
+            became = _became(task, outcome.reservation, purpose)
             parts.append(
                 Part(
                     purpose=purpose,
@@ -136,9 +144,11 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
                     form=form_of(task.recipe.mechanism),
                     reserved=purposes[purpose],
                     share=purposes[purpose] / total,
-                    asked=asked,
-                    answered=asked - interrupted,
-                    interrupted=interrupted,
+                    asked=int(became.asked.sum()),
+                    answered=int(became.answered.sum()),
+                    declined=int(became.declined.sum()),
+                    interrupted=int(became.interrupted.sum()),
+                    never_asked=int(became.never_asked.sum()),
                 )
             )
     return Spending(
@@ -149,11 +159,44 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
         left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
         left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
         composition=budget.composition,
-        answers_left=sum(outcome.reservation.remaining(each) for each in asking) if asking else None,
+        answers_left=answers_left(task, outcome.reservation) if answering_purposes(task, outcome.reservation) else None,
         durable=ledger.durable,
         parts=tuple(parts),
         ex_post=ex_post(task, ledger, outcome.reservation),
     )
+
+
+def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
+    """Everything that was drawn for one purpose, each query in its state."""
+    blocks = reservation.blocks(purpose)
+    drawn = sum(block.count for block in blocks)
+    gathering = Gathering(task.recipe.mechanism, n_queries=drawn, n_classes=task.n_classes)
+    for block in blocks:
+        told = block.answers["answers"] if isinstance(block.answers, dict) else block.answers
+        gathering.put(block.first, block.count, told)
+    return gathering.released()
+
+
+def answers_of(released: Released, n_classes: int) -> Answers:
+    """Count what became of the queries."""
+    return Answers(
+        asked=int(released.asked.sum()),
+        per_class=tuple(np.bincount(released.codes[released.answered], minlength=n_classes)),
+        declined=int(released.declined.sum()),
+        interrupted=int(released.interrupted.sum()),
+        never_asked=int(released.never_asked.sum()),
+    )
+
+
+def fitted(task: Task, student: Any) -> Fitted:
+    """Say what came of the student: its steps without the public encoder, and whether it is a constant."""
+    from sklearn.dummy import DummyClassifier
+
+    encoder = task.views.student.encoder
+    model = student if encoder is None else student.steps[-1][1]
+    last = last_step(model)[1]
+    constant = isinstance(last, DummyClassifier) and not isinstance(last_step(task.student.learner)[1], DummyClassifier)
+    return Fitted(name=name_of(model), constant=constant)
 
 
 def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:

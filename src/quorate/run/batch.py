@@ -338,7 +338,10 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
 
 
 def labels_csv(task: Task, outcome: Outcome) -> str:
-    """Released answers as text: row of the public file (from 0), class, and the noisy votes or scores if released."""
+    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
+
+    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
+    """
     released = outcome.released
     answers: NDArray[Any] = released.answers
     if isinstance(released.mechanism, SoftLabel):
@@ -354,15 +357,11 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    for row, code, interrupted, numbers in zip(
-        outcome.queries.tolist(), released.codes.tolist(), released.interrupted.tolist(), values.tolist(), strict=True
+    for row, code, status, numbers in zip(
+        outcome.queries.tolist(), released.codes.tolist(), released.statuses, values.tolist(), strict=True
     ):
         answered = code >= 0
-        line = [
-            row,
-            task.inputs.classes[code] if answered else "",
-            "answered" if answered else "interrupted" if interrupted else "declined",
-        ]
+        line = [row, task.inputs.classes[code] if answered else "", status]
         if released.holds_values:
             line += numbers if answered else [""] * len(numbers)
         if task.noise.seeded:

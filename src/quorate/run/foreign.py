@@ -292,8 +292,7 @@ def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:
     writer = csv.writer(text, lineterminator="\n")
     more = ["guarantee"] if seeded else []
     writer.writerow(["row", "label", "status", *more])
-    for row, (code, interrupted) in enumerate(zip(released.codes.tolist(), released.interrupted.tolist(), strict=True)):
-        status = "answered" if code >= 0 else "interrupted" if interrupted else "declined"
+    for row, (code, status) in enumerate(zip(released.codes.tolist(), released.statuses, strict=True)):
         told_ = ["none: seeded noise, not private"] if seeded else []
         writer.writerow([row, votes.classes[code] if code >= 0 else "", status, *told_])
     return text.getvalue()

@@ -25,7 +25,7 @@ from quorate.ensemble import (
     partition_rows,
     train_chunk,
 )
-from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling import Memo, Pool, Released, is_closed, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
@@ -128,6 +128,13 @@ def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
     return kept if task.strategy is None else (*kept, "label")
 
 
+def answers_left(task: Task, reservation: Reservation) -> int:
+    """How many questions may still be asked after the labels: none once the mechanism is closed."""
+    if is_closed(reservation):
+        return 0
+    return sum(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
+
+
 def finished_key(task: Task, charge: str) -> str:
     """Key of the note that a strategy has stopped: what it left may then be asked for, and not before."""
     return stage_key(task.key, FINISHED, {**task.made_from, "charge": charge})
@@ -154,8 +161,8 @@ def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray,
 
 
 def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
-    """The released labels by query, declined ones included; what was lost with a process was never released."""
-    known = ~released.interrupted
+    """The released labels by query, declined ones included; what was lost or never asked was not released."""
+    known = released.asked & ~released.interrupted
     digests = [task.inputs.digests[row] for row in queries[known]]
     return Memo(dict(zip(digests, released.codes[known].tolist(), strict=True)))
 

@@ -9,9 +9,20 @@ from typing import Any
 from quorate.data import check_features, match_columns, read_data, row_digests, take
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
+from quorate.mechanisms import DECLINED
+from quorate.release import NEVER_ASKED
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.batch import Batch
-from quorate.run.journey import FINISHED, Watch, answering_purposes, asked_of, finished_key, memo_of, teachers
+from quorate.run.journey import (
+    FINISHED,
+    Watch,
+    answering_purposes,
+    answers_left,
+    asked_of,
+    finished_key,
+    memo_of,
+    teachers,
+)
 from quorate.run.stages import FolderStages
 
 
@@ -22,13 +33,26 @@ class Asked:
     Attributes
     ----------
     answers : list
-        A class for each row, or None for declined.
+        A class for each row, or None where there is no answer.
+    declined, never_asked : tuple of bool
+        For each row: whether the teachers were asked and the mechanism declined; whether the mechanism had closed
+        before the row's turn came.
     left : int
         Answers left.
     """
 
     answers: list[Any]
+    declined: tuple[bool, ...]
+    never_asked: tuple[bool, ...]
     left: int
+
+    @property
+    def statuses(self) -> list[str]:
+        """One word for each row: ``"answered"``, ``"declined"`` or ``"never asked"``."""
+        return [
+            "never asked" if skipped else "declined" if refused else "answered"
+            for refused, skipped in zip(self.declined, self.never_asked, strict=True)
+        ]
 
 
 def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
@@ -48,7 +72,7 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
     PreconditionFailed
         If the run kept no answers back, or has not released its labels yet.
     BudgetExhausted
-        If fewer answers are left than there are new rows; nothing is drawn then.
+        If fewer answers are left than there are new rows, or the mechanism is closed; nothing is drawn then.
     """
     task, data = batch.task, batch.settings.data
     if not task.recipe.online_answers and task.strategy is None:
@@ -98,5 +122,10 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
         )
         online.recall_stored()
         codes = online.ask(row_digests(rows))
-        left = sum(reservation.remaining(purpose) for purpose in purposes)
-    return Asked([None if code < 0 else task.inputs.classes[code] for code in codes], left)
+        left = answers_left(task, reservation)
+    return Asked(
+        answers=[None if code < 0 else task.inputs.classes[code] for code in codes],
+        declined=tuple((codes == DECLINED).tolist()),
+        never_asked=tuple((codes == NEVER_ASKED).tolist()),
+        left=left,
+    )

@@ -8,8 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from quorate.errors import LedgerBusy
+from quorate.labelling import is_closed
 from quorate.ledger import Ledger
 from quorate.release.claims import spent_of
+from quorate.report import Answers
+from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder
 from quorate.run.journey import CHUNK, FINISHED
 from quorate.run.settings import Settings, read_settings
@@ -49,7 +52,8 @@ class Account:
     labelled : bool
         Whether every label that the newest run reserved was drawn.
     answers_left : int or None
-        Online answers that may still be asked; None where the newest run keeps none back.
+        Online answers that may still be asked, none once the mechanism is closed; None where the newest run keeps none
+        back.
     """
 
     budget: Amount
@@ -82,6 +86,8 @@ class RunStatus:
         How many teachers are stored: whole parts of them, and never more than there are.
     account : Account or None
         What the ledger says; None where there is none yet, or another process holds it.
+    answers : Answers or None
+        What became of the queries; None where the run is not finished.
     """
 
     run: Path
@@ -90,6 +96,7 @@ class RunStatus:
     stages: dict[str, bool]
     teachers_stored: int
     account: Account | None
+    answers: Answers | None
 
     @property
     def next_step(self) -> str:
@@ -120,6 +127,7 @@ class RunStatus:
             "spent": account and account.spent.tree(),
             "left": account and account.left.tree(),
             "answers_left": account and account.answers_left,
+            "answers": self.answers and self.answers.numbers,
             "next": self.next_step,
         }
 
@@ -160,6 +168,7 @@ def read_status(run: Path) -> RunStatus:
         stages=stages,
         teachers_stored=teachers,
         account=account,
+        answers=read_facts(run).answers if finished else None,
     )
 
 
@@ -174,6 +183,8 @@ def _account(ledger: Ledger, *, stopped: bool) -> Account:
         answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
         if stopped and not labelled:
             labelled, answers_left = True, (answers_left or 0) + newest.remaining("label")
+        if answers_left and is_closed(newest):
+            answers_left = 0  # however many are paid for
     return Account(
         budget=budget,
         spent=Amount(epsilon=epsilon, delta=delta),

@@ -14,7 +14,7 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.types import IntArray
 
-#: A query without an answer is left out, or gets a uniformly random class (BTT18 Alg. 3).
+#: A query that was declined is left out, or gets a uniformly random class (BTT18 Alg. 3).
 Declined: TypeAlias = Literal["drop", "random"]
 
 
@@ -39,7 +39,8 @@ class Lesson:
     seed : int
         For random states and random classes; no privacy rests on it. The same lesson always teaches the same.
     declined : {"drop", "random"}
-        What becomes of a query without an answer, where a student learns from labels.
+        What becomes of a query that was declined, where a student learns from labels. One that was never asked, or
+        whose answer was lost with a process, is left out either way.
 
     Raises
     ------
@@ -94,10 +95,14 @@ class Lesson:
         return int(np.random.default_rng(self.seed).integers(2**31))
 
     def labels(self) -> tuple[IntArray, IntArray]:
-        """Return which rows of the pool have a label, and which: ``(n_labelled,)`` rows and class codes."""
+        """Return which rows of the pool have a label, and which: ``(n_labelled,)`` rows and class codes.
+
+        BTT18's A_priv reads the answer ⊥ as a uniformly random label. ⊥ is an answer to a query that was asked; its
+        A_binClas halts at the cut-off and says nothing of the queries that follow, so those have no label here.
+        """
         codes = self.released.codes
         if self.declined == "random":
             drawn = np.random.default_rng([self.seed, 1]).integers(len(self.classes), size=len(codes))
-            codes = np.where(codes >= 0, codes, drawn)
+            codes = np.where(self.released.declined, drawn, codes)
         labelled = np.flatnonzero(codes >= 0)
         return np.asarray(self.queries)[labelled], codes[labelled]
