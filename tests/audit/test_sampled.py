@@ -15,7 +15,7 @@ from quorate.accounting import DiscreteGaussian, PureDP
 from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of, tied_neighbours
 from quorate.audit.attacks import Guess, best_guess, scores
 from quorate.audit.outcomes import ENDED, as_matrix, categories
-from quorate.audit.sampled import run_block
+from quorate.audit.releases import run_block
 from quorate.audit.travel import may_travel
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (

@@ -33,10 +33,12 @@ from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.probe import Probe
+from quorate.audit.releases import Releases
 from quorate.audit.repeated_queries import Reconstruction, reconstruct
-from quorate.audit.sampled import AuditResult, Releases, audit_mechanism, tied_neighbours
+from quorate.audit.sampled import AuditResult, audit_mechanism, tied_neighbours
 from quorate.audit.schedules import Attack, ScheduleAudit, StageLoss, audit_schedule
-from quorate.audit.shards import Probe, ShardAudit, audit_shards
+from quorate.audit.shards import ShardAudit, audit_shards
 from quorate.audit.step_by_step import StepByStep
 from quorate.audit.surfaces import Surface, Surfaces
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from quorate.audit.shards import Probe
+from quorate.audit.probe import Probe
 
 RESIZED = "the number of teachers depends on the rows: fix it beforehand."
 STOPPED = (

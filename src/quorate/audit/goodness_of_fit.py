@@ -23,7 +23,7 @@ from quorate.arguments import count, real
 from quorate.audit.bounds import proportion_lower
 from quorate.audit.expected_answers import ExpectedAnswers
 from quorate.audit.outcomes import as_matrix
-from quorate.audit.sampled import Releases, run_block
+from quorate.audit.releases import Releases, run_block
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import FloatArray, IntArray

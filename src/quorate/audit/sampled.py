@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,18 +15,11 @@ from quorate.arguments import count, real
 from quorate.audit.attacks import best_guess, scores
 from quorate.audit.claims import Claim
 from quorate.audit.outcomes import as_matrix
+from quorate.audit.releases import Releases, run_block
 from quorate.audit.travel import may_travel
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import IntArray
-
-
-class Releases(Protocol):
-    """Anything that can be audited: ``release(counts, noise)``, and ``release_many(counts, noise)`` if it has one."""
-
-    def release(self, counts: NDArray[Any], noise: NoiseSource, /) -> Any:
-        """Answer from the counts of one query, or of one stream of queries."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,30 +256,3 @@ def _run_all(
 def _tell(progress: Callable[[int, int], None] | None, done: list[Any], length: int, runs: int) -> None:
     if progress is not None:
         progress(min(len(done) * length, runs), runs)
-
-
-def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSource) -> Any:
-    """Run the mechanism once for each bit; return the outcomes, the run first.
-
-    Examples
-    --------
-    >>> class Echo:
-    ...     def release(self, counts, noise):
-    ...         return int(counts[0])
-    >>> run_block(Echo(), np.array([[5, 1], [4, 2]]), np.array([0, 1, 1]), SeededNoise(0))
-    [5, 4, 4]
-    """
-    streams = pair.ndim == 3
-    interactive = getattr(mechanism, "takes_streams", hasattr(mechanism, "step"))
-    if not hasattr(mechanism, "release_many"):
-        if streams and not interactive:
-            return [[mechanism.release(row, noise) for row in pair[bit]] for bit in bits.tolist()]
-        return [mechanism.release(pair[bit], noise) for bit in bits.tolist()]
-    counts = pair[bits]
-    if not streams or interactive:
-        return mechanism.release_many(counts, noise)
-    answers = mechanism.release_many(counts.reshape(-1, pair.shape[-1]), noise)
-    if isinstance(answers, np.ndarray):
-        return answers.reshape(len(bits), -1)
-    queries = pair.shape[1]
-    return [answers[start : start + queries] for start in range(0, len(answers), queries)]

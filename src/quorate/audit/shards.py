@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +14,7 @@ from quorate.arguments import count, one_of
 from quorate.audit.causes import likely_causes
 from quorate.audit.fingerprint import fingerprint
 from quorate.audit.neighbouring import CHANGES, Change, Table, Touched, neighbours_of
+from quorate.audit.probe import Probe
 from quorate.data import as_rows, check_classes, encode_labels, slot_bytes
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import ClassifierTeacher, Partition, Teacher, partition_rows, train_teachers
@@ -22,40 +23,6 @@ from quorate.types import Secret, derive
 
 #: A pipeline of one's own: ``train(X, y, groups)`` returns the fitted models, in the order of the teachers.
 Train: TypeAlias = Callable[[Any, Any, Any], Sequence[Any]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Probe:
-    """One changed unit, and what it did.
-
-    Attributes
-    ----------
-    change : {"add", "remove", "replace"}
-        What was done to the unit.
-    touched : str
-        What of the unit changed: its features, an outlier among them, its label, …
-    unit : int
-        Which of the audited units, 0, 1, …; not its id.
-    moved : int
-        How many teachers' parameters or votes changed.
-    voted_otherwise : int
-        How many of these vote otherwise somewhere on the table.
-    resized : bool
-        Whether the number of teachers changed.
-    stopped : bool
-        Whether the whole training stopped with an exception.
-    teachers : Secret
-        Which ones moved.
-    """
-
-    change: Change
-    touched: Touched
-    unit: int
-    moved: int
-    voted_otherwise: int
-    resized: bool
-    stopped: bool
-    teachers: Secret[frozenset[int]] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.audit.releases import run_block
 from quorate.noise import SeededNoise
 from quorate.types import WordArray
 
@@ -60,8 +61,6 @@ class _Counted:
 
 
 def _depends_on_noise_alone(mechanism: Any, pair: NDArray[Any]) -> bool:
-    from quorate.audit.sampled import run_block  # sampled asks this module first
-
     bits = np.arange(64) % 2
     answers = []
     for _ in range(2):

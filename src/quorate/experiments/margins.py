@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from quorate.arguments import count
 from quorate.data import load_adult
 from quorate.ensemble import (
+    Agreement,
     ClassifierTeacher,
     agreement,
     count_votes,
@@ -24,7 +27,7 @@ from quorate.ensemble import (
 )
 from quorate.experiments.measured import Experiment, Measured, standard_error
 from quorate.report import Axis, Chart
-from quorate.types import FloatArray, Secret
+from quorate.types import FloatArray, IntArray, Secret
 
 N_PRIVATE, N_TEACHERS, N_QUERIES = 36_631, 250, 2_000  # LZCW21 Appendix E
 SHOWN_SUMS = 200  # queries in the running sums of Figure 4
@@ -61,54 +64,23 @@ def reproduce_margins(
     watch : callable, optional
         ``watch(stage, done, total)``.
     """
-    from sklearn.linear_model import LogisticRegression
-
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     adult = load_adult()
     X = adult.a9a()
     codes = (np.concatenate([adult.train_labels, adult.test_labels]) == ">50K").astype(np.int64)
-    told: list[list[float]] = []
-    expected: list[FloatArray] = []
+    divisions = []
     for repeat in range(repeats):
         if watch:
             watch("margins", repeat, repeats)
-        order = np.random.default_rng(seed + repeat).permutation(len(X))
-        private, asked = order[:N_PRIVATE], order[N_PRIVATE : N_PRIVATE + N_QUERIES]
-        key = Secret((seed + repeat).to_bytes(32, "big"))
-        shards = hash_shards([row.to_bytes(8, "big") for row in range(N_PRIVATE)], N_TEACHERS, key)
-        ensemble = train_teachers(
-            ClassifierTeacher(LogisticRegression(max_iter=1_000)),
-            X[private],
-            codes[private],
-            shards,
-            n_teachers=N_TEACHERS,
-            n_classes=2,
-            key=key,
-        )
-        counts = count_votes(ensemble, X[asked])
-        star = LogisticRegression(max_iter=1_000).fit(X[private], codes[private]).predict(X[asked])
-        found = agreement(counts, star, N_TEACHERS).reveal()
-        margin = expected_margins(counts, N_TEACHERS).reveal()
-        plurality = counts.reveal().argmax(axis=1)
-        told.append(
-            [
-                float(np.mean(margin >= 0.4 - 1e-9)),
-                float(np.mean(counts.reveal().max(axis=1) == N_TEACHERS)),
-                found.plurality,
-                found.correlation,
-                float(np.mean(plurality == codes[asked])),
-                float(np.mean(star == codes[asked])),
-            ]
-        )
-        expected.append(margin)
+        divisions.append(_measure(X, codes, seed + repeat))
     if watch:
         watch("margins", repeats, repeats)
-    curve = high_margin_curve(counts, N_TEACHERS).reveal()
-    ours, theirs = found.cumulated
+    curve = high_margin_curve(divisions[-1].counts, N_TEACHERS).reveal()
+    ours, theirs = divisions[-1].agreement.cumulated
     return Experiment(
         name="margins",
         title="LZCW21 Appendix E: 250 logistic teachers on Adult, 2,000 queries",
-        rows=tuple(_rows(np.array(told))),
+        rows=tuple(_rows(np.array([each.measures for each in divisions]))),
         notes=(
             "the expected margin lies in [0, .5]: half the gap between the two counts, in shares of the teachers",
             "the paper prints pictures alone; the figures after the bar are of trials on the published split",
@@ -118,11 +90,54 @@ def reproduce_margins(
         seed=seed,
         seconds=time.monotonic() - begun,
         figures={
-            "margins-histogram": _histogram(np.concatenate(expected)).written(),
+            "margins-histogram": _histogram(np.concatenate([each.margin for each in divisions])).written(),
             "margins-curve": _curve(curve.xi, curve.nu).written(),
             "margins-sums": _sums(ours[:SHOWN_SUMS], theirs[:SHOWN_SUMS]).written(),
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Division:
+    """One division of Adult: the votes, what they agree on, and the figures of MEASURES in their order."""
+
+    counts: Secret[IntArray]
+    agreement: Agreement
+    margin: FloatArray
+    measures: tuple[float, ...]
+
+
+def _measure(X: Any, codes: IntArray, seed: int) -> _Division:
+    """Divide the rows, train an ensemble and h* on the private part, and compare them on the rows asked."""
+    from sklearn.linear_model import LogisticRegression
+
+    order = np.random.default_rng(seed).permutation(len(codes))
+    private, asked = order[:N_PRIVATE], order[N_PRIVATE : N_PRIVATE + N_QUERIES]
+    key = Secret(seed.to_bytes(32, "big"))
+    shards = hash_shards([row.to_bytes(8, "big") for row in range(N_PRIVATE)], N_TEACHERS, key)
+    ensemble = train_teachers(
+        ClassifierTeacher(LogisticRegression(max_iter=1_000)),
+        X[private],
+        codes[private],
+        shards,
+        n_teachers=N_TEACHERS,
+        n_classes=2,
+        key=key,
+    )
+    counts = count_votes(ensemble, X[asked])
+    star = LogisticRegression(max_iter=1_000).fit(X[private], codes[private]).predict(X[asked])
+    found = agreement(counts, star, N_TEACHERS).reveal()
+    margin = expected_margins(counts, N_TEACHERS).reveal()
+    plurality = counts.reveal().argmax(axis=1)
+    measures = (
+        float(np.mean(margin >= 0.4 - 1e-9)),
+        float(np.mean(counts.reveal().max(axis=1) == N_TEACHERS)),
+        found.plurality,
+        found.correlation,
+        float(np.mean(plurality == codes[asked])),
+        float(np.mean(star == codes[asked])),
+    )
+    return _Division(counts, found, margin, measures)
 
 
 def _rows(told: NDArray[np.float64]) -> list[Measured]:

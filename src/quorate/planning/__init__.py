@@ -8,7 +8,8 @@ A function that reads a private row, or that spends, does not; a bound as a pape
 from __future__ import annotations
 
 from quorate.planning.cautions import cautions, unanimous_right
-from quorate.planning.recipe import PublicFacts, Recipe, recipe, rows_per_teacher
+from quorate.planning.public_facts import PublicFacts
+from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
 from quorate.planning.schedule import (
     KINDS,
     AnyMechanism,

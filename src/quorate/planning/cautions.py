@@ -6,15 +6,12 @@ Pure functions of public facts. They refuse nothing: what a run is for, its owne
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from scipy.special import ndtr
 
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, InteractiveNoisyMax, NoisyCounts
+from quorate.planning.public_facts import PublicFacts
 from quorate.planning.schedule import AnyMechanism, scale_of
-
-if TYPE_CHECKING:
-    from quorate.planning.recipe import PublicFacts
 
 COIN = 0.25  # standard deviation of a vote share beyond which a student learns next to nothing
 SURE = 0.95  # how often a single answer should be right where all teachers agree

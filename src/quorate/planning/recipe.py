@@ -28,9 +28,10 @@ from typing import Any
 
 from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
-from quorate.arguments import count, one_of, real
+from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter
 from quorate.planning.cautions import cautions
+from quorate.planning.public_facts import PublicFacts
 from quorate.planning.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
 
 ROWS_FACTOR = 0.25
@@ -40,55 +41,6 @@ ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answer
 ROWS_PER_CLASS = 2  # a teacher should be able to meet every class
 VALUES = ("NoisyCounts", "SoftLabel")  # what is released is a number that a student can learn from
 FREE_ANSWERS = ("StableSparseVector",)  # its noise does not grow with the number of queries
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PublicFacts:
-    """What the recipe may know.
-
-    Parameters
-    ----------
-    n_records : int or None
-        Number of private units: records, or people where rows are grouped. Declared, or treated as public; None
-        where it is neither, and then the number of teachers has to be given.
-    n_public : int
-        Number of distinct public points, m.
-    n_classes : int
-        Number of declared classes, C.
-    width : int
-        Number of columns after encoding.
-    epsilon, delta : float
-        What the whole release may cost.
-    online_answers : int
-        Answers kept back for later questions.
-
-    Raises
-    ------
-    InvalidParameter
-        If a fact is out of range.
-
-    Examples
-    --------
-    >>> PublicFacts(n_records=None, n_public=500, n_classes=1, width=8, epsilon=1.0, delta=1e-5)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: n_classes must be a whole number >= 2, got 1
-    """
-
-    n_records: int | None
-    n_public: int
-    n_classes: int
-    width: int
-    epsilon: float
-    delta: float
-    online_answers: int = 0
-
-    def __post_init__(self) -> None:
-        if self.n_records is not None:
-            count("n_records", self.n_records, at_least=1)
-        for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
-            count(name, getattr(self, name), at_least=least)
-        real("epsilon", self.epsilon, above=0)
-        real("delta", self.delta, above=0, below=1)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quorate.audit.claims import Claim
-from quorate.audit.sampled import AuditResult, Releases, audit_mechanism
+from quorate.audit.releases import Releases
+from quorate.audit.sampled import AuditResult, audit_mechanism
 from quorate.types import IntArray
 
 

@@ -1,0 +1,56 @@
+"""What is public about a task before it begins: all that a recipe or a caution may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from quorate.arguments import count, real
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublicFacts:
+    """What the recipe may know.
+
+    Parameters
+    ----------
+    n_records : int or None
+        Number of private units: records, or people where rows are grouped. Declared, or treated as public; None
+        where it is neither, and then the number of teachers has to be given.
+    n_public : int
+        Number of distinct public points, m.
+    n_classes : int
+        Number of declared classes, C.
+    width : int
+        Number of columns after encoding.
+    epsilon, delta : float
+        What the whole release may cost.
+    online_answers : int
+        Answers kept back for later questions.
+
+    Raises
+    ------
+    InvalidParameter
+        If a fact is out of range.
+
+    Examples
+    --------
+    >>> PublicFacts(n_records=None, n_public=500, n_classes=1, width=8, epsilon=1.0, delta=1e-5)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: n_classes must be a whole number >= 2, got 1
+    """
+
+    n_records: int | None
+    n_public: int
+    n_classes: int
+    width: int
+    epsilon: float
+    delta: float
+    online_answers: int = 0
+
+    def __post_init__(self) -> None:
+        if self.n_records is not None:
+            count("n_records", self.n_records, at_least=1)
+        for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
+            count(name, getattr(self, name), at_least=least)
+        real("epsilon", self.epsilon, above=0)
+        real("delta", self.delta, above=0, below=1)
