@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -119,3 +120,127 @@ def test_the_tests_mirror_the_rooms() -> None:
     beside = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
     alone = {path.stem for path in SOURCE.glob("*.py")}
     assert beside - alone == {"house", "docs", "theory_docs", "surfaces"}  # of the package and its pages as a whole
+
+
+# --- inside a room --------------------------------------------------------------------------------------------------
+
+LONGEST_FUNCTION = 60  # lines, docstring not counted: what can be seen at once
+LONGEST_FILE = 400
+
+# What is not yet as it should be, to be emptied: nothing may be added, and what is mended must leave.
+CIRCLES = [
+    {"accounting.canonical", "accounting.events"},
+    {"ledger.ledger", "ledger.reservation"},
+]
+LONG_FUNCTIONS = {
+    "estimators/subsample_aggregate.py: fit",
+    "run/foreign.py: release_votes",
+    "run/task.py: prepare",
+}
+LONG_FILES = {
+    "ensemble/held_out.py",
+    "estimators/private_classifier.py",
+    "estimators/subsample_aggregate.py",
+    "learners/agnostic/prediction.py",
+    "ledger/entries.py",
+    "ledger/ledger.py",
+    "run/batch.py",
+    "run/task.py",
+}
+
+
+def name_of(path: Path) -> str:
+    """A module as a dotted name without the package's own: ``ledger.rules``."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def import_graph() -> dict[str, set[str]]:
+    """For each module the modules that it names in imports, wherever in it they stand; ``from a import b`` is a.b."""
+    names = {name_of(path) for path in modules() if path != FRONT_DOOR}
+    graph = {}
+    for path in modules():
+        if path != FRONT_DOOR:
+            found = (
+                name.removeprefix("quorate.") for name in imported_names(ast.parse(path.read_text(encoding="utf-8")))
+            )
+            graph[name_of(path)] = {name if name in names else name.rpartition(".")[0] for name in found} & names - {
+                name_of(path)
+            }
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> list[set[str]]:
+    """The sets of modules each of which leads to all others of its set: repeated removal of what leads nowhere."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        waiting = [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        return seen
+
+    reach = {name: reached(name) for name in graph}
+    found = [{name, *(other for other in reach[name] if name in reach[other])} for name in graph if name in reach[name]]
+    return [each for place, each in enumerate(found) if each not in found[:place]]
+
+
+def test_no_two_files_need_each_other() -> None:
+    """Files that import each other are one thing in two places: neither can be read, or tried, alone."""
+    key = sorted
+    assert sorted(circles(import_graph()), key=key) == sorted(CIRCLES, key=key)
+
+
+def test_a_circle_is_caught() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}) == [{"b", "c"}]
+    assert circles({"a": {"b"}, "b": {"c"}, "c": set()}) == []
+
+
+def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function from its ``def`` on, without its docstring."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    if ast.get_docstring(function) is not None:
+        doc = function.body[0]
+        assert doc.end_lineno is not None
+        lines -= doc.end_lineno - doc.lineno + 1
+    return lines
+
+
+def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
+    long = {
+        f"{path.relative_to(SOURCE)}: {node.name}"
+        for path in modules()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and own_lines(node) > LONGEST_FUNCTION
+    }
+    assert long == LONG_FUNCTIONS
+
+
+def test_the_lines_of_a_docstring_do_not_count() -> None:
+    (function,) = ast.parse('def f() -> int:\n    """One.\n\n    Two.\n    """\n    return 1\n').body
+    assert isinstance(function, ast.FunctionDef)
+    assert own_lines(function) == 2
+
+
+def test_files_are_short_and_how_short_is_printed() -> None:
+    """``pytest -rP tests/test_house.py -k files_are_short`` shows how long the files are."""
+    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules()}
+    ordered = sorted(lengths.values())
+    steps = range(0, ordered[-1] + 50, 50)
+    print(f"{len(ordered)} files, {sum(ordered):,} lines; half have at most {ordered[len(ordered) // 2]}")
+    for low in steps:
+        print(f"{low:>5} to {low + 49:<4} {sum(low <= length < low + 50 for length in ordered):>4}")
+    long = {str(path.relative_to(SOURCE)) for path, length in lengths.items() if length > LONGEST_FILE}
+    assert long == LONG_FILES
+
+
+@pytest.mark.parametrize("room", sorted({room_of(path) for path in modules() if path.parent != SOURCE}))
+def test_a_room_says_what_belongs_there_and_where_to_begin(room: str) -> None:
+    said = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))) or ""
+    assert " belong" in said
+    assert "Begin with" in said
+    for named in re.findall(r":mod:`~?quorate\.([\w.]+)`", said):
+        place = SOURCE.joinpath(*named.split("."))
+        assert place.is_dir() or place.with_suffix(".py").is_file(), named

@@ -2,6 +2,10 @@
 
 Nothing here is fitted on private rows. What is wrong with a whole table is refused to its owner with
 :class:`~quorate.errors.DataRefused`, before anything is fitted or charged; the message names columns, not rows.
+
+Here belongs how a table is read, checked, told apart from another one and encoded. Models and labels that were
+released do not: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:`~quorate.data.tables`,
+then :mod:`~quorate.data.identity`.
 """
 
 from quorate.data.canonical import row_digests

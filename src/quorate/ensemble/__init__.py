@@ -1,4 +1,9 @@
-"""The private side: partition → teachers → votes. Everything that leaves this room is a Secret."""
+"""The private side: partition → teachers → votes. Everything that leaves this room is a Secret.
+
+Here belongs how units meet teachers, how teachers are trained apart from each other, and how their votes are counted.
+Noise does not: a vote becomes an answer in :mod:`quorate.labelling`. Begin with :mod:`~quorate.ensemble.partition`,
+then :mod:`~quorate.ensemble.training` and :mod:`~quorate.ensemble.votes`.
+"""
 
 from quorate.ensemble.average_stability import AverageStability, average_stability
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter

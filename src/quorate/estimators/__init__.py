@@ -1,4 +1,9 @@
-"""The shells: scikit-learn estimators over all rooms."""
+"""The shells: scikit-learn estimators over all rooms.
+
+Here belongs what scikit-learn asks of an estimator (parameters, ``fit``, ``predict``), in the words of a user of
+scikit-learn. What a fit does belongs in :mod:`quorate.run`. Begin with
+:mod:`~quorate.estimators.private_classifier`.
+"""
 
 from __future__ import annotations
 

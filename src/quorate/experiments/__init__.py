@@ -1,4 +1,9 @@
-"""The papers' experiments on public data, with their figures beside ours."""
+"""The papers' experiments on public data, with their figures beside ours.
+
+Here belongs what reproduces a figure of a paper, behind ``quorate reproduce``: its data, its repetitions and its rows.
+What others could use belongs in the room of its subject. Begin with :mod:`~quorate.experiments.measured`, then
+:mod:`~quorate.experiments.table4`.
+"""
 
 from __future__ import annotations
 

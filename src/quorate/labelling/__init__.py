@@ -1,4 +1,9 @@
-"""The boundary in use: votes + a mechanism + the ledger give answers."""
+"""The boundary in use: votes + a mechanism + the ledger give answers.
+
+Here belongs which queries are asked, and what becomes of their answers. The order of charging, drawing and storing is
+that of :mod:`quorate.release`; what makes a model of the answers belongs in :mod:`quorate.students`. Begin with
+:mod:`~quorate.labelling.passive`.
+"""
 
 from __future__ import annotations
 

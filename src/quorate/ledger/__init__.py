@@ -3,6 +3,11 @@
 No answer leaves before its charge is on stable storage. The recorded spend never falls below what was released. The
 cap is never passed, whatever the number of clients. An altered or older ledger is refused, or, where ledger and
 anchor were both restored, exposed by any client's receipt.
+
+Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``admission``, ``chain``, ``budget``),
+a thin shell around them (``ledger``, ``journal``), and stores (``memory``, ``sqlite``). It knows events and their
+prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.ledger.rules`, then
+:mod:`~quorate.ledger.ledger`.
 """
 
 from quorate.ledger.amounts import Amounts

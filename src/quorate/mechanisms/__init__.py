@@ -17,6 +17,10 @@ is given and keeps nothing. Every mechanism here runs the same contract suite.
 :class:`StableSparseVector`     exact plurality classes, until T queries were not stable     one for a run
 :class:`SoftLabel`              scores in [0, 1] that most teachers give                     one for a run
 =============================== ============================================================ ==============
+
+Here belongs one answer from secret counts, and its price; in which order it is charged, drawn and stored belongs in
+:mod:`quorate.release`, and how counts come about in :mod:`quorate.ensemble`. Begin with
+:mod:`~quorate.mechanisms.protocol`, then :mod:`~quorate.mechanisms.gaussian_noisy_max`.
 """
 
 from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax

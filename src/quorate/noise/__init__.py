@@ -8,6 +8,10 @@
 :class:`SeededNoise`            its reproducible twin for tests and demos: **voids any guarantee**
 =============================== ==============================================================
 
+Here belongs how one random integer is drawn, and from which bits. How much noise is needed belongs in
+:mod:`quorate.accounting`, and what it is added to in :mod:`quorate.mechanisms`. Begin with
+:mod:`~quorate.noise.source`, then :mod:`~quorate.noise.discrete_gaussian`.
+
 Formal guarantees
 -----------------
 - Every draw is within total variation :data:`TOTAL_VARIATION` of the stated distribution, and draws are

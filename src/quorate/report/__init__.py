@@ -1,5 +1,8 @@
 r"""The report: from facts that may be published to a page, a terminal table, a model card and JSON.
 
+Here belongs how facts are said. Gathering them belongs in :mod:`quorate.run`; nothing here computes a price or reads a
+table. Begin with :mod:`~quorate.report.facts`, then :mod:`~quorate.report.page`.
+
 Examples
 --------
 >>> from quorate.accounting import Guarantee

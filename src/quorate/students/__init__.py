@@ -11,6 +11,9 @@ A student is a way to make a scikit-learn classifier of a :class:`Lesson`. Each 
 :class:`SpreadLabels`     from released labels and those of public neighbours
 :class:`VotingClass`      from released labels, a boosted vote of classifiers
 ========================= ====================================================================================
+
+Here belongs what can be made of a lesson, free of charge; nothing here may see a private row or a vote. Begin with
+:mod:`~quorate.students.lesson`, then :mod:`~quorate.students.labels`.
 """
 
 from __future__ import annotations
