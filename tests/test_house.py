@@ -94,6 +94,63 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
     assert pickled <= {"ensemble/functions.py", "ensemble/training.py"}
 
 
+# --- noise is drawn for a durable block ---------------------------------------------------------------------------
+
+DRAWING = {"noise", "ledger", "release"}  # rooms whose business it is
+NOT_RELEASED = {"audit", "experiments"}  # rooms that draw noise, and release nothing private by it
+
+
+def noise_without_a_block(room: str, tree: ast.AST) -> list[str]:
+    """Ways past :class:`quorate.release.Drawn`: blocks drawn or stored by hand, noise addressed or made by hand.
+
+    A learner is a mechanism of its own: it reads the noise that it was given, and divides it among steps, which it
+    names by literals.
+    """
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        called = ast.unparse(node.func)
+        name = called.rpartition(".")[2]
+        holder = called.rpartition(".")[0].lower()
+        block = name in {"draw", "store"} and "reserv" in holder
+        addressed = name in {"at", "words"} and ("noise" in holder or "source" in holder)
+        literal = bool(node.args) and isinstance(node.args[0], ast.Constant)
+        given = room == "learners" and (name == "words" or literal)
+        if block or (addressed and not given) or name in {"OSNoise", "SeededNoise"}:
+            found.append(f"{called} in line {node.lineno}")
+    return found
+
+
+def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
+    """Mechanisms take the words of the source they are given, and nobody but release/ gives one out."""
+    exempt = DRAWING | NOT_RELEASED | {"mechanisms", "accounting"}
+    found = {
+        path.relative_to(SOURCE).as_posix(): ways
+        for path in modules()
+        if room_of(path) not in exempt
+        if (ways := noise_without_a_block(room_of(path), ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("room", "line", "caught"),
+    [
+        ("labelling", "block = reservation.draw('label', 3)", True),
+        ("labelling", "self._reservation.store(block, answers)", True),
+        ("labelling", "mechanism.release_many(rows, noise.at('label', 0))", True),
+        ("learners", "mechanism.release(scores, self.noise.at(PURPOSE, 0))", True),
+        ("run", "label(counts, mechanism, reservation, OSNoise())", True),
+        ("learners", "choose(concepts, points, labels, plan, noise.at('choice', 0))", False),
+        ("labelling", "mechanism.release_many(rows, drawn.noise(source))", False),
+        ("learners", "np.add.at(weight, place, signed)", False),
+    ],
+)
+def test_that_test_sees_ways_past_a_drawn_block(room: str, line: str, caught: bool) -> None:
+    assert bool(noise_without_a_block(room, ast.parse(line))) == caught
+
+
 def test_no_room_is_a_lumber_room() -> None:
     assert [path for path in modules() if FORBIDDEN_NAMES & set(path.with_suffix("").parts[-3:])] == []
 

@@ -16,7 +16,6 @@ from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import answering, class_codes, label, stages_of
 from quorate.labelling.memo import Memo
-from quorate.labelling.online import PURPOSE as ONLINE
 from quorate.labelling.online import OnlineAnswers
 from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import (
@@ -27,7 +26,8 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
-from quorate.release import NEVER_ASKED, STAGE
+from quorate.release import NEVER_ASKED
+from quorate.release.purposes import ONLINE_ANSWER, STAGE
 from quorate.types import Secret
 
 FALSE_ALARM = 1e-6
@@ -243,7 +243,7 @@ def test_after_a_restart_the_open_stage_is_spent():
 
 def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     mechanism = vector(cutoff=4)
-    _, reservation = reserved(mechanism, {"label": 3, ONLINE: 3})
+    _, reservation = reserved(mechanism, {"label": 3, ONLINE_ANSWER: 3})
     votes = Secret(np.array([SURE, SPLIT, SURE]))
     released = label(votes, mechanism, reservation, OSNoise())
     assert released.codes.tolist() == [0, -1, 0]

@@ -25,7 +25,8 @@ from quorate.ledger.chain import extend, verify
 from quorate.ledger.entries import Entry
 from quorate.mechanisms import SoftLabel, StableSparseVector
 from quorate.noise import OSNoise
-from quorate.release import STAGE, stages
+from quorate.release import stages
+from quorate.release.purposes import STAGE
 from quorate.types import Secret
 
 DELTA = 1e-3

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from quorate.accounting import Guarantee
 from quorate.data import PublicPool, is_frame, match_columns, missing_columns, n_rows, needs_encoding, take
 from quorate.errors import InvalidParameter, SeededNoiseRefused
-from quorate.estimators.opening import GivenLedger, opened, place_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
 from quorate.planning import Recipe
+from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
@@ -200,10 +200,10 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             public=PublicPool(rows),
             groups=groups,
             key=key,
-            fingerprint_key=fingerprint_key(place_of(self.ledger)),
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
             noise=noise,
         )
-        with opened(self.ledger, budget=budget) as ledger:
+        with session(self.ledger, budget=budget) as ledger:
             outcome = conduct(task, ledger)
             self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
             self._facts: Facts = facts(

@@ -19,9 +19,9 @@ from quorate.accounting import Guarantee
 from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
-from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
 from quorate.ledger import Budget, Ledger, Reservation
+from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
@@ -210,11 +210,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             public=public,
             groups=groups,
             key=key,
-            fingerprint_key=fingerprint_key(place_of(self.ledger)),
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
             noise=noise,
         )
-        seen = LastSeen()
-        with self._opened(seen=seen) as ledger:
+        guard = RollbackGuard()
+        with self._opened(guard=guard) as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             private = task.inputs.private.reveal()
@@ -222,7 +222,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 task=task.without_private_rows(),
                 outcome=outcome,
                 ledger=ledger,
-                seen=seen,
+                guard=guard,
                 memo=outcome.memo(task),
                 records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
                 occasion=Occasion(
@@ -277,7 +277,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             )
         rows = self._public_rows(X)
         task = kept.task
-        with self._opened(kept.ledger, kept.seen) as ledger:
+        with self._opened(kept.ledger, kept.guard) as ledger:
             reservation = self._reservation(ledger)
             online = OnlineAnswers(
                 count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
@@ -295,7 +295,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def ex_post_epsilon_(self) -> float | None:
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         self._student()
-        with self._opened(self._kept.ledger, self._kept.seen) as ledger:
+        with self._opened(self._kept.ledger, self._kept.guard) as ledger:
             found = ex_post(self._kept.task, ledger, self._reservation(ledger))
         return None if found is None else found.epsilon
 
@@ -324,7 +324,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             if kept.records.are_in(rows, codes):
                 raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        with self._opened(kept.ledger, kept.seen) as ledger:
+        with self._opened(kept.ledger, kept.guard) as ledger:
             reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
             outcome = replace(kept.outcome, reservation=reservation or kept.outcome.reservation)
             return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
@@ -401,9 +401,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, _ = match_columns(rows, pool)
         return rows
 
-    def _opened(self, in_memory: Ledger | None = None, seen: LastSeen | None = None) -> AbstractContextManager[Ledger]:
+    def _opened(
+        self, in_memory: Ledger | None = None, guard: RollbackGuard | None = None
+    ) -> AbstractContextManager[Ledger]:
         budget = Budget(*floor_budget(self.epsilon, self.delta))
-        return opened(self.ledger, budget=budget, in_memory=in_memory, seen=seen)
+        return session(self.ledger, budget=budget, in_memory=in_memory, guard=guard)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +415,7 @@ class _Kept:
     task: Task
     outcome: Outcome
     ledger: Ledger
-    seen: LastSeen
+    guard: RollbackGuard
     memo: Memo
     records: PrivateRecords
     occasion: Occasion

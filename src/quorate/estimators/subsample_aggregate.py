@@ -22,12 +22,12 @@ from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import Shard, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
-from quorate.estimators.opening import LastSeen, opened, place_of
 from quorate.estimators.question import question_of
 from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stored_answers
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.claims import claimed, spent_of
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
@@ -198,14 +198,13 @@ class SubsampleAggregate(BaseEstimator):
                 f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
                 "could only abstain. Give fewer shards"
             )
-        place = place_of(self.ledger)
+        place = ledger_location(self.ledger)
         print_ = fingerprint(rows, y, slots, fingerprint_key(place))
         shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
 
         budget = Budget(epsilon, delta)
-        seen = LastSeen()
-        with opened(self.ledger, budget=budget, seen=seen) as ledger:
-            ledger.bind(print_)
+        guard = RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
             reservation = ledger.reserve(
                 mechanism.event,
                 delta=delta,
@@ -219,7 +218,7 @@ class SubsampleAggregate(BaseEstimator):
                 answers=StableAnswers(mechanism, noise),
                 charge=(reservation.key, reservation.client),
                 ledger=ledger,
-                seen=seen,
+                guard=guard,
                 budget=budget,
                 unit=unit,
                 jobs=jobs,
@@ -379,7 +378,7 @@ class SubsampleAggregate(BaseEstimator):
         return n_shards
 
     def _opened(self, kept: _Kept) -> AbstractContextManager[Ledger]:
-        return opened(self.ledger, budget=kept.budget, in_memory=kept.ledger, seen=kept.seen)
+        return session(self.ledger, budget=kept.budget, in_memory=kept.ledger, guard=kept.guard)
 
     def _fitted(self) -> _Kept:
         if not hasattr(self, "_kept"):
@@ -395,7 +394,7 @@ class _Kept:
     answers: StableAnswers
     charge: tuple[str, str]
     ledger: Ledger
-    seen: LastSeen
+    guard: RollbackGuard
     budget: Budget
     unit: str
     jobs: int

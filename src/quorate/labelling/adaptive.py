@@ -22,12 +22,13 @@ from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.answering import answering
-from quorate.labelling.paid import check_paid
-from quorate.labelling.passive import BLOCK, PURPOSE, Progress
+from quorate.labelling.passive import BLOCK, Progress
 from quorate.labelling.released import AnyMechanism, Gathering, Released
 from quorate.ledger import Block, Reservation
 from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource
+from quorate.release import check_covered
+from quorate.release.purposes import LABEL
 from quorate.types import FloatArray, IntArray, Secret, derive
 
 
@@ -150,17 +151,17 @@ def label_adaptively(
         )
     if counts.reveal().ndim != 2 or len(counts.reveal()) != len(pool.rows):
         raise InvalidParameter("counts must be votes (n_points, n_classes); pass one row per point of the pool")
-    cap = check_paid(reservation, PURPOSE, mechanism)
+    cap = check_covered(reservation, LABEL, mechanism)
     if cap != strategy.n:
         raise InvalidParameter(f"the reservation holds {cap:,} labels, but the strategy may ask {strategy.n:,}")
     asking = _Asking(strategy, pool, mechanism, key)
-    earlier = {each.first: each for each in reservation.blocks(PURPOSE)}
+    earlier = {each.first: each for each in reservation.blocks(LABEL)}
     answers_by = answering(mechanism, reservation)
 
     def ask(asked: IntArray) -> list[Any]:
         told = {"batch": asking.batch, "rows": pool.rows[asked].tolist()}
         _, answers = answers_by.answer(
-            PURPOSE,
+            LABEL,
             len(asked),
             lambda _: counts.reveal()[asked],
             noise,
@@ -205,10 +206,10 @@ def stored_adaptively(mechanism: AnyMechanism, reservation: Reservation, *, n_cl
     Labelled
         Without the blocks that were lost with a process: their rows are not known here, and nothing was released.
     """
-    check_paid(reservation, PURPOSE, mechanism)
+    check_covered(reservation, LABEL, mechanism)
     rows: list[int] = []
     answers: list[Any] = []
-    for block in reservation.blocks(PURPOSE):
+    for block in reservation.blocks(LABEL):
         if block.answers is not None and "rows" in block.answers:
             rows += block.answers["rows"]
             answers += block.answers["answers"]

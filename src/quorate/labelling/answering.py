@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import SHARED
 from quorate.ledger import Reservation
 from quorate.mechanisms import InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
 from quorate.noise import NoiseSource
-from quorate.release import STAGE, Drawn, Stages, release
+from quorate.release import Drawn, Stages, release
+from quorate.release.purposes import LABEL, ONLINE_ANSWER, STAGE
 from quorate.types import FloatArray
 
 Stream = StableSparseVector | SoftLabel
@@ -89,7 +89,7 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     """
     if not isinstance(mechanism, Stream):
         return _EachQuery(mechanism, reservation)
-    queries = sum(reservation.purposes.get(purpose, 0) for purpose in SHARED)
+    queries = sum(reservation.purposes.get(purpose, 0) for purpose in (LABEL, ONLINE_ANSWER))
     if reservation.purposes.get(STAGE) != _tests(mechanism).cutoff or queries > mechanism.n_queries:
         raise InvalidParameter(
             f"the reservation does not fit a run of {type(mechanism).__name__}; reserve its stages, and at most as "

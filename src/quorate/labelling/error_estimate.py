@@ -17,11 +17,11 @@ from quorate.accounting import Event
 from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import check_paid
-from quorate.labelling.priced import TUNING, release_once
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
+from quorate.release import check_covered, release_once
+from quorate.release.purposes import TUNING
 from quorate.theory import relative_entropy
 from quorate.types import IntArray, Secret
 
@@ -141,7 +141,7 @@ def estimate_error(
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     if mechanism.form != "single":
         raise InvalidParameter(f'mechanism must have form="single", got {mechanism.form!r}; one sum is released')
-    check_paid(reservation, TUNING, mechanism)
+    check_covered(reservation, TUNING, mechanism)
     shards = partition_rows(slots, n_teachers, key, partition=partition)
     errors = teacher_errors(
         teacher,

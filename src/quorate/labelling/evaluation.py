@@ -16,11 +16,11 @@ from quorate.accounting import Event
 from quorate.arguments import count, real
 from quorate.ensemble import unit_outcomes
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import check_paid
-from quorate.labelling.priced import EVALUATION, release_once
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
+from quorate.release import check_covered, release_once
+from quorate.release.purposes import EVALUATION
 from quorate.types import FloatArray, IntArray, Secret
 
 
@@ -141,7 +141,7 @@ def noisy_evaluation(
         raise InvalidParameter(
             'n_units must be given where mechanism has form="single", and only there: it divides the sum of mistakes'
         )
-    check_paid(reservation, EVALUATION, mechanism)
+    check_covered(reservation, EVALUATION, mechanism)
     by_class = balanced and mechanism.form == "shares"
     sums = unit_outcomes(model, X, y_codes, slots, classes=classes, grid=mechanism.grid, by_class=by_class, jobs=jobs)
     if mechanism.form == "single":

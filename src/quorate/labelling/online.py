@@ -15,14 +15,12 @@ import numpy as np
 from quorate.errors import BudgetExhausted
 from quorate.labelling.answering import Answering, answering
 from quorate.labelling.memo import Memo, distinct
-from quorate.labelling.paid import check_paid
 from quorate.labelling.released import AnyMechanism, Gathering
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource
-from quorate.release import NEVER_ASKED, STAGE
+from quorate.release import NEVER_ASKED, check_covered
+from quorate.release.purposes import ONLINE_ANSWER, STAGE
 from quorate.types import IntArray, Secret
-
-PURPOSE = "online answer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +73,12 @@ class OnlineAnswers:
     noise: NoiseSource
     memo: Memo
     n_classes: int
-    purposes: tuple[str, ...] = (PURPOSE,)
+    purposes: tuple[str, ...] = (ONLINE_ANSWER,)
     _answering: Answering = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         for purpose in self.purposes:
-            check_paid(self.reservation, purpose, self.mechanism)
+            check_covered(self.reservation, purpose, self.mechanism)
         object.__setattr__(self, "_answering", answering(self.mechanism, self.reservation))
 
     def ask(self, digests: Sequence[bytes]) -> IntArray:

@@ -13,14 +13,14 @@ from collections.abc import Callable
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.answering import answering
-from quorate.labelling.paid import check_paid
 from quorate.labelling.released import AnyMechanism, Gathering, Released
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource
+from quorate.release import check_covered
+from quorate.release.purposes import LABEL
 from quorate.types import FloatArray, IntArray, Secret
 
 BLOCK = 64  # queries a block: what a crash costs at most, against two durable writes a block
-PURPOSE = "label"
 
 ROUNDS = 5  # how often a student is fitted anew for an interactive mechanism
 
@@ -96,14 +96,14 @@ def label(
     if counts.reveal().ndim != 2:
         raise InvalidParameter("counts must be votes (n_queries, n_classes); pass one row per query")
     n_queries, n_classes = counts.reveal().shape
-    reserved = check_paid(reservation, PURPOSE, mechanism)
+    reserved = check_covered(reservation, LABEL, mechanism)
     if reserved != n_queries:
         raise InvalidParameter(
             f"counts must have one row for each of the {reserved:,} labels reserved, got {n_queries:,}; the queries "
             "of a run are fixed before its first answer"
         )
     gathering = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
-    done = sum(earlier.count for earlier in reservation.blocks(PURPOSE))
+    done = sum(earlier.count for earlier in reservation.blocks(LABEL))
     answers_by = answering(mechanism, reservation)
     round_ = block * max(1, n_queries // (ROUNDS * block))
     predictions, learned = None, 0  # from the first so many answers: the same ones after a restart
@@ -115,7 +115,7 @@ def label(
             progress(done, n_queries)
         size = min(block, n_queries - done)
         drawn, answers = answers_by.answer(
-            PURPOSE,
+            LABEL,
             size,
             lambda drawn: counts.reveal()[drawn.first : drawn.first + drawn.count],
             noise,
@@ -140,12 +140,12 @@ def stored_labels(mechanism: AnyMechanism, reservation: Reservation, *, n_classe
     n_classes : int
         Number of declared classes.
     """
-    n_queries = check_paid(reservation, PURPOSE, mechanism)
+    n_queries = check_covered(reservation, LABEL, mechanism)
     return _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes).released()
 
 
 def _stored(mechanism: AnyMechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> Gathering:
     gathering = Gathering(mechanism, n_queries=n_queries, n_classes=n_classes)
-    for block in reservation.blocks(PURPOSE):
+    for block in reservation.blocks(LABEL):
         gathering.put(block.first, block.count, block.answers)
     return gathering

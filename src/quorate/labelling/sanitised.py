@@ -24,11 +24,11 @@ from quorate.accounting.data_dependent import (
 )
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import check_paid
-from quorate.labelling.priced import EVALUATION
 from quorate.ledger import Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
 from quorate.noise import NoiseSource
+from quorate.release import check_covered, release
+from quorate.release.purposes import EVALUATION
 from quorate.types import IntArray, Secret
 
 
@@ -149,7 +149,7 @@ def release_data_dependent_total(
     confident = isinstance(mechanism, ConfidentNoisyMax)
     if confident == (answered is None):
         raise InvalidParameter("answered must be given for ConfidentNoisyMax, and only for it; pass the released mask")
-    check_paid(reservation, EVALUATION, sanitiser)
+    check_covered(reservation, EVALUATION, sanitiser)
     votes, orders = counts.reveal(), [sanitiser.order]
     if isinstance(mechanism, ConfidentNoisyMax):
         mask = np.asarray(answered)
@@ -170,14 +170,18 @@ def release_data_dependent_total(
         mask, sigma, tested = np.ones(len(votes), dtype=np.bool_), mechanism.sigma, np.zeros(0)
         sensitivity = smooth_sensitivity(votes, sigma, sanitiser.order, sanitiser.beta)
     labelled = gnmax_rdp(votes[mask], sigma, orders, noise="discrete").reveal().ravel()
-    block = reservation.draw(EVALUATION)  # durable before any noise exists
-    total = release_total(
-        Secret(np.concatenate([labelled, tested])),
-        sensitivity,
-        order=sanitiser.order,
-        beta=sanitiser.beta,
-        multiplier=sanitiser.multiplier,
-        source=noise.at(EVALUATION, block.first),
+    _, total = release(
+        reservation,
+        EVALUATION,
+        1,
+        lambda drawn: release_total(
+            Secret(np.concatenate([labelled, tested])),
+            sensitivity,
+            order=sanitiser.order,
+            beta=sanitiser.beta,
+            multiplier=sanitiser.multiplier,
+            source=drawn.noise(noise),
+        ),
+        record=lambda total: [total.value],
     )
-    reservation.store(block, [total.value])  # durable before anybody sees it
     return total

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling.paid import check_paid
 from quorate.ledger import Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
-from quorate.release import STAGE, Stages
+from quorate.release import Stages, check_covered
+from quorate.release.purposes import STAGE
 from quorate.types import IntArray, Secret
 
 QUERY = "stable query"
@@ -125,7 +125,7 @@ class StableAnswers:
         InvalidParameter
             If the reservation did not pay for this mechanism.
         """
-        self._check_paid(reservation)
+        self._check_covered(reservation)
         values, counts = tally(votes.reveal())
 
         def record(codes: list[int]) -> list[dict[str, str | None]]:
@@ -140,8 +140,8 @@ class StableAnswers:
                 raise
         return _value(values, code)
 
-    def _check_paid(self, reservation: Reservation) -> None:
-        check_paid(reservation, QUERY, self._mechanism)
+    def _check_covered(self, reservation: Reservation) -> None:
+        check_covered(reservation, QUERY, self._mechanism)
         if any(reservation.purposes.get(name, 0) > most for name, most in stable_purposes(self._mechanism).items()):
             raise InvalidParameter("the reservation holds more stages or queries than the mechanism's event pays for")
 

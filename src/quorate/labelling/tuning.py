@@ -31,11 +31,11 @@ from quorate.accounting import Event
 from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors, unit_outcomes
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import check_paid
-from quorate.labelling.priced import TUNING, release_once
 from quorate.ledger import Reservation
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
+from quorate.release import check_covered, release_once
+from quorate.release.purposes import TUNING
 from quorate.types import IntArray, Secret
 
 Choice: TypeAlias = PermuteAndFlip | Exponential
@@ -285,7 +285,7 @@ def _checked(
         raise InvalidParameter(
             f"mechanism must have a whole sensitivity >= 1, got {mechanism.sensitivity!r}; it is the grid of the errors"
         )
-    check_paid(reservation, TUNING, mechanism)
+    check_covered(reservation, TUNING, mechanism)
     return int(mechanism.sensitivity), real("failure", failure, above=0, below=1)
 
 

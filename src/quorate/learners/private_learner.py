@@ -17,7 +17,6 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import ApproxDP, Guarantee, Neighbouring, explain
 from quorate.arguments import one_of, real
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
-from quorate.estimators.opening import opened, place_of
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels
@@ -25,6 +24,7 @@ from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
 from quorate.noise import NoiseSource
+from quorate.release import draw, ledger_location, session
 from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
 from quorate.release.described import described
 from quorate.release.keys import fingerprint_key
@@ -163,9 +163,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if rows == "theorem" and cautions:
             raise DataRefused(f'rows="theorem": {cautions[0]}. Change it, or take rows="any"')
 
-        print_ = sample.fingerprint(fingerprint_key(place_of(self.ledger)))
-        with opened(self.ledger, budget=Budget(epsilon, delta)) as ledger:
-            ledger.bind(print_)
+        print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
+        with session(self.ledger, budget=Budget(epsilon, delta), fingerprint=print_) as ledger:
             concept = self._released(ledger, sample, plan, noise, print_)
             guarantee = self._guarantee(ledger, plan, cautions, seeded=noise.seeded)
         self.concept_ = concept
@@ -228,22 +227,25 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Charge, then draw, then store; or give back what the same fit released before."""
         for reservation in self._reservations(ledger, plan, seeded=noise.seeded, print_=print_):
             try:
-                block = reservation.draw(PURPOSE)  # durable before any noise exists
+                drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
                 stored = [each.answers[0] for each in reservation.blocks(PURPOSE) if each.answers is not None]
                 known = from_stored(stored[0], self.concepts) if stored else None
                 if known is not None:
                     return known
                 continue  # an interrupted fit counts as given: another one is charged again
-            points, labels = sample.points.reveal(), sample.labels.reveal()
-            try:
-                concept = self._learn(points, labels, noise.at(PURPOSE, block.first), plan)
-            except QuorateError as failure:
-                failure.charged = "the fit was charged"
-                raise
-            reservation.store(block, [to_stored(concept)])  # durable before anybody sees it
-            return concept
+            return drawn.answer(
+                lambda drawn: self._learned(sample, drawn.noise(noise), plan),
+                record=lambda concept: [to_stored(concept)],
+            )
         raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    def _learned(self, sample: Sample, noise: NoiseSource, plan: Plan) -> Concept:
+        try:
+            return self._learn(sample.points.reveal(), sample.labels.reveal(), noise, plan)
+        except QuorateError as failure:
+            failure.charged = "the fit was charged"
+            raise
 
     def _reservations(self, ledger: Ledger, plan: Plan, *, seeded: bool, print_: str) -> Iterator[Reservation]:
         """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""

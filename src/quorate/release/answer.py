@@ -50,6 +50,12 @@ class Drawn:
         """Record the answers, durably; only then may anybody see them."""
         return self.reservation.store(self.block, answers)
 
+    def answer(self, compute: Callable[[Drawn], T], *, record: Callable[[T], object] = lambda answers: answers) -> T:
+        """Compute the answers, store them, and only then return them; the arguments are those of :func:`release`."""
+        answers = compute(self)
+        self.store(record(answers))  # durable before anybody sees it
+        return answers
+
 
 def draw(
     reservation: Reservation, purpose: str, count: int = 1, *, stage: int | None = None, after: Block | None = None
@@ -120,11 +126,4 @@ def release(
     True
     """
     drawn = draw(reservation, purpose, count)
-    return drawn, finish(drawn, compute, record)
-
-
-def finish(drawn: Drawn, compute: Callable[[Drawn], T], record: Callable[[T], object]) -> T:
-    """Compute the answers of a drawn block, store them, and only then return them."""
-    answers = compute(drawn)
-    drawn.store(record(answers))  # durable before anybody sees it
-    return answers
+    return drawn, drawn.answer(compute, record=record)

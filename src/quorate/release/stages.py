@@ -27,10 +27,8 @@ from quorate.ledger.process import Turn, this_process
 from quorate.mechanisms import DECLINED
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
-from quorate.release.answer import Drawn, draw, finish
-
-STAGE = "sparse-vector stage"  # a purpose of a reservation: counted, and never an answer
-
+from quorate.release.answer import Drawn, draw
+from quorate.release.purposes import STAGE
 
 #: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
 NEVER_ASKED: Final = -2
@@ -135,7 +133,7 @@ class Stages:
                 threshold_noise = noise if opened is None else opened.noise(source)
                 return [self._one(reservation, held, row, noise, threshold_noise) for row in rows(drawn)]
 
-            answers = finish(drawn, compute, record)
+            answers = drawn.answer(compute, record=record)
             if held.stages:
                 held.newest = drawn.block if drawn.block.stage == held.stages[0] else None
                 self._held = held

@@ -16,7 +16,6 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee, explain
 from quorate.arguments import count, one_of, real
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
-from quorate.estimators.opening import GivenLedger, LastSeen, opened, place_of
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
@@ -32,6 +31,7 @@ from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
+from quorate.release import Drawn, GivenLedger, RollbackGuard, draw, ledger_location, session
 from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
@@ -167,10 +167,9 @@ class AgnosticPrediction(BaseEstimator):
             raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
 
         budget = Budget(epsilon, 0.0)
-        print_ = sample.fingerprint(fingerprint_key(place_of(self.ledger)))
-        seen = LastSeen()
-        with opened(self.ledger, budget=budget, seen=seen) as ledger:
-            ledger.bind(print_)
+        print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
+        guard = RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
             reservation = ledger.reserve(
                 plan.price.event,
                 delta=0.0,
@@ -206,7 +205,7 @@ class AgnosticPrediction(BaseEstimator):
                 ledger=ledger,
                 budget=budget,
                 memo=Memo(),
-                seen=seen,
+                guard=guard,
             )
         self.plan_ = plan
         self.guarantee_: Guarantee = guarantee
@@ -245,12 +244,10 @@ class AgnosticPrediction(BaseEstimator):
                 with kept.opened(self.ledger) as ledger:
                     reservation = kept.reservation(ledger)
                     kept.refuse_more_than(len(new))  # whatever the ledger says
-                    block = reservation.draw(_PURPOSE, len(new))  # durable before any noise exists
+                    drawn = draw(reservation, _PURPOSE, len(new))
                     kept.drawn += len(new)
-                    votes = _votes(kept.hypotheses.reveal(), points[new])
-                    answers = kept.mechanism.release_many(votes, kept.noise.at(_PURPOSE, block.first))
-                    reservation.store(block, answers.tolist())  # durable before anybody sees them
-                memo.remember([digests[i] for i in new], answers.tolist())
+                    answers = drawn.answer(lambda drawn: kept.answers(points[new], drawn))
+                memo.remember([digests[i] for i in new], answers)
             return np.array([memo.recall(digest) for digest in digests], dtype=np.int64)
 
     @property
@@ -384,12 +381,18 @@ class _Kept:
     ledger: Ledger
     budget: Budget
     memo: Memo
-    seen: LastSeen
+    guard: RollbackGuard
     drawn: int = 0
 
     def opened(self, given: GivenLedger) -> AbstractContextManager[Ledger]:
         """Open the ledger for one act, if it holds all that this object saw it hold."""
-        return opened(given, budget=self.budget, in_memory=self.ledger, seen=self.seen)
+        return session(given, budget=self.budget, in_memory=self.ledger, guard=self.guard)
+
+    def answers(self, points: Any, drawn: Drawn) -> list[int]:
+        """Let the hypotheses vote on some points, and release one label each."""
+        votes = _votes(self.hypotheses.reveal(), points)
+        released: list[int] = self.mechanism.release_many(votes, drawn.noise(self.noise)).tolist()
+        return released
 
     def refuse_more_than(self, n_new: int) -> None:
         """Refuse to draw more answers than were charged, those that this object drew counted by itself."""

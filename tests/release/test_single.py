@@ -5,10 +5,10 @@ import pytest
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling.priced import release_once
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisySum
 from quorate.noise import OSNoise
+from quorate.release.single import release_once
 from quorate.types import Secret
 
 HALF = NoisySum.costing(0.5, grid=1)

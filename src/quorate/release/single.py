@@ -1,7 +1,4 @@
-"""One release of one number, table or choice: marked as drawn, then drawn, then stored, then told.
-
-Labels come in blocks and by the thousand; an evaluation or a choice comes once. The order is the same.
-"""
+"""One release of one number, table or choice: an evaluation or a choice comes once, where labels come in blocks."""
 
 from __future__ import annotations
 
@@ -9,14 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from quorate.labelling.paid import check_paid
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
+from quorate.release.answer import Drawn, release
+from quorate.release.coverage import check_covered
 from quorate.types import IntArray, Secret
-
-EVALUATION = "evaluation"
-TUNING = "tuning"
 
 
 def release_once(
@@ -45,7 +40,7 @@ def release_once(
     Raises
     ------
     InvalidParameter
-        See :func:`~quorate.labelling.paid.check_paid`.
+        See :func:`~quorate.release.coverage.check_covered`.
     BudgetExhausted
         If no answer is left; nothing is drawn then.
 
@@ -53,8 +48,10 @@ def release_once(
     -----
     A release that was marked as drawn when its process ended is lost: it was paid for, and is never drawn again.
     """
-    check_paid(reservation, purpose, mechanism)
-    block = reservation.draw(purpose)  # durable before any noise exists
-    answer = np.asarray(mechanism.release(sums.reveal(), noise.at(purpose, block.first))).tolist()
-    reservation.store(block, [answer])  # durable before anybody sees it
+    check_covered(reservation, purpose, mechanism)
+
+    def compute(drawn: Drawn) -> list[Any]:
+        return [np.asarray(mechanism.release(sums.reveal(), drawn.noise(noise))).tolist()]
+
+    _, [answer] = release(reservation, purpose, 1, compute)
     return answer

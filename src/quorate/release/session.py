@@ -1,4 +1,4 @@
-"""How an estimator opens the ledger it was given: a path, a Ledger, or None for one in memory."""
+"""One act on a ledger: open it, refuse one that was put back to an older state, bind it to its data, let go of it."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from quorate.ledger import Budget, Ledger, Receipt
 GivenLedger = str | Path | Ledger | None
 
 
-def place_of(given: GivenLedger) -> Path | Ledger | None:
+def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     """Return the path or ledger that was given, a text as a path.
 
     Examples
     --------
-    >>> place_of("run/ledger.db").name
+    >>> ledger_location("run/ledger.db").name
     'ledger.db'
     """
     return Path(given) if isinstance(given, str) else given
 
 
-class LastSeen:
+class RollbackGuard:
     """The newest entry of a ledger that a fitted estimator knows of.
 
     Between two questions a ledger's file is let go of. Were an older state put back in its place, anchor and all, the
@@ -32,10 +32,10 @@ class LastSeen:
 
     Examples
     --------
-    >>> seen, ledger = LastSeen(), Ledger(budget=Budget(1.0, 1e-5))
-    >>> with opened(ledger, budget=Budget(1.0, 1e-5), seen=seen):
+    >>> guard, ledger = RollbackGuard(), Ledger(budget=Budget(1.0, 1e-5))
+    >>> with session(ledger, budget=Budget(1.0, 1e-5), guard=guard):
     ...     pass
-    >>> with opened(Ledger(budget=Budget(1.0, 1e-5)), budget=Budget(1.0, 1e-5), seen=seen):
+    >>> with session(Ledger(budget=Budget(1.0, 1e-5)), budget=Budget(1.0, 1e-5), guard=guard):
     ...     pass
     Traceback (most recent call last):
     quorate.errors.LedgerIntegrityError: the ledger does not hold entry 1 of the receipt: an older or another ledger ...
@@ -50,46 +50,57 @@ class LastSeen:
             ledger.check_receipt(self._receipt)
 
     def note(self, ledger: Ledger) -> None:
-        """Remember its newest entry, unless something was found wrong with it."""
-        if ledger.healthy:
-            self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
+        """Remember its newest entry."""
+        self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
 
 
 @contextmanager
-def opened(
-    given: GivenLedger, *, budget: Budget, in_memory: Ledger | None = None, seen: LastSeen | None = None
+def session(
+    given: GivenLedger,
+    *,
+    budget: Budget,
+    in_memory: Ledger | None = None,
+    guard: RollbackGuard | None = None,
+    fingerprint: str | None = None,
 ) -> Iterator[Ledger]:
-    """Open the ledger for one act: a path is let go of again, so that others may read it in between.
+    """Open a ledger for one act: a path is let go of again, so that others may read it in between.
 
     Parameters
     ----------
     given : path, Ledger or None
-        The argument of the estimator.
+        The argument of an estimator.
     budget : Budget
         What a new ledger is opened with. One that exists has its own.
     in_memory : Ledger, optional
         Where None was given, the one that was made before.
-    seen : LastSeen, optional
-        What the estimator knows of it: asked for on entering, brought up to date on leaving.
+    guard : RollbackGuard, optional
+        What is known of the ledger: asked for on entering, brought up to date on leaving.
+    fingerprint : str, optional
+        Keyed hash of the private data: a ledger that belongs to other data is refused.
 
     Raises
     ------
     LedgerIntegrityError
         If the ledger does not hold what was seen in it before.
+    LedgerMismatch
+        If it belongs to other data.
 
     Examples
     --------
-    >>> with opened(None, budget=Budget(1.0, 1e-5)) as ledger:
-    ...     ledger.durable
-    False
+    >>> with session(None, budget=Budget(1.0, 1e-5), fingerprint="keyed hash of the data") as ledger:
+    ...     ledger.durable, ledger.fingerprints
+    (False, ('keyed hash of the data',))
     """
-    seen = seen or LastSeen()
+    guard = guard or RollbackGuard()
     with _held(given, budget, in_memory) as ledger:
-        seen.check(ledger)
+        guard.check(ledger)
+        if fingerprint is not None:
+            ledger.bind(fingerprint)
         try:
             yield ledger
         finally:
-            seen.note(ledger)
+            if ledger.healthy:  # unless something was found wrong with it
+                guard.note(ledger)
 
 
 @contextmanager

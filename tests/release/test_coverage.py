@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from quorate.accounting import Composed, DiscreteGaussian, DiscreteLaplace, PureDP, Repeated, from_json
 from quorate.errors import InvalidParameter
-from quorate.labelling.paid import STAGE, check_paid, single_events
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisyCounts, NoisySum, StableSparseVector
+from quorate.release.coverage import check_covered, single_events
+from quorate.release.purposes import STAGE
 
 LEAVES = (PureDP(0.5), PureDP(0.25), DiscreteGaussian(5.0, 1.0))
 events = st.recursive(
@@ -54,9 +55,9 @@ def reserve(event, *, paid_by=None, **purposes):
 
 def test_one_answer_too_few_is_too_few():
     mechanism = NoisyCounts(sigma=5.0, form="binary")
-    assert check_paid(reserve(Repeated(mechanism.event, 10), label=10), "label", mechanism) == 10
+    assert check_covered(reserve(Repeated(mechanism.event, 10), label=10), "label", mechanism) == 10
     with pytest.raises(InvalidParameter, match="10 answers of NoisyCounts"):
-        check_paid(reserve(Repeated(mechanism.event, 9), label=10), "label", mechanism)
+        check_covered(reserve(Repeated(mechanism.event, 9), label=10), "label", mechanism)
 
 
 def test_labels_and_online_answers_are_paid_for_together():
@@ -64,20 +65,20 @@ def test_labels_and_online_answers_are_paid_for_together():
     mechanism = NoisyCounts(sigma=5.0, form="binary")
     purposes = {"label": 10, "online answer": 5}
     for purpose, reserved in purposes.items():
-        assert check_paid(reserve(Repeated(mechanism.event, 15), **purposes), purpose, mechanism) == reserved
+        assert check_covered(reserve(Repeated(mechanism.event, 15), **purposes), purpose, mechanism) == reserved
         with pytest.raises(InvalidParameter, match="does not pay for 15"):
-            check_paid(reserve(Repeated(mechanism.event, 14), **purposes), purpose, mechanism)
+            check_covered(reserve(Repeated(mechanism.event, 14), **purposes), purpose, mechanism)
 
 
 def test_two_mechanisms_are_paid_for_by_two_parts():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
     event = Composed((Repeated(one.event, 10), Repeated(other.event, 3)))
     reservation = reserve(event, label=10, tuning=3, paid_by={"label": 0, "tuning": 1})
-    assert check_paid(reservation, "label", one) == 10
-    assert check_paid(reservation, "tuning", other) == 3
+    assert check_covered(reservation, "label", one) == 10
+    assert check_covered(reservation, "tuning", other) == 3
     for purpose, mechanism in (("label", other), ("tuning", one)):
         with pytest.raises(InvalidParameter, match="does not pay"):
-            check_paid(reservation, purpose, mechanism)
+            check_covered(reservation, purpose, mechanism)
 
 
 def test_no_part_pays_twice():
@@ -89,7 +90,7 @@ def test_no_part_pays_twice():
     for reservation in (unsaid, shared):
         for purpose in ("label", "tuning"):
             with pytest.raises(InvalidParameter, match=r'2 answers of NoisyCounts for "label" and "tuning".*paid_by'):
-                check_paid(reservation, purpose, one)
+                check_covered(reservation, purpose, one)
 
 
 MECHANISMS = (
@@ -123,7 +124,7 @@ def test_whatever_is_let_through_was_charged(data):
         for _ in range(times):
             mechanism = data.draw(st.sampled_from(MECHANISMS))
             try:
-                check_paid(reservation, purpose, mechanism)
+                check_covered(reservation, purpose, mechanism)
             except InvalidParameter:
                 continue
             drawn.update(slow_leaves(mechanism.event))
@@ -133,11 +134,11 @@ def test_whatever_is_let_through_was_charged(data):
 
 def test_a_whole_run_of_a_stream_is_paid_for_once():
     mechanism = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100)
-    assert check_paid(reserve(mechanism.event, label=100, stages=2), "label", mechanism) == 100
+    assert check_covered(reserve(mechanism.event, label=100, stages=2), "label", mechanism) == 100
     with pytest.raises(InvalidParameter, match="does not pay"):
-        check_paid(reserve(PureDP(0.1), label=100, stages=2), "label", mechanism)
+        check_covered(reserve(PureDP(0.1), label=100, stages=2), "label", mechanism)
     with pytest.raises(InvalidParameter, match="does not pay for 101"):
-        check_paid(reserve(mechanism.event, **{"label": 60, "stable query": 41}, stages=2), "label", mechanism)
+        check_covered(reserve(mechanism.event, **{"label": 60, "stable query": 41}, stages=2), "label", mechanism)
 
 
 def test_a_stream_and_its_like_do_not_share_one_event():
@@ -145,12 +146,12 @@ def test_a_stream_and_its_like_do_not_share_one_event():
     mechanism, counts = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100), NoisyCounts(sigma=5.0, form="binary")
     event = Composed((mechanism.event, Repeated(counts.event, 10)))
     with pytest.raises(InvalidParameter, match="stream with stages"):
-        check_paid(reserve(event, label=10, stages=2), "label", counts)
+        check_covered(reserve(event, label=10, stages=2), "label", counts)
     with pytest.raises(InvalidParameter, match="no stream"):
-        check_paid(reserve(event, label=10), "label", mechanism)
+        check_covered(reserve(event, label=10), "label", mechanism)
     apart = reserve(event, label=100, tuning=10, stages=2, paid_by={"label": 0, STAGE: 0, "tuning": 1})
-    assert check_paid(apart, "label", mechanism) == 100
-    assert check_paid(apart, "tuning", counts) == 10
+    assert check_covered(apart, "label", mechanism) == 100
+    assert check_covered(apart, "tuning", counts) == 10
 
 
 # --- taken apart ----------------------------------------------------------------------------------------------------
@@ -171,7 +172,7 @@ ONE = DiscreteLaplace(50.0, 5.0)
     ],
 )
 def test_taken_apart_it_holds_enough(event, times):
-    assert check_paid(reserve(event, evaluation=times), "evaluation", SHARES) == times
+    assert check_covered(reserve(event, evaluation=times), "evaluation", SHARES) == times
 
 
 @pytest.mark.parametrize(
@@ -189,9 +190,9 @@ def test_taken_apart_it_holds_enough(event, times):
 )
 def test_anything_less_or_else_is_refused(event, times):
     with pytest.raises(InvalidParameter, match=r"does not pay for .* of NoisySum"):
-        check_paid(reserve(event, evaluation=times), "evaluation", SHARES)
+        check_covered(reserve(event, evaluation=times), "evaluation", SHARES)
 
 
 def test_the_purpose_must_have_been_reserved():
     with pytest.raises(InvalidParameter, match='holds no answers for "tuning"'):
-        check_paid(reserve(SHARES.event, evaluation=1), "tuning", SHARES)
+        check_covered(reserve(SHARES.event, evaluation=1), "tuning", SHARES)

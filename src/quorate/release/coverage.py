@@ -1,4 +1,4 @@
-"""Whether a reservation paid for what is about to be drawn: looked at before anything is."""
+"""Coverage: whether a reservation paid for what is about to be drawn. It is checked before anything is."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Protocol
 from quorate.accounting import Composed, Event, Repeated
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
-from quorate.release import STAGE
-
-SHARED = ("label", "online answer")
+from quorate.release.purposes import STAGE
 
 
 class Priced(Protocol):
@@ -22,7 +20,7 @@ class Priced(Protocol):
         ...
 
 
-def check_paid(reservation: Reservation, purpose: str, mechanism: Priced) -> int:
+def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> int:
     r"""Return how many answers of `mechanism` a reservation holds for one purpose.
 
     The ledger knows what was charged, not what is drawn. Without this look, the answers of a noisier mechanism could
@@ -65,9 +63,9 @@ def check_paid(reservation: Reservation, purpose: str, mechanism: Priced) -> int
     >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
     >>> schedule = Repeated(charged.event, 5)
     >>> reservation = ledger.reserve(schedule, delta=1e-6, purposes={"label": 5}, key="labels")
-    >>> check_paid(reservation, "label", charged)
+    >>> check_covered(reservation, "label", charged)
     5
-    >>> check_paid(reservation, "label", other)
+    >>> check_covered(reservation, "label", other)
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: the reservation does not pay for 5 answers of GaussianNoisyMax for "label"; reserve the event of the mechanism that answers
     """  # noqa: E501  a doctest's message is one line
