@@ -7,29 +7,46 @@ import pytest
 
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, StableSparseVector
 from quorate.noise import SeededNoise
-from quorate.planning import PublicFacts, recipe, unanimous_right
+from quorate.outcomes import Outcome, Severity
+from quorate.planning import (
+    DELTA_GIVES_AWAY_A_UNIT,
+    LABELS_ARE_COINS,
+    ONE_ANSWER_IS_UNSURE,
+    PublicFacts,
+    considered,
+    recipe,
+    unanimous_right,
+)
+
+CODES = (LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, DELTA_GIVES_AWAY_A_UNIT)
 
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 
 
 def test_a_sound_task_gets_no_caution() -> None:
-    assert recipe(PublicFacts(**ADULT)).cautions == ()
+    made = recipe(PublicFacts(**ADULT))
+    assert made.cautions == ()
+    assert {each.code: each.outcome for each in made.considered} == dict.fromkeys(CODES, Outcome.PASSED)
 
 
 @pytest.mark.parametrize("change", [{"n_records": 50}, {"epsilon": 1e-3}])
 def test_labels_close_to_coin_tosses_are_said_to_be(change: dict[str, float]) -> None:
-    assert any("coin tosses" in each for each in recipe(PublicFacts(**ADULT | change)).cautions)
+    (said,) = recipe(PublicFacts(**ADULT | change)).cautions
+    assert (said.code, said.severity, said.outcome) == (LABELS_ARE_COINS, Severity.SERIOUS, Outcome.FAILED)
+    assert "coin tosses" in said.words
 
 
 def test_a_delta_that_gives_away_a_whole_unit_is_said() -> None:
-    said = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
-    assert any("published whole" in each for each in said)
+    (said,) = recipe(PublicFacts(**ADULT | {"delta": 1e-3})).cautions
+    assert (said.code, said.severity) == (DELTA_GIVES_AWAY_A_UNIT, Severity.SERIOUS)
+    assert "published whole" in said.words
     assert recipe(PublicFacts(**ADULT | {"delta": 1 / 32_561})).cautions == ()
 
 
 def test_how_sure_one_online_answer_is_is_said_where_it_is_not() -> None:
-    said = recipe(PublicFacts(**ADULT | {"online_answers": 100})).cautions
-    assert any("right at most 76 % of the time" in each for each in said)
+    (said,) = recipe(PublicFacts(**ADULT | {"online_answers": 100})).cautions
+    assert (said.code, said.severity) == (ONE_ANSWER_IS_UNSURE, Severity.WARNING)
+    assert "right at most 76 % of the time" in said.words
     assert recipe(PublicFacts(**ADULT | {"online_answers": 100, "epsilon": 8.0, "n_public": 50})).cautions == ()
 
 
@@ -47,6 +64,13 @@ def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: i
     assert said <= won + 5 * np.sqrt(0.25 / 20_000) + 0.01  # a half vote of rounding
     if n_classes == 2:
         assert abs(said - won) < 5 * np.sqrt(0.25 / 20_000) + 0.01
+
+
+def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
+    facts = PublicFacts(**ADULT | {"n_records": None})
+    sparse = considered(facts, StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_queries=10)
+    assert {each.code: each.outcome for each in sparse} == dict.fromkeys(CODES, Outcome.NOT_RUN)
+    assert not any(each.applies or each.words for each in sparse)
 
 
 def test_where_noise_has_no_scale_nothing_is_claimed() -> None:

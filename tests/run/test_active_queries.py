@@ -30,11 +30,14 @@ from quorate.labelling import (
     Strategy,
     VersionSpace,
 )
+from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.ledger import Budget, Ledger
+from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.settings import settings_from
 from quorate.run.status import read_status
+from quorate.run.task import _told_of
 
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
@@ -292,7 +295,26 @@ def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: 
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:
     found = check(read_batch(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"})))
     assert found["strategy"] is None
-    assert not any("random subset" in each for each in found["cautions"])
+    assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
+
+
+def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any, cli: Any) -> None:
+    root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
+    found = {each["code"]: each for each in json.loads(cli("check", root, "--json")[1])["cautions"]}
+    assert found[GAIN_IS_UNCERTAIN]["severity"] == "note"
+    assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")
+    said = cli("check", root)[1]
+    assert all(each["message"] in said for each in found.values())
+
+
+def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
+    class Talks(Margin):
+        def cautions(self, *, width: int) -> Any:
+            return ("it talks",)
+
+    task = read_batch(make_run(**ACTIVE)).task
+    told = _told_of(Talks(40), task.recipe, width=3).cautions
+    assert [each.words for each in told if each.applies][-1] == "it talks"
 
 
 @pytest.mark.parametrize("queries", ["all", "auto", None])

@@ -21,6 +21,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     nothing. When fewer answers are left than there are new rows, or the mechanism is closed, nothing is asked (exit
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
+    from quorate.planning import ONE_ANSWER_IS_UNSURE
     from quorate.run.batch import read_batch
     from quorate.run.online import ask
 
@@ -36,7 +37,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         click.echo(status if answer is None else answer)
     click.echo(f"{asked.left:,} answers left", err=True)
     for caution in batch.task.recipe.cautions:
-        if "online answer" in caution:
-            click.echo(f"caution: {caution}", err=True)
+        if caution.code == ONE_ANSWER_IS_UNSURE:
+            click.echo(f"caution: {caution.words}", err=True)
     if seeded:
         click.echo("seeded noise: reproducible, therefore not private", err=True)

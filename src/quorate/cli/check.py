@@ -44,7 +44,7 @@ def command(run: Path, as_json: bool) -> None:
             "  note       the number of private units was read and is treated as public; [data] n_records declares it"
         )
     for caution in found["cautions"]:
-        click.echo(f"  caution    {caution}")
+        click.echo(f"  caution    {caution['message']}")
     for sentence in found["notes"]:
         click.echo(f"  note       {sentence}")
     if found["seeded"]:

@@ -26,7 +26,7 @@ def command(run: Path, as_json: bool) -> None:
     batch = read_batch(run)
     if not as_json:
         for caution in batch.task.recipe.cautions:
-            click.echo(f"caution: {caution}", err=True)
+            click.echo(f"caution: {caution.words}", err=True)
     with progress(quiet=as_json) as watch:
         facts = perform(batch, command=f"quorate run {run}", watch=watch)
     if as_json:

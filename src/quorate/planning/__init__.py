@@ -7,7 +7,13 @@ A function that reads a private row, or that spends, does not; a bound as a pape
 
 from __future__ import annotations
 
-from quorate.planning.cautions import cautions, unanimous_right
+from quorate.planning.cautions import (
+    DELTA_GIVES_AWAY_A_UNIT,
+    LABELS_ARE_COINS,
+    ONE_ANSWER_IS_UNSURE,
+    considered,
+    unanimous_right,
+)
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
 from quorate.planning.schedule import (
@@ -38,6 +44,9 @@ __all__ = [
     "schedule_event",
     "is_stream",
     "AnyMechanism",
-    "cautions",
+    "considered",
+    "LABELS_ARE_COINS",
+    "ONE_ANSWER_IS_UNSURE",
+    "DELTA_GIVES_AWAY_A_UNIT",
     "unanimous_right",
 ]

@@ -10,8 +10,14 @@ import math
 from scipy.special import ndtr
 
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, InteractiveNoisyMax, NoisyCounts
+from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.schedule import AnyMechanism, scale_of
+
+# What programs decide by.
+LABELS_ARE_COINS = "labels-are-coins"
+ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
+DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 
 COIN = 0.25  # standard deviation of a vote share beyond which a student learns next to nothing
 SURE = 0.95  # how often a single answer should be right where all teachers agree
@@ -38,8 +44,8 @@ def unanimous_right(mechanism: AnyMechanism, *, n_teachers: int, n_classes: int)
     return max(1 / n_classes, 1 - (n_classes - 1) * float(ndtr(-n_teachers / (math.sqrt(2) * sigma))))
 
 
-def cautions(facts: PublicFacts, mechanism: AnyMechanism, *, n_teachers: int, n_queries: int) -> tuple[str, ...]:
-    """Say what is wrong with a set-up, one sentence each; nothing where nothing is.
+def considered(facts: PublicFacts, mechanism: AnyMechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
+    """Look for everything that may be wrong with a set-up.
 
     Parameters
     ----------
@@ -49,25 +55,53 @@ def cautions(facts: PublicFacts, mechanism: AnyMechanism, *, n_teachers: int, n_
         What answers.
     n_teachers, n_queries : int
         K and ℓ.
+
+    Returns
+    -------
+    tuple of Caution
+        Those that apply and those that do not, in a fixed order.
     """
-    said = []
     right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
     sigma = scale_of(mechanism)
-    if right is not None and sigma is not None:
-        weights = min(max(facts.width, 1), n_queries)
-        if right < SURE and sigma / n_teachers * math.sqrt(weights / n_queries) > COIN:
-            said.append(
-                f"σ = {sigma:.4g} votes against {n_teachers:,} teachers: labels would be close to coin tosses, and the "
-                "budget gone. Raise epsilon, bring more private rows or more public ones, or keep fewer answers back"
-            )
-        if facts.online_answers and right < SURE:
-            said.append(
-                f"one online answer alone is right at most {math.floor(100 * right)} % of the time, even where all "
-                "teachers agree; the student, which averages over all answers, is the better judge of a single case"
-            )
-    if facts.n_records is not None and facts.delta > 1 / facts.n_records:
-        said.append(
-            f"delta = {facts.delta:g} is above 1 / {facts.n_records:,} units: it would allow that a unit's data are "
-            "published whole. Choose it well below"
+    if right is None or sigma is None:  # noise of this kind is not judged by a standard deviation
+        unknown = tuple(
+            Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
+            for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
         )
-    return tuple(said)
+        return (*unknown, _delta(facts))
+    weights = min(max(facts.width, 1), n_queries)
+    coins = right < SURE and sigma / n_teachers * math.sqrt(weights / n_queries) > COIN
+    unsure = facts.online_answers > 0 and right < SURE
+    return (
+        caution(
+            LABELS_ARE_COINS,
+            Severity.SERIOUS,
+            f"σ = {sigma:.4g} votes against {n_teachers:,} teachers: labels would be close to coin tosses, and the "
+            "budget gone. Raise epsilon, bring more private rows or more public ones, or keep fewer answers back"
+            if coins
+            else None,
+        ),
+        caution(
+            ONE_ANSWER_IS_UNSURE,
+            Severity.WARNING,
+            f"one online answer alone is right at most {math.floor(100 * right)} % of the time, even where all "
+            "teachers agree; the student, which averages over all answers, is the better judge of a single case"
+            if unsure
+            else None,
+        ),
+        _delta(facts),
+    )
+
+
+def _delta(facts: PublicFacts) -> Caution:
+    n = facts.n_records
+    if n is None:
+        return Caution(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        DELTA_GIVES_AWAY_A_UNIT,
+        Severity.SERIOUS,
+        f"delta = {facts.delta:g} is above 1 / {n:,} units: it would allow that a unit's data are "
+        "published whole. Choose it well below"
+        if facts.delta > 1 / n
+        else None,
+    )

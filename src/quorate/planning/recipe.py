@@ -30,7 +30,8 @@ from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter
-from quorate.planning.cautions import cautions
+from quorate.outcomes import Caution
+from quorate.planning.cautions import considered
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
 
@@ -59,8 +60,8 @@ class Recipe:
         What crosses the boundary, with its noise.
     why : tuple of str
         One sentence for each choice that the recipe made.
-    cautions : tuple of str
-        What the owner should hear before the budget is spent: :func:`~quorate.planning.cautions.cautions`.
+    considered : tuple of Caution
+        What was looked for before the budget is spent: :func:`~quorate.planning.cautions.considered`.
 
     Examples
     --------
@@ -74,7 +75,12 @@ class Recipe:
     online_answers: int
     mechanism: AnyMechanism
     why: tuple[str, ...]
-    cautions: tuple[str, ...] = ()
+    considered: tuple[Caution, ...] = ()
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What the owner should hear: the cautions that apply."""
+        return tuple(each for each in self.considered if each.applies)
 
     @property
     def event(self) -> Event:
@@ -166,7 +172,7 @@ def recipe(
         online_answers=facts.online_answers,
         mechanism=mechanism,
         why=tuple(why),
-        cautions=cautions(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
+        considered=considered(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
     )
 
 

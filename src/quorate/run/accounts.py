@@ -100,7 +100,7 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
-            recipe=(*recipe_.why, *(f"caution: {each}" for each in recipe_.cautions)),
+            recipe=(*recipe_.why, *(f"caution: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, outcome, ledger),

@@ -283,7 +283,7 @@ def check(batch: Batch) -> dict[str, Any]:
         "n_is_treated_as_public": task.n_was_read,
         "why": list(task.recipe.why),
         "notes": list(notes(batch.settings.data, task)),
-        "cautions": list(task.recipe.cautions),
+        "cautions": [each.tree() for each in task.recipe.cautions],
     }
 
 

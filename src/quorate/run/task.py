@@ -29,6 +29,7 @@ from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource
+from quorate.outcomes import Caution, Severity, caution
 from quorate.planning import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.release.described import described
 from quorate.release.target import floor_budget
@@ -334,10 +335,12 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
             "take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
+    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
+    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), cautions=(*made.cautions, *strategy.cautions(width=width)))
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
 
 
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMechanism | str | None:

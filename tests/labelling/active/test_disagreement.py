@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 
 from quorate.labelling.active import Disagreement, History, OracularCAL, Random, VersionSpace, thresholds
+from quorate.labelling.active.disagreement import ASKS_EVERYTHING
 
 NOTHING = np.empty(0, dtype=np.int64)
 
@@ -206,8 +207,9 @@ def test_with_more_columns_than_labels_everything_is_asked_in_stream_order_and_t
     strategy = Disagreement(40)
     past = play(strategy, pool, lambda row: int(pool[row, 0] > 0))
     assert past.rows.tolist() == list(range(40))
-    assert "order of the stream" in strategy.cautions(width=200)[0]
-    assert not any("order of the stream" in said for said in strategy.cautions(width=39))
+    for width, applies in ((200, True), (40, True), (39, False)):
+        (said,) = (each for each in strategy.cautions(width=width) if each.code == ASKS_EVERYTHING)
+        assert said.applies == applies == ("order of the stream" in said.words)
 
 
 # --- Oracular CAL ---------------------------------------------------------------------------------------------

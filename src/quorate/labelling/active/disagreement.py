@@ -22,10 +22,12 @@ from numpy.typing import NDArray
 from quorate.arguments import count, real
 from quorate.data import take
 from quorate.labelling.active.erm import Erm, seed_of
-from quorate.labelling.active.strategy import COMPARE, History, Strategy
+from quorate.labelling.active.strategy import History, Strategy, compared
 from quorate.labelling.active.stream import doubling, next_questions
+from quorate.outcomes import Caution, Severity, caution
 from quorate.types import FloatArray, IntArray
 
+ASKS_EVERYTHING = "asks-everything"  # the code of a caution
 FORCES = (0.1, 1.0, 10.0)  # weight of the forced point, as a share of all others together
 
 
@@ -89,16 +91,16 @@ class Disagreement(Strategy):
         """Choose the questions of the next epoch that has any."""
         return next_questions(doubling(pool.shape[0], self.first), history, self._belief(pool, history, rng))
 
-    def cautions(self, *, width: int) -> tuple[str, ...]:
+    def cautions(self, *, width: int) -> tuple[Caution, ...]:
         """Say, beside the general caution, that with more columns than answers everything is asked."""
-        trials = f"a random subset of the same size did as well in trials on Mushroom and a9a. {COMPARE}"
-        if width < self.n:
-            return (trials,)
-        said = (
+        everything = (
             f"{width:,} columns and at most {self.n:,} answers: a linear learner can take either label for any point "
             "at no cost, so everything is asked in the order of the stream, as by Random"
         )
-        return (said, trials)
+        return (
+            caution(ASKS_EVERYTHING, Severity.WARNING, None if width < self.n else everything),
+            compared("a random subset of the same size did as well in trials on Mushroom and a9a"),
+        )
 
     def examine(self, pool: Any, history: History, rows: IntArray, rng: np.random.Generator) -> Examined:
         """Look at single points: whether their label could be forced, and at what cost.

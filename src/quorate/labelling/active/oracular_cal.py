@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, real
-from quorate.labelling.active.strategy import COMPARE, History, Strategy
+from quorate.labelling.active.strategy import History, Strategy, compared
 from quorate.labelling.active.stream import doubling, next_questions
+from quorate.outcomes import Caution
 from quorate.types import FloatArray, IntArray
 
 
@@ -82,13 +83,14 @@ class OracularCAL(Strategy):
         epochs = doubling(pool.shape[0], self.first)
         return next_questions(epochs, history, lambda rows, codes: _Belief(self, points, rows, codes))
 
-    def cautions(self, *, width: int) -> tuple[str, ...]:
+    def cautions(self, *, width: int) -> tuple[Caution, ...]:
         """Say what trials have shown."""
-        said = (
-            "in trials OracularCAL was a point ahead of a random subset of the same size on Mushroom, and not on a9a, "
-            "where it stopped too early now and then"
+        return (
+            compared(
+                "in trials OracularCAL was a point ahead of a random subset of the same size on Mushroom, and not on "
+                "a9a, where it stopped too early now and then"
+            ),
         )
-        return (f"{said}. {COMPARE}",)
 
     def weights(self, pool: Any, history: History) -> FloatArray:
         """Train on the released labels alone, in the order in which they were asked: ``(n_features,)`` weights.

@@ -10,11 +10,18 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
+from quorate.outcomes import Caution, Severity, caution
 from quorate.types import IntArray
 
+GAIN_IS_UNCERTAIN = "gain-over-random-is-uncertain"
 COMPARE = (
     'Compare with Random of the same size, at the same noise (quorate.toml: strategy = "random"), before you rely on it'
 )
+
+
+def compared(words: str) -> Caution:
+    """Return the caution that a random subset may do as well, with what is known of it."""
+    return caution(GAIN_IS_UNCERTAIN, Severity.NOTE, f"{words}. {COMPARE}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,7 +130,7 @@ class Strategy(ABC):
         """
         return None
 
-    def cautions(self, *, width: int) -> tuple[str, ...]:
+    def cautions(self, *, width: int) -> tuple[Caution, ...]:
         """Say what the owner should hear before the budget is spent.
 
         Parameters
@@ -134,7 +141,7 @@ class Strategy(ABC):
         if not self.learns:
             return ()
         name = type(self).__name__
-        return (f"whether {name} beats a random subset of the same size depends on the task. {COMPARE}",)
+        return (compared(f"whether {name} beats a random subset of the same size depends on the task"),)
 
     def check(self, *, n_points: int, n_classes: int) -> None:
         """Refuse a task that the strategy is not made for.

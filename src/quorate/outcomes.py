@@ -1,0 +1,84 @@
+"""How a check ended and what a caution says, as values: code decides by them and never by reading a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+
+class Outcome(StrEnum):
+    """How a question about a run was answered.
+
+    Only a function that ran can end in ``PASSED`` or ``FAILED``.
+    """
+
+    PASSED = "passed"
+    FAILED = "failed"
+    BY_CONSTRUCTION = "by construction"  # the code has no other way; nothing was looked at
+    NOT_COVERED = "not covered"  # quorate cannot see it
+    NOT_RUN = "not run"
+
+
+class Severity(StrEnum):
+    """How much hangs on a caution."""
+
+    NOTE = "note"  # worth knowing before a choice
+    WARNING = "warning"  # a part of the run will not do what it seems to be for
+    SERIOUS = "serious"  # the run would be a waste, or promise next to nothing
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caution:
+    """One thing that its owner should hear before a budget is spent, whether or not it applies here.
+
+    Parameters
+    ----------
+    code : str
+        What programs decide by; it never changes its meaning.
+    severity : Severity
+        How much hangs on it.
+    outcome : Outcome
+        ``FAILED`` where it applies, ``PASSED`` where it was looked for and does not, ``NOT_RUN`` where it could not be
+        looked for.
+    words : str
+        One sentence for people, without a full stop; empty where the caution does not apply.
+
+    Examples
+    --------
+    >>> caution = Caution(code="delta-gives-away-a-unit", severity=Severity.SERIOUS, outcome=Outcome.FAILED,
+    ...                   words="delta is above one in the number of units")
+    >>> caution.applies, caution.tree()["severity"]
+    (True, 'serious')
+    """
+
+    code: str
+    severity: Severity
+    outcome: Outcome
+    words: str = ""
+
+    @property
+    def applies(self) -> bool:
+        """Whether the owner should hear it."""
+        return self.outcome is Outcome.FAILED
+
+    def tree(self) -> dict[str, Any]:
+        """Return the caution as JSON has it."""
+        return {
+            "code": self.code,
+            "severity": str(self.severity),
+            "outcome": str(self.outcome),
+            "message": self.words,
+        }
+
+
+def caution(code: str, severity: Severity, words: str | None) -> Caution:
+    """Return a caution that was looked for: it applies where there is something to say.
+
+    Examples
+    --------
+    >>> caution("one-answer-is-unsure", Severity.WARNING, None).outcome
+    <Outcome.PASSED: 'passed'>
+    """
+    outcome = Outcome.PASSED if words is None else Outcome.FAILED
+    return Caution(code=code, severity=severity, outcome=outcome, words=words or "")
