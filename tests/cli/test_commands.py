@@ -15,7 +15,8 @@ import pytest
 from quorate.cli import group as group_module
 from quorate.ledger import Budget, Head, Ledger
 from quorate.ledger.chain import extend
-from quorate.ledger.entries import Reserved, canonical
+from quorate.ledger.entries import Reserved
+from quorate.ledger.json_values import canonical
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 from quorate.run.batch import perform, read_batch

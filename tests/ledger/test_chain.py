@@ -23,15 +23,14 @@ from quorate.ledger.entries import (
     Closed,
     Drawn,
     Entry,
-    Json,
     Opened,
     Reserved,
     SameRelease,
     Started,
     Stored,
-    canonical,
     seal,
 )
+from quorate.ledger.json_values import Json, canonical
 from quorate.ledger.state import GENESIS
 
 PUBLISHED_ENTRY = (

@@ -14,17 +14,8 @@ from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, a
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
 from quorate.ledger.chain import extend, verify
-from quorate.ledger.entries import (
-    BudgetRaised,
-    Closed,
-    Content,
-    Drawn,
-    Json,
-    Opened,
-    Reserved,
-    SameRelease,
-    Started,
-)
+from quorate.ledger.entries import BudgetRaised, Closed, Content, Drawn, Opened, Reserved, SameRelease, Started
+from quorate.ledger.json_values import Json
 from quorate.ledger.rules import apply
 from quorate.ledger.state import LedgerState
 

@@ -94,11 +94,11 @@ def test_reading_writes_nothing(path):
 
 def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(tmp_path):
     with pytest.raises(PreconditionFailed):
-        Ledger.open(tmp_path / "ledger.db")
+        Ledger(tmp_path / "ledger.db")
     assert not list(tmp_path.iterdir())
     for wrong in (tmp_path, tmp_path / "nowhere" / "ledger.db"):
         with pytest.raises(PreconditionFailed):
-            Ledger.open(wrong, BUDGET)
+            Ledger(wrong, budget=BUDGET)
 
 
 def test_the_disk_is_waited_for(on_disk):

@@ -11,13 +11,14 @@ prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.le
 """
 
 from quorate.ledger.amounts import Amounts
+from quorate.ledger.block import Block, Receipt
 from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.chain import verify
 from quorate.ledger.claim import Claim
 from quorate.ledger.entries import Entry
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
-from quorate.ledger.reservation import Block, Receipt, Reservation
+from quorate.ledger.reservation import Reservation
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore

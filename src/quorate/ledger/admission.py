@@ -10,7 +10,8 @@ from dataclasses import replace
 from quorate.errors import InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
 from quorate.ledger.budget import Budget
 from quorate.ledger.claim import claimed_together
-from quorate.ledger.entries import Bound, Drawn, Json, Reserved, Stored
+from quorate.ledger.entries import Bound, Drawn, Reserved, Stored
+from quorate.ledger.json_values import Json
 from quorate.ledger.rules import KEY_USED, STAGE_IS_OVER, check_same_request
 from quorate.ledger.state import LedgerState
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from quorate.errors import LedgerIntegrityError
-from quorate.ledger.entries import canonical
+from quorate.ledger.json_values import canonical
 from quorate.ledger.state import Head
 
 

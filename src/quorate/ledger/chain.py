@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from quorate.errors import InvalidParameter, LedgerIntegrityError, QuorateError
-from quorate.ledger.entries import Content, Entry, canonical, seal
+from quorate.ledger.entries import Content, Entry, seal
+from quorate.ledger.json_values import canonical
 from quorate.ledger.rules import apply
 from quorate.ledger.state import Head, LedgerState
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
-from numbers import Integral
 from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
@@ -15,114 +13,15 @@ from quorate.errors import InvalidParameter
 from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
 from quorate.ledger.claim import Claim
+from quorate.ledger.field_checks import instance, matching, optional, text, whole
+from quorate.ledger.json_values import Json, canonical
 
 FORMAT: Final = 1
-DEEPEST: Final = 100  # nesting of a JSON value, and
-LONGEST: Final = 2**26  # characters of its text: both far within what every reader of the chain can take
 GENESIS_HASH: Final = "0" * 64
 
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z")
 _HASH = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = re.compile(r"[0-9a-f]{32}")
-
-
-def canonical(value: object) -> str:
-    r"""Return the one JSON text of ``value``: sorted keys, no spaces, ASCII, shortest floats, nothing infinite.
-
-    Examples
-    --------
-    >>> canonical({"b": 0.1, "a": [1, None, "é"]})
-    '{"a":[1,null,"\\u00e9"],"b":0.1}'
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Json:
-    """A JSON value kept as its canonical text, so that it cannot be changed once it is in an entry.
-
-    Examples
-    --------
-    >>> Json.of([1, 0, -1])
-    Json(text='[1,0,-1]')
-    >>> Json.of([1, 0, -1]).value
-    [1, 0, -1]
-    """
-
-    text: str
-
-    @classmethod
-    def of(cls, value: object, name: str = "value") -> Json:
-        """Take any JSON value; numpy arrays and scalars are taken as the lists and numbers they hold."""
-        try:
-            text = canonical(_plain(value, DEEPEST))
-        except (TypeError, ValueError):
-            # The message names the kind only: what was handed in may be private.
-            raise InvalidParameter(f"{name} must be made of JSON values, got {type(value).__name__}") from None
-        if len(text) > LONGEST:
-            raise InvalidParameter(f"{name} must be at most {LONGEST} characters of JSON; store it in smaller blocks")
-        return cls(text)
-
-    @property
-    def value(self) -> Any:
-        """The value, fresh at each call."""
-        return json.loads(self.text)
-
-
-def _plain(value: object, depth: int) -> object:
-    if depth < 0 or (isinstance(value, Mapping) and not all(isinstance(name, str) for name in value)):
-        raise TypeError
-    if isinstance(value, Mapping):
-        return {name: _plain(item, depth - 1) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item, depth - 1) for item in value]
-    if not isinstance(value, (str, int, float, bool, type(None))) and hasattr(value, "tolist"):
-        return value.tolist()
-    return value
-
-
-def text(longest: int) -> Callable[[str, object], str]:
-    """Make a check: one line of 1 to ``longest`` printable characters."""
-
-    def check(name: str, value: object) -> str:
-        if not isinstance(value, str) or not 0 < len(value) <= longest or not value.isprintable():
-            raise InvalidParameter(f"{name} must be 1 to {longest} printable characters on one line")
-        return value
-
-    return check
-
-
-def whole(smallest: int) -> Callable[[str, object], int]:
-    """Make a check: an integer, no boolean, not below ``smallest``; numpy integers are taken."""
-
-    def check(name: str, value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) < 2**63:
-            raise InvalidParameter(f"{name} must be an integer >= {smallest}, got {value!r}")
-        return int(value)
-
-    return check
-
-
-def _optional(check: Callable[[str, object], Any]) -> Callable[[str, object], Any]:
-    return lambda name, value: None if value is None else check(name, value)
-
-
-def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str, object], str]:
-    def check(name: str, value: object) -> str:
-        if not isinstance(value, str) or not pattern.fullmatch(value):
-            raise InvalidParameter(f"{name} must be {what}")
-        return value
-
-    return check
-
-
-def _instance(kind: type) -> Callable[[str, object], Any]:
-    def check(name: str, value: object) -> object:
-        if not isinstance(value, kind):
-            raise InvalidParameter(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
-        return value
-
-    return check
 
 
 def _purposes(name: str, value: object) -> Mapping[str, int]:
@@ -141,28 +40,28 @@ def _paid_by(name: str, value: object) -> Mapping[str, int]:
 
 _PURPOSE = text(64)
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
-    "amounts": _instance(Amounts),
-    "answers": _instance(Json),
+    "amounts": instance(Amounts),
+    "answers": instance(Json),
     "block": whole(1),
-    "body": _optional(text(256)),
-    "budget": _instance(Budget),
-    "claim": _optional(_instance(Claim)),
+    "body": optional(text(256)),
+    "budget": instance(Budget),
+    "claim": optional(instance(Claim)),
     "client": text(128),
     "count": whole(1),
-    "event": _instance(Json),
+    "event": instance(Json),
     "fingerprint": text(256),
     "first": whole(0),
     "format": whole(1),
     "key": text(256),
-    "ledger": _matching(_IDENTITY, "32 hexadecimal digits"),
-    "limit": _instance(Amounts),
-    "paid_by": _optional(_paid_by),
+    "ledger": matching(_IDENTITY, "32 hexadecimal digits"),
+    "limit": instance(Amounts),
+    "paid_by": optional(_paid_by),
     "purpose": _PURPOSE,
     "purposes": _purposes,
     "reason": text(1000),
     "reservation": whole(1),
-    "stage": _optional(whole(0)),
-    "store": _instance(Json),
+    "stage": optional(whole(0)),
+    "store": instance(Json),
 }
 
 
@@ -176,7 +75,7 @@ class Content:
         for field in fields(self):  # type: ignore[arg-type]
             check = _CHECKS[field.name]
             if field.name == "key" and isinstance(self, Drawn):
-                check = _optional(check)
+                check = optional(check)
             object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
 
 
@@ -359,9 +258,9 @@ class Entry:
     def __post_init__(self) -> None:
         whole(1)("sequence", self.sequence)
         whole(1)("session", self.session)
-        _matching(_TIME, "a UTC time with microseconds")("time", self.time)
-        _matching(_HASH, "64 hexadecimal digits")("previous", self.previous)
-        _matching(_HASH, "64 hexadecimal digits")("hash", self.hash)
+        matching(_TIME, "a UTC time with microseconds")("time", self.time)
+        matching(_HASH, "64 hexadecimal digits")("previous", self.previous)
+        matching(_HASH, "64 hexadecimal digits")("hash", self.hash)
 
     @property
     def kind(self) -> str:

@@ -11,7 +11,8 @@ from typing import Any, Generic, TypeVar
 
 from quorate.errors import LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.chain import extend, read_line, replay, utc, verify
-from quorate.ledger.entries import Content, Entry, Json, Opened, Started
+from quorate.ledger.entries import Content, Entry, Opened, Started
+from quorate.ledger.json_values import Json
 from quorate.ledger.process import this_process
 from quorate.ledger.rules import apply
 from quorate.ledger.state import LedgerState

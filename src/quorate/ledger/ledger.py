@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -12,27 +11,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
-from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation, check_budget
+from quorate.ledger.admission import admit_binding, admit_reservation, check_budget
+from quorate.ledger.block import Receipt, receipt_of
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
 from quorate.ledger.chain import holds
 from quorate.ledger.claim import Claim
-from quorate.ledger.entries import (
-    BudgetRaised,
-    Closed,
-    Drawn,
-    Entry,
-    Json,
-    Opened,
-    Reserved,
-    SameRelease,
-)
+from quorate.ledger.entries import BudgetRaised, Closed, Entry, Opened, Reserved, SameRelease
 from quorate.ledger.journal import Journal
-from quorate.ledger.memory import MemoryStore
-from quorate.ledger.pricing import check_parts, check_prices, price
-from quorate.ledger.reservation import Block, Receipt, Reservation
+from quorate.ledger.json_values import Json
+from quorate.ledger.pricing import check_prices, priced_request
+from quorate.ledger.reservation import Reservation
 from quorate.ledger.rules import check_reserved
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
+from quorate.ledger.stores import store_at
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
@@ -102,7 +94,7 @@ class Ledger:
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
         if store is None:
-            store = _store_at(path, create=budget is not None)
+            store = store_at(path, create=budget is not None)
         elif path is not None:
             raise InvalidParameter("path and store were both given; give one")
         self.path = None if path is None else Path(path)
@@ -116,24 +108,13 @@ class Ledger:
             store.close()
             raise
 
-    @classmethod
-    def open(
-        cls,
-        path: str | os.PathLike[str] | None,
-        budget: Budget | None = None,
-        *,
-        clock: Callable[[], datetime] = _now,
-    ) -> Ledger:
-        """Open the ledger at ``path``, or a new one if a budget is given; the same as calling the class."""
-        return cls(path, budget=budget, clock=clock)
-
     def _begin(self, budget: Budget | None) -> None:
         if budget is None:
             raise PreconditionFailed("the ledger has no entry yet; give a budget to open a new one")
         opened = Opened(
             budget=budget, limit=budget.limit, ledger=secrets.token_hex(16), store=Json.of(dict(self._store.facts))
         )
-        self._journal.submit(lambda _: opened, _receipt)
+        self._journal.submit(lambda _: opened, receipt_of)
 
     def close(self) -> None:
         """Let go of the file. May be called again."""
@@ -282,12 +263,12 @@ class Ledger:
         LedgerMismatch
             It is bound to other data, which the owner has not declared the same release.
         """
-        return self._journal.submit(lambda state: admit_binding(state, fingerprint), _receipt)
+        return self._journal.submit(lambda state: admit_binding(state, fingerprint), receipt_of)
 
     def same_release(self, fingerprint: str, reason: str) -> Receipt:
         """Record that data of another fingerprint are the same release: they compose into the same budget."""
         content = SameRelease(fingerprint=fingerprint, reason=reason)
-        return self._journal.submit(lambda _: content, _receipt)
+        return self._journal.submit(lambda _: content, receipt_of)
 
     def raise_budget(self, budget: Budget, reason: str) -> Receipt:
         """Record a higher lifetime budget, with its reason; composition stays as it was.
@@ -302,12 +283,12 @@ class Ledger:
         if not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
         content = BudgetRaised(budget=budget, limit=budget.limit, reason=reason)
-        return self._journal.submit(lambda _: content, _receipt)
+        return self._journal.submit(lambda _: content, receipt_of)
 
     def close_release(self, reason: str) -> Receipt:
         """End the release: nothing more is reserved, for ever. What was reserved may still be drawn."""
         content = Closed(reason=reason)
-        return self._journal.submit(lambda _: content, _receipt)
+        return self._journal.submit(lambda _: content, receipt_of)
 
     # --- reserving ---------------------------------------------------------------------------------------------
 
@@ -357,8 +338,16 @@ class Ledger:
         InvalidParameter, UnsupportedEvent
             An argument is of the wrong kind, or the event has no price under this ledger's rule.
         """
-        content = self._priced(
-            event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by
+        content = priced_request(
+            event,
+            composition=self.budget.composition,
+            delta=delta,
+            purposes=purposes,
+            key=key,
+            epsilon=epsilon,
+            client=client,
+            claim=claim,
+            paid_by=paid_by,
         )
         return self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
@@ -381,8 +370,16 @@ class Ledger:
         It is asked before long work whose result would be thrown away. It promises nothing: another client may
         charge in between.
         """
-        content = self._priced(
-            event, delta=delta, purposes=purposes, key=key, epsilon=epsilon, client=client, claim=claim, paid_by=paid_by
+        content = priced_request(
+            event,
+            composition=self.budget.composition,
+            delta=delta,
+            purposes=purposes,
+            key=key,
+            epsilon=epsilon,
+            client=client,
+            claim=claim,
+            paid_by=paid_by,
         )
 
         def look(state: LedgerState) -> None:
@@ -391,110 +388,11 @@ class Ledger:
 
         self._journal.read(look)
 
-    def _priced(
-        self,
-        event: Event,
-        *,
-        delta: float | None,
-        purposes: Mapping[str, int],
-        key: str,
-        epsilon: float | None,
-        client: str,
-        claim: Claim | None,
-        paid_by: Mapping[str, int] | None,
-    ) -> Reserved:
-        amounts = price(event, composition=self.budget.composition, delta=delta, epsilon=epsilon)
-        reserved = Reserved(
-            event=Json.of(json.loads(event.to_json()), "event"),
-            amounts=amounts,
-            purposes=purposes,
-            client=client,
-            key=key,
-            claim=claim,
-            paid_by=paid_by,
-        )
-        check_parts(event, reserved.paid_by)
-        return reserved
-
-    def _draw(
-        self,
-        reservation: int,
-        purpose: str,
-        count: int,
-        *,
-        key: str | None,
-        client: str,
-        body: str | None,
-        stage: int | None,
-        after: Block | None,
-    ) -> Block:
-        content = Drawn(
-            reservation=reservation,
-            purpose=purpose,
-            first=0,
-            count=count,
-            client=client,
-            key=key,
-            body=body,
-            stage=stage,
-        )
-        newest = None if after is None else after.sequence
-        return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
-
-    def _goes_on(self, reservation: int, stage: int, after: Block | None) -> bool:
-        def read(state: LedgerState) -> bool:
-            newest = state.reservations[reservation].stages.get(stage)
-            if newest is None or after is None:
-                return newest is None and after is None
-            return newest == after.sequence and state.blocks[newest].stored is not None
-
-        return self._journal.read(read)
-
-    def _store_answers(self, block: Block, answers: object) -> Receipt:
-        if not isinstance(block, Block):
-            raise InvalidParameter(f"block must be a Block, got {type(block).__name__}")
-        told = Json.of(answers, "answers")
-        return self._journal.submit(lambda state: admit_answers(state, block.sequence, told), _receipt)
-
-    def _blocks(self, reservation: int, purpose: str) -> tuple[Block, ...]:
-        def read(state: LedgerState) -> tuple[Block, ...]:
-            found = state.reservations[reservation]
-            found.remaining(purpose)  # refuses a purpose that was not reserved
-            blocks = (state.blocks[sequence] for sequence in found.blocks)
-            return tuple(
-                Block.of(state, block, session=self._journal.session)
-                for block in blocks
-                if block.drawn.purpose == purpose
-            )
-
-        return self._journal.read(read)
-
-    def _remaining(self, reservation: int, purpose: str) -> int:
-        return self._journal.read(lambda state: state.reservations[reservation].remaining(purpose))
-
     def _handle(self, state: LedgerState, sequence: int) -> Reservation:
-        return Reservation(self, state.reservations[sequence], _receipt(state, sequence))
-
-    def _block(self, state: LedgerState, sequence: int) -> Block:
-        return Block.of(state, state.blocks[sequence], session=self._journal.session)
+        return Reservation(self._journal, state, sequence)
 
 
 def _budget(state: LedgerState) -> Budget:
     if state.budget is None:
         raise PreconditionFailed("the ledger has no entry yet")
     return state.budget
-
-
-def _receipt(state: LedgerState, sequence: int) -> Receipt:
-    return Receipt(sequence, state.hashes[sequence - 1])
-
-
-def _store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStore:
-    if path is None:
-        if not create:
-            raise InvalidParameter("budget is needed for a ledger in memory; give Budget(epsilon, delta)")
-        return MemoryStore()
-    # A ledger in memory needs no database.
-    from quorate.ledger.sqlite import SqliteStore
-
-    return SqliteStore(path, create=create)

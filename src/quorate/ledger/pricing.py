@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 
@@ -10,6 +11,9 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError
 from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, Amounts, float_up, units_up
 from quorate.ledger.budget import Composition
+from quorate.ledger.claim import Claim
+from quorate.ledger.entries import Reserved
+from quorate.ledger.json_values import Json
 from quorate.ledger.state import LedgerState
 
 
@@ -53,6 +57,33 @@ def price(
             raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
         priced = asked
     return Amounts(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
+
+
+def priced_request(
+    event: accounting.Event,
+    *,
+    composition: Composition,
+    delta: float | None,
+    purposes: Mapping[str, int],
+    key: str,
+    epsilon: float | None,
+    client: str,
+    claim: Claim | None,
+    paid_by: Mapping[str, int] | None,
+) -> Reserved:
+    """Return what a reservation would be recorded as, at the price of its event; see :meth:`Ledger.reserve`."""
+    amounts = price(event, composition=composition, delta=delta, epsilon=epsilon)
+    reserved = Reserved(
+        event=Json.of(json.loads(event.to_json()), "event"),
+        amounts=amounts,
+        purposes=purposes,
+        client=client,
+        key=key,
+        claim=claim,
+        paid_by=paid_by,
+    )
+    check_parts(event, reserved.paid_by)
+    return reserved
 
 
 def check_parts(event: accounting.Event, paid_by: Mapping[str, int] | None) -> None:

@@ -3,85 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from quorate import accounting
+from quorate.errors import InvalidParameter
+from quorate.ledger.admission import admit_answers, admit_draw
+from quorate.ledger.block import Block, Receipt, receipt_of
 from quorate.ledger.claim import Claim
-from quorate.ledger.state import BlockState, BlockStatus, LedgerState, ReservationState
-
-if TYPE_CHECKING:
-    from quorate.ledger.ledger import Ledger
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a client keeps: it shows a ledger that was altered or put back, even together with its anchor.
-
-    Parameters
-    ----------
-    sequence : int
-        Number of the entry that recorded the act.
-    head_hash : str
-        Hash of that entry, the head of the chain at the time.
-
-    Examples
-    --------
-    >>> Receipt(1, "ab" * 32).sequence
-    1
-    """
-
-    sequence: int
-    head_hash: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
-    """A block of answers that count as given.
-
-    Parameters
-    ----------
-    sequence : int
-        Number of the entry that marks it as drawn.
-    purpose : str
-        What the answers are for.
-    first, count : int
-        It holds answers ``first`` to ``first + count - 1`` of the reservation's answers for this purpose, from 0.
-    status : {"drawn", "stored", "interrupted"}
-        Stored, with `answers`; drawn by this process and not stored yet; or drawn by a process that ended before it
-        stored them: those answers are lost, and count as declined.
-    answers : JSON value
-        What was stored; None before.
-    receipt : Receipt
-        Of the newest entry about the block.
-    stage : int or None
-        The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
-        of version 0.1.
-    """
-
-    sequence: int
-    purpose: str
-    first: int
-    count: int
-    status: BlockStatus
-    answers: Any
-    receipt: Receipt
-    stage: int | None = None
-
-    @classmethod
-    def of(cls, state: LedgerState, block: BlockState, *, session: int | None) -> Block:
-        """Read a block off a ledger's state, as seen by one session."""
-        newest = block.sequence if block.stored is None else block.stored
-        return cls(
-            sequence=block.sequence,
-            purpose=block.drawn.purpose,
-            first=block.drawn.first,
-            count=block.drawn.count,
-            status=block.status(session),
-            answers=None if block.answers is None else block.answers.value,
-            receipt=Receipt(newest, state.hashes[newest - 1]),
-            stage=block.drawn.stage,
-        )
+from quorate.ledger.entries import Drawn
+from quorate.ledger.journal import Journal
+from quorate.ledger.json_values import Json
+from quorate.ledger.state import LedgerState
 
 
 class Reservation:
@@ -108,11 +39,11 @@ class Reservation:
     ([(0, 'stored', [1, 0])], 1)
     """
 
-    def __init__(self, ledger: Ledger, state: ReservationState, receipt: Receipt) -> None:
-        self._ledger = ledger
-        self._reserved = state.reserved
-        self.sequence = state.sequence
-        self.receipt = receipt
+    def __init__(self, journal: Journal, state: LedgerState, sequence: int) -> None:
+        self._journal = journal
+        self._reserved = state.reservations[sequence].reserved
+        self.sequence = sequence
+        self.receipt = receipt_of(state, sequence)
 
     def __repr__(self) -> str:
         return f"Reservation(sequence={self.sequence}, purposes={dict(self.purposes)})"
@@ -190,20 +121,29 @@ class Reservation:
         InvalidParameter
             An argument is of the wrong kind, or the purpose was not reserved.
         """
-        return self._ledger._draw(
-            self.sequence,
-            purpose,
-            count,
-            key=key,
+        content = Drawn(
+            reservation=self.sequence,
+            purpose=purpose,
+            first=0,
+            count=count,
             client=self.client if client is None else client,
+            key=key,
             body=body,
             stage=stage,
-            after=after,
         )
+        newest = None if after is None else after.sequence
+        return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
 
     def goes_on(self, stage: int, after: Block | None) -> bool:
         """Whether :meth:`draw` would go on in a stage of a sparse vector, as far as is known here."""
-        return self._ledger._goes_on(self.sequence, stage, after)
+
+        def read(state: LedgerState) -> bool:
+            newest = state.reservations[self.sequence].stages.get(stage)
+            if newest is None or after is None:
+                return newest is None and after is None
+            return newest == after.sequence and state.blocks[newest].stored is not None
+
+        return self._journal.read(read)
 
     def store(self, block: Block, answers: object) -> Receipt:
         """Record the answers of a block, durably; only then may they leave.
@@ -223,15 +163,31 @@ class Reservation:
         InvalidParameter
             The answers are not JSON, or not as many as were drawn.
         """
-        return self._ledger._store_answers(block, answers)
+        if not isinstance(block, Block):
+            raise InvalidParameter(f"block must be a Block, got {type(block).__name__}")
+        told = Json.of(answers, "answers")
+        return self._journal.submit(lambda state: admit_answers(state, block.sequence, told), receipt_of)
 
     def blocks(self, purpose: str) -> tuple[Block, ...]:
         """Return all blocks drawn for a purpose, in order of `first`; together they are the answers given so far.
 
         A run that resumes reads them, takes every block without answers as declined, and draws what remains.
         """
-        return self._ledger._blocks(self.sequence, purpose)
+
+        def read(state: LedgerState) -> tuple[Block, ...]:
+            found = state.reservations[self.sequence]
+            found.remaining(purpose)  # refuses a purpose that was not reserved
+            return tuple(
+                self._block(state, sequence)
+                for sequence in found.blocks
+                if state.blocks[sequence].drawn.purpose == purpose
+            )
+
+        return self._journal.read(read)
 
     def remaining(self, purpose: str) -> int:
         """Return how many answers of a purpose are left to draw."""
-        return self._ledger._remaining(self.sequence, purpose)
+        return self._journal.read(lambda state: state.reservations[self.sequence].remaining(purpose))
+
+    def _block(self, state: LedgerState, sequence: int) -> Block:
+        return Block.of(state, state.blocks[sequence], session=self._journal.session)

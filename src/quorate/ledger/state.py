@@ -17,13 +17,13 @@ from quorate.ledger.entries import (
     Closed,
     Drawn,
     Entry,
-    Json,
     Opened,
     Reserved,
     SameRelease,
     Started,
     Stored,
 )
+from quorate.ledger.json_values import Json
 
 BlockStatus: TypeAlias = Literal["drawn", "stored", "interrupted"]
 

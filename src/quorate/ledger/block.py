@@ -1,0 +1,83 @@
+"""What a client is given: a receipt of an entry, and a block of answers that count as given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.ledger.state import BlockState, BlockStatus, LedgerState
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What a client keeps: it shows a ledger that was altered or put back, even together with its anchor.
+
+    Parameters
+    ----------
+    sequence : int
+        Number of the entry that recorded the act.
+    head_hash : str
+        Hash of that entry, the head of the chain at the time.
+
+    Examples
+    --------
+    >>> Receipt(1, "ab" * 32).sequence
+    1
+    """
+
+    sequence: int
+    head_hash: str
+
+
+def receipt_of(state: LedgerState, sequence: int) -> Receipt:
+    """Return the receipt of an entry of a ledger."""
+    return Receipt(sequence, state.hashes[sequence - 1])
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A block of answers that count as given.
+
+    Parameters
+    ----------
+    sequence : int
+        Number of the entry that marks it as drawn.
+    purpose : str
+        What the answers are for.
+    first, count : int
+        It holds answers ``first`` to ``first + count - 1`` of the reservation's answers for this purpose, from 0.
+    status : {"drawn", "stored", "interrupted"}
+        Stored, with `answers`; drawn by this process and not stored yet; or drawn by a process that ended before it
+        stored them: those answers are lost, and count as declined.
+    answers : JSON value
+        What was stored; None before.
+    receipt : Receipt
+        Of the newest entry about the block.
+    stage : int or None
+        The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
+        of version 0.1.
+    """
+
+    sequence: int
+    purpose: str
+    first: int
+    count: int
+    status: BlockStatus
+    answers: Any
+    receipt: Receipt
+    stage: int | None = None
+
+    @classmethod
+    def of(cls, state: LedgerState, block: BlockState, *, session: int | None) -> Block:
+        """Read a block off a ledger's state, as seen by one session."""
+        newest = block.sequence if block.stored is None else block.stored
+        return cls(
+            sequence=block.sequence,
+            purpose=block.drawn.purpose,
+            first=block.drawn.first,
+            count=block.drawn.count,
+            status=block.status(session),
+            answers=None if block.answers is None else block.answers.value,
+            receipt=receipt_of(state, newest),
+            stage=block.drawn.stage,
+        )

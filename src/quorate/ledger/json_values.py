@@ -1,0 +1,68 @@
+"""JSON values with one canonical text, which cannot be changed once they are in an entry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from quorate.errors import InvalidParameter
+
+DEEPEST: Final = 100  # nesting of a JSON value, and
+LONGEST: Final = 2**26  # characters of its text: both far within what every reader of the chain can take
+
+
+def canonical(value: object) -> str:
+    r"""Return the one JSON text of ``value``: sorted keys, no spaces, ASCII, shortest floats, nothing infinite.
+
+    Examples
+    --------
+    >>> canonical({"b": 0.1, "a": [1, None, "é"]})
+    '{"a":[1,null,"\\u00e9"],"b":0.1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """A JSON value kept as its canonical text, so that it cannot be changed once it is in an entry.
+
+    Examples
+    --------
+    >>> Json.of([1, 0, -1])
+    Json(text='[1,0,-1]')
+    >>> Json.of([1, 0, -1]).value
+    [1, 0, -1]
+    """
+
+    text: str
+
+    @classmethod
+    def of(cls, value: object, name: str = "value") -> Json:
+        """Take any JSON value; numpy arrays and scalars are taken as the lists and numbers they hold."""
+        try:
+            text = canonical(_plain(value, DEEPEST))
+        except (TypeError, ValueError):
+            # The message names the kind only: what was handed in may be private.
+            raise InvalidParameter(f"{name} must be made of JSON values, got {type(value).__name__}") from None
+        if len(text) > LONGEST:
+            raise InvalidParameter(f"{name} must be at most {LONGEST} characters of JSON; store it in smaller blocks")
+        return cls(text)
+
+    @property
+    def value(self) -> Any:
+        """The value, fresh at each call."""
+        return json.loads(self.text)
+
+
+def _plain(value: object, depth: int) -> object:
+    if depth < 0 or (isinstance(value, Mapping) and not all(isinstance(name, str) for name in value)):
+        raise TypeError
+    if isinstance(value, Mapping):
+        return {name: _plain(item, depth - 1) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item, depth - 1) for item in value]
+    if not isinstance(value, (str, int, float, bool, type(None))) and hasattr(value, "tolist"):
+        return value.tolist()
+    return value
