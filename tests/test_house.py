@@ -197,7 +197,6 @@ LONG_FILES = {
     "ensemble/held_out.py",
     "estimators/private_classifier.py",
     "estimators/subsample_aggregate.py",
-    "learners/agnostic/prediction.py",
     "run/batch.py",
     "run/task.py",
 }

@@ -15,7 +15,8 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
-from quorate.learners.agnostic.prediction import AgnosticPrediction, _votes
+from quorate.learners.agnostic.hypotheses import votes_of
+from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, voting_error
 from quorate.learners.concepts import SymmetricDifference, Thresholds
@@ -90,7 +91,7 @@ def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
     for i in range(3_000):
         noise = root.at("draw", i)
         hypotheses = private._hypotheses(POINTS, LABELS, PLAN, noise).reveal()
-        drawn.append((PLAN.mechanism.release(_votes(hypotheses, np.array([[2]]))[0], noise.at("prediction", 0)),))
+        drawn.append((PLAN.mechanism.release(votes_of(hypotheses, np.array([[2]]))[0], noise.at("prediction", 0)),))
 
     assert exact.p_value(law_of_an_answer(), drawn) > FALSE_ALARM
     assert exact.p_value(law_of_an_answer(n_hypotheses=1), drawn) < FALSE_ALARM
@@ -174,7 +175,7 @@ def test_answers_are_as_good_as_the_bound_says():
         X, y = rows(n, flipped, seed)
         hypotheses = asked._hypotheses(X, y.astype(np.uint8), plan, SeededNoise(seed)).reveal()
         right = (domain[:, 0] < 30_000).astype(int)
-        lead = plan.n_hypotheses - 2 * _votes(hypotheses, domain)[np.arange(len(domain)), 1 - right]
+        lead = plan.n_hypotheses - 2 * votes_of(hypotheses, domain)[np.arange(len(domain)), 1 - right]
         worse = np.exp(-plan.mechanism.epsilon * np.abs(lead) / 2) / 2  # permute-and-flip of two
         wrong = np.where(lead > 0, worse, 1 - worse)
         found.append(wrong.mean() * (1 - 2 * flipped))

@@ -15,22 +15,20 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import ApproxDP, Guarantee, Neighbouring, explain
-from quorate.arguments import one_of, real
+from quorate.arguments import one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
-from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels
+from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels, read_sample, refuse_groups
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Claim, Ledger, Reservation
-from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
 from quorate.noise import NoiseSource
 from quorate.release import draw, ledger_location, session
 from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
 from quorate.release.described import described
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
-from quorate.release.target import floor_budget
-from quorate.types import Secret
+from quorate.release.target import floor_budget, floor_epsilon
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
 
@@ -148,11 +146,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         epsilon, delta = self._target()
         rows = one_of("rows", self.rows, ("any", "theorem"))
-        if groups is not None:
-            raise InvalidParameter(
-                f"{type(self).__name__} protects one record, not everything of one person: its proof replaces one row. "
-                "Leave out groups=, and give one row per person"
-            )
+        refuse_groups(type(self).__name__, groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         needed, cautions = self._foreseen(epsilon, delta)
         sample = self._checked(X, y)
@@ -190,13 +184,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._check_arguments()
         if not self.pure:
             return floor_budget(self.epsilon, getattr(self, "delta", None))
-        epsilon = real("epsilon", self.epsilon, above=0, hint="Example: epsilon=1.0")
-        units = units_down(epsilon, EPSILON_DIGITS)
-        if not units:
-            raise InvalidParameter(
-                f"epsilon must be at least 1e-{EPSILON_DIGITS}, the unit that ledgers count in, got {epsilon}"
-            )
-        return float_down(units, EPSILON_DIGITS), 0.0
+        return floor_epsilon(self.epsilon), 0.0
 
     def _foreseen(self, epsilon: float, delta: float) -> tuple[RowsNeeded | None, list[str]]:
         """Return the rows that the theorem asks for; None, and why, where no number of them would do."""
@@ -208,20 +196,11 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return None, [f"no number of rows is known to give the bound on the error: {refusal}"]
 
     def _checked(self, X: Any, y: Any) -> Sample:
-        points = self.concepts.check(X)
-        labels = coded_labels(y)
-        if len(points) != len(labels):
-            raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
-        if not len(labels):
+        sample = read_sample(self.concepts, X, y)
+        if not sample.n_labelled + sample.n_unlabelled:
             raise DataRefused("X has no rows; a learner needs one at least")
-        self._check_points(points)
-        n_unlabelled = int((labels == UNLABELLED).sum())
-        return Sample(
-            points=Secret(points),
-            labels=Secret(labels),
-            n_labelled=len(labels) - n_unlabelled,
-            n_unlabelled=n_unlabelled,
-        )
+        self._check_points(sample.points.reveal())
+        return sample
 
     def _released(self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, print_: str) -> Concept:
         """Charge, then draw, then store; or give back what the same fit released before."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import fingerprint
-from quorate.errors import DataRefused
-from quorate.learners.concepts.protocol import Points
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.types import Secret
 
 #: What stands in ``y`` for a row without a label.
@@ -68,3 +68,41 @@ def coded_labels(y: Any) -> CodedLabels:
     if labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1, UNLABELLED)).all():  # NaN is none of them
         raise DataRefused("y must hold the numbers 0, 1 and -1 (unlabelled), got something else; convert the labels")
     return labels.astype(np.int8)
+
+
+def read_sample(concepts: ConceptClass, X: Any, y: Any) -> Sample:
+    """Check a table against a class's domain, and its labels.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused
+        If a row lies outside the domain, a label is another one, or there are not as many of them as rows.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> read_sample(Thresholds(bits=3), [[1], [7]], [1, UNLABELLED]).n_labelled
+    1
+    """
+    points, labels = concepts.check(X), coded_labels(y)
+    if len(points) != len(labels):
+        raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
+    n_labelled = int((labels != UNLABELLED).sum())
+    return Sample(
+        points=Secret(points), labels=Secret(labels), n_labelled=n_labelled, n_unlabelled=len(labels) - n_labelled
+    )
+
+
+def refuse_groups(name: str, groups: Any | None) -> None:
+    """Refuse groups of rows, for a learner of that name: what is proven of it is proven for one row.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are groups.
+    """
+    if groups is not None:
+        raise InvalidParameter(
+            f"{name} protects one record, not everything of one person: its proof replaces one row. "
+            "Leave out groups=, and give one row per person"
+        )

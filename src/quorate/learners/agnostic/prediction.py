@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any, Self
 
@@ -15,9 +13,10 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee, explain
 from quorate.arguments import count, one_of, real
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
+from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
+from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import least_rows, refuse_plan, relabels, rows_for
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
@@ -26,18 +25,16 @@ from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
-from quorate.learners.sample import UNLABELLED, Sample, coded_labels
-from quorate.ledger import Budget, Claim, Ledger, Reservation
-from quorate.ledger.amounts import EPSILON_DIGITS, float_down, units_down
-from quorate.mechanisms import PrivatePrediction
+from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups
+from quorate.ledger import Budget, Claim
 from quorate.noise import NoiseSource
-from quorate.release import Drawn, GivenLedger, RollbackGuard, draw, ledger_location, session
+from quorate.release import RollbackGuard, draw, ledger_location, session
 from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
-from quorate.types import IntArray, Secret
+from quorate.release.target import floor_epsilon
+from quorate.types import Secret
 
-_PURPOSE = "prediction"
 _THEOREM = "LWY25 Theorem 4.2, every constant stated,"
 
 
@@ -154,11 +151,7 @@ class AgnosticPrediction(BaseEstimator):
             If the ledger has too little left; nothing was charged.
         """
         epsilon, n_queries = self._checked_epsilon(), self.n_queries
-        if groups is not None:
-            raise InvalidParameter(
-                "AgnosticPrediction protects one record, not everything of one person: its proof replaces one row. "
-                "Leave out groups=, and give one row per person"
-            )
+        refuse_groups("AgnosticPrediction", groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         sample = self._checked(X, y)
         plan = self._plan(sample.n_labelled, epsilon)
@@ -173,7 +166,7 @@ class AgnosticPrediction(BaseEstimator):
             reservation = ledger.reserve(
                 plan.price.event,
                 delta=0.0,
-                purposes={_PURPOSE: n_queries},
+                purposes={PURPOSE: n_queries},
                 # A sample of its own for each fit, and so a charge of its own.
                 key=f"agnostic prediction {secrets.token_hex(16)}",
                 client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
@@ -196,8 +189,8 @@ class AgnosticPrediction(BaseEstimator):
                 f"{ledger.budget.composition}; quorate {version('quorate')}",
                 caveats=(*together.caveats, *missed),
             )
-            self._kept = _Kept(
-                hypotheses=hypotheses,
+            self._kept = Hypotheses(
+                concepts=hypotheses,
                 mechanism=plan.mechanism,
                 n_queries=n_queries,
                 noise=noise,
@@ -244,7 +237,7 @@ class AgnosticPrediction(BaseEstimator):
                 with kept.opened(self.ledger) as ledger:
                     reservation = kept.reservation(ledger)
                     kept.refuse_more_than(len(new))  # whatever the ledger says
-                    drawn = draw(reservation, _PURPOSE, len(new))
+                    drawn = draw(reservation, PURPOSE, len(new))
                     kept.drawn += len(new)
                     answers = drawn.answer(lambda drawn: kept.answers(points[new], drawn))
                 memo.remember([digests[i] for i in new], answers)
@@ -255,7 +248,7 @@ class AgnosticPrediction(BaseEstimator):
         """How many more distinct points may be asked."""
         kept = self._fitted()
         with kept.opened(self.ledger) as ledger:
-            return kept.reservation(ledger).remaining(_PURPOSE)
+            return kept.reservation(ledger).remaining(PURPOSE)
 
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled rows are proven to be enough for α and β, at ε.
@@ -295,27 +288,13 @@ class AgnosticPrediction(BaseEstimator):
         one_of("rows", self.rows, ("any", "theorem"))
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
             raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
-        epsilon = real("epsilon", self.epsilon, above=0, hint="Example: epsilon=1.0")
-        units = units_down(epsilon, EPSILON_DIGITS)
-        if not units:
-            raise InvalidParameter(
-                f"epsilon must be at least 1e-{EPSILON_DIGITS}, the unit that ledgers count in, got {epsilon}"
-            )
-        return float_down(units, EPSILON_DIGITS)
+        return floor_epsilon(self.epsilon)
 
     def _checked(self, X: Any, y: Any) -> Sample:
-        points, labels = self.concepts.check(X), coded_labels(y)
-        if len(points) != len(labels):
-            raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
-        n_labelled = int((labels != UNLABELLED).sum())
-        if n_labelled < 2:
+        sample = read_sample(self.concepts, X, y)
+        if sample.n_labelled < 2:
             raise DataRefused("y must hold at least two labels, 0 or 1; some rows give scores and some are relabelled")
-        return Sample(
-            points=Secret(points),
-            labels=Secret(labels),
-            n_labelled=n_labelled,
-            n_unlabelled=len(labels) - n_labelled,
-        )
+        return sample
 
     def _missed(self, epsilon: float) -> str:
         """Return what the theorem asks for beyond the rows there are, if any number of rows would do."""
@@ -355,62 +334,7 @@ class AgnosticPrediction(BaseEstimator):
         parts = np.array_split(np.arange(len(T)), plan.n_hypotheses)  # T is in random order
         return Secret(tuple(self.concepts.erm(T[part], new[part]) for part in parts))
 
-    def _fitted(self) -> _Kept:
+    def _fitted(self) -> Hypotheses:
         if not hasattr(self, "_kept"):
             raise NotFittedError("this AgnosticPrediction is not fitted; call fit(X, y) first")
         return self._kept
-
-
-def _votes(hypotheses: tuple[Concept, ...], points: Any) -> IntArray:
-    """Count the votes for 0 and for 1, ``(n_points, 2)``."""
-    ones = np.zeros(len(points), dtype=np.int64)
-    for each in hypotheses:
-        ones += each.labels(points)
-    return np.column_stack([len(hypotheses) - ones, ones])
-
-
-@dataclass(kw_only=True, slots=True)
-class _Kept:
-    """What ``ask`` needs after ``fit``: nothing that is drawn or counted is read from public attributes."""
-
-    hypotheses: Secret[tuple[Concept, ...]] = field(repr=False)
-    mechanism: PrivatePrediction
-    n_queries: int
-    noise: NoiseSource
-    charge: tuple[str, str]
-    ledger: Ledger
-    budget: Budget
-    memo: Memo
-    guard: RollbackGuard
-    drawn: int = 0
-
-    def opened(self, given: GivenLedger) -> AbstractContextManager[Ledger]:
-        """Open the ledger for one act, if it holds all that this object saw it hold."""
-        return session(given, budget=self.budget, in_memory=self.ledger, guard=self.guard)
-
-    def answers(self, points: Any, drawn: Drawn) -> list[int]:
-        """Let the hypotheses vote on some points, and release one label each."""
-        votes = _votes(self.hypotheses.reveal(), points)
-        released: list[int] = self.mechanism.release_many(votes, drawn.noise(self.noise)).tolist()
-        return released
-
-    def refuse_more_than(self, n_new: int) -> None:
-        """Refuse to draw more answers than were charged, those that this object drew counted by itself."""
-        if self.drawn + n_new > self.n_queries:
-            left = self.n_queries - self.drawn
-            raise BudgetExhausted(
-                f"{n_new:,} new points were asked, and {left:,} of n_queries={self.n_queries:,} answers are left; ask "
-                "fewer, or fit again with more",
-                spent=self.drawn,
-                requested=n_new,
-                limit=self.n_queries,
-                unit="answers",
-            )
-
-    def reservation(self, ledger: Ledger) -> Reservation:
-        """Return the charge of the fit, as the ledger that was opened for this act holds it."""
-        key, client = self.charge
-        found = ledger.reservation(key, client=client)
-        if found is None:
-            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
-        return found
