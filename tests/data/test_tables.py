@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from quorate.data import column_names, encode_labels, read_batches, read_data, read_sparse, read_table, slot_bytes
+from quorate.data import column_names, encode_labels, read_batches, read_data, read_table, slot_bytes
 from quorate.errors import DataRefused, InvalidParameter
 
 CSV = "person,age,sex,income\n007,39,F,<=50K\n008,50,,>50K\n,12.5,M,<=50K\n"
@@ -149,10 +149,10 @@ def test_svmlight_text_is_read_whatever_its_name(tmp_path, name):
 def test_a_declared_width_must_hold_every_index(tmp_path):
     path = written(tmp_path, "rows.svm", SVM)
     with pytest.raises(DataRefused, match="above n_features=2"):
-        read_sparse(path, n_features=2)
+        read_data(path, n_features=2)
     for wrong in (0, True, 2.0, "4"):
         with pytest.raises(InvalidParameter, match="n_features"):
-            read_sparse(path, n_features=wrong)
+            read_data(path, n_features=wrong)
     with pytest.raises(InvalidParameter, match="no column of ids"):
         read_data(path, unit="person")
 
@@ -166,7 +166,7 @@ def test_archives_of_scipy_are_read(tmp_path, kind):
     assert table.X.format == "csr"
     assert table.y is None
     with pytest.raises(DataRefused, match="n_features=5"):
-        read_sparse(path, n_features=5)
+        read_data(path, n_features=5)
 
 
 def compressed(**changes):
@@ -212,11 +212,11 @@ def test_a_malformed_archive_is_refused(tmp_path, changes):
     path = tmp_path / "counts.npz"
     np.savez(path, **compressed(**changes))
     with pytest.raises(DataRefused, match=r"not a \.npz of sparse rows"):
-        read_sparse(path)
+        read_data(path)
 
 
 def test_an_archive_with_too_few_labels_is_refused(tmp_path):
     path = tmp_path / "counts.npz"
     np.savez(path, **compressed(y=np.array([1])))
     with pytest.raises(DataRefused, match="one entry per row"):
-        read_sparse(path)
+        read_data(path)

@@ -4,7 +4,7 @@ Nothing here is fitted on private rows. What is wrong with a whole table is refu
 :class:`~quorate.errors.DataRefused`, before anything is fitted or charged; the message names columns, not rows.
 
 Here belongs how a table is read, checked, told apart from another one and encoded. Models and labels that were
-released do not: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:`~quorate.data.tables`,
+released do not: see :mod:`quorate.ensemble` and :mod:`quorate.labelling`. Begin with :mod:`~quorate.data.reading`,
 then :mod:`~quorate.data.identity`.
 """
 
@@ -14,14 +14,13 @@ from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder
 from quorate.data.fixed_types import fixed_types
+from quorate.data.formats import Format, Table, TableFormat, register_format
 from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.overlap import PrivateRecords
 from quorate.data.pool import PublicPool
-from quorate.data.reading import Table, read_data
+from quorate.data.reading import column_names, read_batches, read_data, read_table
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
-from quorate.data.sparse_files import read_sparse
-from quorate.data.tables import column_names, read_batches, read_table
 
 __all__ = [
     "Kind",
@@ -29,10 +28,12 @@ __all__ = [
     "Label",
     "PublicPool",
     "Table",
+    "Format",
+    "TableFormat",
+    "register_format",
     "read_data",
     "read_table",
     "read_batches",
-    "read_sparse",
     "column_names",
     "as_rows",
     "kind",

@@ -1,50 +1,19 @@
-"""One door to every file: features, labels and unit ids."""
+"""One door to every file: features, labels and unit ids, or a table as a polars frame."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from quorate.data.rows import Rows, columns, kind, width
-from quorate.data.sparse_files import read_sparse
-from quorate.data.tables import existing_file, is_table, read_table, require_column
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.data.files import existing_file
+from quorate.data.formats import Table, TableFormat, format_for, require_column
+from quorate.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    import polars as pl
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Table:
-    """What a file holds. The repr tells the schema, and neither rows nor how many there are.
-
-    Parameters
-    ----------
-    X : polars.DataFrame or csr_array of float64
-        Features only.
-    y : (n_rows,) array or None
-        Labels as they stand in the file.
-    unit : list of n_rows ids or None
-        Unit ids; of a CSV file always as text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> Table(X=np.zeros((3, 2)), y=None, unit=None)
-    Table(numpy, 2 features, without labels, without unit ids)
-    """
-
-    X: Rows = field(repr=False)
-    y: Any | None = field(default=None, repr=False)
-    unit: Any | None = field(default=None, repr=False)
-
-    @property
-    def columns(self) -> tuple[str, ...] | None:
-        """Names of the features, where the file has them."""
-        return columns(self.X)
-
-    def __repr__(self) -> str:
-        labels, units = ("without" if part is None else "with" for part in (self.y, self.unit))
-        return f"Table({kind(self.X)}, {width(self.X)} features, {labels} labels, {units} unit ids)"
+BATCH_ROWS = 65_536
 
 
 def read_data(
@@ -60,8 +29,8 @@ def read_data(
     Parameters
     ----------
     path : path
-        CSV, TSV or Parquet (:func:`read_table`); a ``.npz`` or svmlight text of sparse rows (:func:`read_sparse`).
-        What a name does not tell is taken as svmlight text.
+        Of any format of :mod:`quorate.data.formats`: CSV, TSV, Parquet, a ``.npz`` or svmlight text of sparse rows, and
+        what was registered. What a name does not tell is taken as svmlight text.
     label : str or None
         Column of the label. It is no feature. A svmlight file carries its labels without a name.
     unit : str or None
@@ -96,26 +65,118 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    existing_file(path)
-    if not is_table(path):
-        X, y, owner = read_sparse(path, n_features=n_features, label=label if _names_arrays(path) else None, unit=unit)
-        return Table(X=X, y=y, unit=None if owner is None else owner.tolist())
-    frame = read_table(path, text_columns=() if unit is None else (unit,))
-    for name in (label, unit):
-        if name is not None:
-            require_column(name, frame.columns, path)
-    gone = {label, unit, *drop}
-    features = frame.select([name for name in frame.columns if name not in gone])
-    if frame.height == 0:
-        raise DataRefused(f"{path}: the file names its columns and holds no row; at least one is needed")
-    if features.width == 0:
-        raise DataRefused(f"{path}: no feature is left beside the label and the unit")
-    return Table(
-        X=features,
-        y=None if label is None else frame[label].to_numpy(),
-        unit=None if unit is None else frame[unit].to_list(),
-    )
+    found = existing_file(path)
+    return format_for(path).read(found, label=label, unit=unit, drop=drop, n_features=n_features)
 
 
-def _names_arrays(path: str | Path) -> bool:
-    return Path(path).suffix.lower() == ".npz"
+def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+    r"""Read a CSV, TSV or Parquet file.
+
+    Parameters
+    ----------
+    path : path
+        ``.csv``, ``.tsv`` (each also ``.gz`` or ``.xz``; the first line names the columns) or ``.parquet``.
+    text_columns : sequence of str
+        Columns of a CSV file that are read as text whatever they look like: ids, so that ``007`` stays what it is.
+
+    Returns
+    -------
+    polars.DataFrame
+        A column's type is found from all its rows; an empty field is null.
+
+    Raises
+    ------
+    DataRefused
+        If the file is missing or damaged, two columns share a name, or a column of `text_columns` is not there.
+    InvalidParameter
+        If the name of the file names none of these formats.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "visits.csv")
+    ...     _ = path.write_text("person,age\n007,39\n008,50\n")
+    ...     read_table(path, text_columns=["person"]).rows()
+    [('007', 39), ('008', 50)]
+    """
+    return _table_format(path).frame(Path(path), text_columns=text_columns)
+
+
+def column_names(path: str | Path) -> list[str]:
+    r"""Name the columns of a table without reading its rows.
+
+    Raises
+    ------
+    DataRefused
+        If the file is missing or damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "visits.csv").write_text("person,age\n007,39\n")
+    ...     column_names(Path(folder, "visits.csv"))
+    ['person', 'age']
+    """
+    return _table_format(path).names(existing_file(path))
+
+
+def read_batches(
+    path: str | Path, *, batch_rows: int = BATCH_ROWS, columns: Sequence[str] | None = None
+) -> Iterator[pl.DataFrame]:
+    r"""Read a table in batches of rows; of a Parquet file, never more than a batch is held.
+
+    Parameters
+    ----------
+    path : path
+        As in :func:`read_table`. A CSV file is read whole first, since its types come from all its rows.
+    batch_rows : int
+        Rows a batch, at least 1.
+    columns : sequence of str, or None
+        The columns to read, in this order; None reads all.
+
+    Yields
+    ------
+    polars.DataFrame
+        With `batch_rows` rows, the last one with what is left.
+
+    Raises
+    ------
+    DataRefused
+        If the file is missing or damaged, or a column is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "t.csv").write_text("a,b\n1,2\n3,4\n5,6\n")
+    ...     [batch.rows() for batch in read_batches(Path(folder, "t.csv"), batch_rows=2, columns=["b"])]
+    [[(2,), (4,)], [(6,)]]
+    """
+    if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
+        raise InvalidParameter(f"batch_rows: got {batch_rows!r}; expected a whole number of at least 1")
+    table = _table_format(path)
+    names = table.names(existing_file(path))
+    chosen = names if columns is None else list(columns)
+    for name in chosen:
+        require_column(name, names, path)
+    yield from table.batches(Path(path), chosen, batch_rows)
+
+
+def has_named_columns(path: str | Path) -> bool:
+    """Tell by its name whether a file holds a table with named columns.
+
+    Examples
+    --------
+    >>> has_named_columns("visits.parquet"), has_named_columns("a9a.xz")
+    (True, False)
+    """
+    return isinstance(format_for(path), TableFormat)
+
+
+def _table_format(path: str | Path) -> TableFormat:
+    found = format_for(path)
+    if not isinstance(found, TableFormat):
+        raise InvalidParameter(f"{path}: expected a .csv, .tsv or .parquet file (.csv and .tsv also with .gz or .xz)")
+    return found

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from quorate.data import column_names, is_frame
 from quorate.data.columns import column, listed
+from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
-from quorate.data.tables import is_table
 from quorate.run.settings import DataSettings
 from quorate.run.task import Task
 
@@ -32,7 +32,7 @@ def notes(data: DataSettings, task: Task) -> Iterator[str]:
                 f"[data] n_records = {data.n_records:,} is more than 10 % off the number of {task.unit}s in the "
                 "private table; the teachers and the noise were chosen for the declared one"
             )
-    if is_table(data.public):
+    if has_named_columns(data.public):
         there = column_names(data.public)
         if data.label in there:
             yield f"{data.public.name} has the label column {data.label!r}: it is left out, nothing learns from it"

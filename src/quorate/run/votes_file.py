@@ -16,9 +16,9 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.data import check_classes, read_table
+from quorate.data.files import existing_file
 from quorate.data.identity import is_missing
 from quorate.data.labels import Label
-from quorate.data.tables import existing_file
 from quorate.errors import DataRefused
 from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray, Secret

@@ -1,0 +1,108 @@
+"""CSV and TSV: text with one row a line, whose first line names the columns; also compressed.
+
+A message of the reader below may quote the text it stumbled on; it is replaced by one that names the file and
+the column alone.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorate.data.columns import listed
+from quorate.data.files import format_of, read_bytes
+from quorate.data.formats.format import TableFormat, require_column
+from quorate.errors import DataRefused
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
+_SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+
+
+class DelimitedText(TableFormat):
+    """A CSV or TSV file. A column's type is found from all its rows; an empty field is null."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of comma- and tab-separated text."""
+        return tuple(_SEPARATORS)
+
+    def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the whole table."""
+        import polars as pl
+
+        content, separator = read_bytes(path), _SEPARATORS[format_of(path)]
+        names = _header(content, separator, path)
+        for name in text_columns:
+            require_column(name, names, path)
+        try:
+            return pl.read_csv(
+                io.BytesIO(content),
+                separator=separator,
+                infer_schema_length=None,  # all rows: guessing from the first ones fails on a later one
+                schema_overrides=dict.fromkeys(text_columns, pl.String),
+            )
+        except pl.exceptions.PolarsError:
+            fault = _no_text(content)
+            raise DataRefused(
+                f"{path}: {fault}"
+                if fault
+                else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a "
+                "quotation mark is not closed"
+            ) from None
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names in the first line."""
+        return _header(read_bytes(path), _SEPARATORS[format_of(path)], path)
+
+
+def _no_text(content: bytes) -> str | None:
+    """Tell why these bytes are no UTF-8 text and what to do; None where they are. Nothing of them is quoted."""
+    if not content.strip():
+        return "the file is empty; expected a first line that names the columns, and rows"
+    if content.startswith(b"PK\x03\x04"):
+        return "Excel is not read, whatever the file's name; save as CSV UTF-8"
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+    if b"\0" in content:
+        return "a binary file, not text; save the table as CSV UTF-8"
+    try:
+        content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"
+    return None
+
+
+def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
+    import polars as pl
+
+    try:
+        first = pl.read_csv(
+            io.BytesIO(content),
+            separator=separator,
+            has_header=False,
+            n_rows=1,
+            infer_schema=False,
+            truncate_ragged_lines=True,
+        )
+    except pl.exceptions.PolarsError:
+        fault = _no_text(content) or "its first line does not name the columns; write their names there"
+        raise DataRefused(f"{path}: {fault}") from None
+    if b"\0" in content[:_LOOKED_AT]:  # read as text all the same
+        raise DataRefused(f"{path}: {_no_text(content)}")
+    names = ["" if name is None else str(name) for name in first.row(0)]
+    if not any(name.strip() for name in names):
+        raise DataRefused(
+            f"{path}: {_no_text(content) or 'its first line does not name the columns; write their names there'}"
+        )
+    other = next((each for each in ";\t|," if each != separator and each in names[0]), None)
+    if len(names) == 1 and other is not None:
+        fix = "save with tabs, or name it .csv" if separator == "\t" else "save with commas (or .tsv for tabs)"
+        raise DataRefused(f"{path}: the columns look separated by {other!r}; {fix}")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise DataRefused(f"{path}: more than one column is called {listed(twice)}; the first line must name each once")
+    return names

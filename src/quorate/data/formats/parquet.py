@@ -1,0 +1,57 @@
+"""Parquet: typed columns, read in batches where a table is larger than memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorate.data.files import existing_file
+from quorate.data.formats.format import TableFormat
+from quorate.errors import DataRefused
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Parquet(TableFormat):
+    """A Parquet file; columns keep the types that they have there."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of Parquet files."""
+        return (".parquet", ".pq")
+
+    def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the whole table."""
+        import polars as pl
+
+        try:
+            return pl.read_parquet(existing_file(path))
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names in the schema."""
+        import polars as pl
+
+        try:
+            return pl.scan_parquet(existing_file(path)).collect_schema().names()
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
+
+    def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
+        """Yield the chosen columns, never holding more than a batch."""
+        import polars as pl
+
+        scan = pl.scan_parquet(existing_file(path))
+        try:
+            total = int(scan.select(pl.len()).collect().item())
+            for start in range(0, total, batch_rows):
+                yield scan.select(columns).slice(start, batch_rows).collect()
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
+
+
+def _damaged(path: Path) -> DataRefused:
+    return DataRefused(f"{path}: the file is damaged, or not Parquet as its name says")

@@ -1,0 +1,24 @@
+"""Sparse rows as scikit-learn takes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from quorate.errors import InvalidParameter
+
+
+def check_n_features(n_features: object) -> None:
+    """Refuse a number of columns that is none."""
+    if n_features is not None and (isinstance(n_features, bool) or not isinstance(n_features, int) or n_features < 1):
+        raise InvalidParameter(f"n_features: got {n_features!r}; expected a whole number of at least 1")
+
+
+def short_indices(X: Any) -> Any:
+    """Index by int32 where that is enough: it is all that some compiled learners take."""
+    if max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+        return X
+    parts = (X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False))
+    return sparse.csr_array(parts, shape=X.shape)
