@@ -73,8 +73,8 @@ class Format(Protocol):
 class TableFormat(ABC):
     """Base of formats with named columns: a subclass reads a frame, and the names of its columns.
 
-    It has ``suffixes`` and two methods, ``frame(path, text_columns)`` and ``names(path)``; ``batches`` where a file need
-    not be held as a whole.
+    It has ``suffixes`` and two methods, ``frame(path, text_columns)`` and ``names(path)``; ``batches`` where a file
+    need not be held as a whole.
     """
 
     @property
