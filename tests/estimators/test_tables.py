@@ -21,6 +21,7 @@ from quorate.errors import (
     DataRefused,
     InvalidParameter,
 )
+from quorate.outcomes import Outcome
 
 
 def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:
@@ -85,5 +86,6 @@ def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so() -> None:
     with pytest.raises(InvalidParameter, match="already fitted: StandardScaler"):
         classifier(teacher=model).fit(X, Y, public=PublicPool(POOL))
     clf = classifier(teacher=model, preprocessing="public").fit(X, Y, public=PublicPool(POOL))
-    told = [check.meaning for check in clf.facts().checks if check.key == "preprocessing"]
-    assert "as the owner states" in told[0]
+    (told,) = [check for check in clf.facts().checks if check.code == "preprocessing"]
+    assert told.outcome is Outcome.NOT_COVERED
+    assert "the owner's statement" in told.evidence

@@ -34,14 +34,15 @@ def test_facts_survive_a_trip_through_either_json(build, runs):
 def test_the_json_is_canonical_and_versioned(facts):
     text = facts.to_json()
 
-    assert loads(text)["format"] == 1
+    assert loads(text)["format"] == 2
     assert text == dumps(loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
-        lambda tree: tree.update(format=2),
+        lambda tree: tree.update(format=3),
+        lambda tree: tree.update(format=True),
         lambda tree: tree.pop("format"),
         lambda tree: tree.update(margins=[1]),
         lambda tree: tree.pop("setup"),
@@ -136,7 +137,13 @@ def test_parts_that_do_not_fit_together_are_refused(facts, wrong):
         lambda: Score(n_rows=5, accuracy=0.5, recall=(2.0,)),
         lambda: Choice(epsilon=0, sigma=1.0, n_answers=1),
         lambda: AuditLine(attack="a", claimed_epsilon=1, lower_bound=0, confidence=1.0, trials=1),
-        lambda: Check(key="seed", name="No seed", passed="yes", meaning="…"),
+        lambda: Check(code="seed", question="No seed?", outcome="yes", evidence="…", ran="f"),
+        lambda: Check(code="seed", question="No seed?", outcome="passed", evidence="…"),
+        lambda: Check(code="seed", question="No seed?", outcome="failed", evidence="…"),
+        *(
+            lambda outcome=outcome: Check(code="seed", question="No seed?", outcome=outcome, evidence="…", ran="f")
+            for outcome in ("by construction", "not covered", "not run")
+        ),
     ],
 )
 def test_values_out_of_range_are_refused(make):

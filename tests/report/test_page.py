@@ -179,7 +179,7 @@ def changed(facts: Facts, path: tuple[Any, ...]) -> Facts | None:
         [not value] if isinstance(value, bool)
         else [value + 1, value - 1] if isinstance(value, int)
         else [value * 0.97, value * 1.03, 1e-6] if isinstance(value, float)
-        else ["zcdp", "balanced", value + "x"] if isinstance(value, str)
+        else ["zcdp", "balanced", "failed", "not run", "public", value + "x"] if isinstance(value, str)
         else []
     ):  # fmt: skip
         if other == value:
@@ -206,8 +206,8 @@ def test_no_fact_can_change_without_the_page_changing(facts, runs):
         if other is not None and seen_by_a_reader(other) == before:
             silent.append(path)
 
-    # A key names a check to programs; what a reader sees of it is its name and meaning.
-    assert [path for path in silent if path[-1] != "key"] == []
+    # A code names a check to programs; what a reader sees of it is its question and evidence.
+    assert [path for path in silent if path[-1] != "code"] == []
 
 
 def test_figures_are_written_where_they_belong(facts):
@@ -229,7 +229,7 @@ def test_names_are_text_and_never_markup(facts):
                 facts.setup, classes=(hostile, "\x1b[1m\u202ey"), unit=hostile, teacher=hostile, recipe=(hostile,)
             ),
             provenance=replace(facts.provenance, run=hostile, command=hostile, registry=registry, versions=registry),
-            checks=tuple(replace(check, name=hostile, meaning=hostile) for check in facts.checks),
+            checks=tuple(replace(check, question=hostile, evidence=hostile) for check in facts.checks),
             audit=Audit(lines=(replace(facts.audit.lines[0], attack=hostile),)),
         )
     )
@@ -271,11 +271,17 @@ def test_an_attack_that_beats_the_claim_is_said_in_words(facts):
     assert "the guarantee does not hold" not in render_html(facts)
 
 
-def test_a_check_that_failed_says_no(facts):
-    failed = replace(facts, checks=tuple(replace(check, passed=False) for check in facts.checks))
+def test_every_check_says_its_outcome_and_what_looked(facts):
+    page = render_html(facts)
 
-    assert render_html(failed).count('<span class="no">no</span>') == len(facts.checks)
-    assert render_html(facts).count('<span class="yes">yes</span>') == len(facts.checks)
+    shown = re.findall(r'<span class="(\w+)">([^<]+)</span><div><strong>', page)
+    assert [outcome for _, outcome in shown] == [str(check.outcome) for check in facts.checks]
+    assert [mark for mark, _ in shown] == ["yes", "built", "yes", "open", "built", "yes", "yes", "open"]
+    assert all(f"<code>{check.ran}</code>" in page for check in facts.checks if check.ran)
+    assert "Put such steps into teacher= (a Pipeline)" in page
+    failed = replace(facts, checks=(replace(facts.checks[0], outcome="failed"), *facts.checks[1:]))
+    assert '<span class="no">failed</span>' in render_html(failed)
+    assert '<span class="no">' not in page
 
 
 def test_no_figure_is_coloured_as_a_warning(facts, runs):

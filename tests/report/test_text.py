@@ -75,10 +75,14 @@ def test_without_public_labels_there_is_no_accuracy(facts):
 
 
 def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_checked(facts):
-    unchecked = replace(facts, checks=tuple(replace(c, passed=c.key != "shards") for c in facts.checks))
+    failed = replace(facts, checks=(replace(facts.checks[0], outcome="failed"), *facts.checks[1:]))
 
-    assert "one teacher; not checked" in render_text(unchecked)
-    assert "not passed  Each patient is in exactly one shard" in render_text(unchecked)
+    assert "one teacher; not checked" in render_text(failed)
+    assert "failed      Does each patient belong to exactly one teacher?" in render_text(failed)
+    for outcome in ("not run", "not covered", "by construction"):
+        unchecked = replace(facts, checks=(replace(facts.checks[0], outcome=outcome, ran=None), *facts.checks[1:]))
+        assert "one teacher; not checked" in render_text(unchecked)
+    assert "one teacher; not checked" in render_text(replace(facts, checks=facts.checks[1:]))
     assert "stated by the owner" in render_text(replace(facts, setup=replace(facts.setup, partition="declared")))
 
 

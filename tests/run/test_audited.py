@@ -405,8 +405,8 @@ def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished:
     assert (finished / "public" / "report.html").read_text() == render_html(told)
     assert told.audit is not None
     assert [line.attack for line in told.audit.lines] == [each.name for each in found.attacks]
-    assert {check.key: check.passed for check in told.checks}["audit"]
-    assert {check.key: check.passed for check in told.checks}["shard audit"]
+    assert {check.code: check.holds for check in told.checks}["audit"]
+    assert {check.code: check.holds for check in told.checks}["shard audit"]
     written = json.loads((finished / "public" / "audit.json").read_text())
     assert written["violated"] is False
     assert written["ledger_head"] == before.provenance.ledger_head
@@ -423,7 +423,7 @@ def test_a_violation_reaches_the_report(finished: Path) -> None:
     broken = replace(found, schedule=replace(found.schedule, attacks=attacks))
     told = with_audit(read_facts(finished), broken)
     assert broken.violated
-    assert not {check.key: check.passed for check in told.checks}["audit"]
+    assert not {check.code: check.holds for check in told.checks}["audit"]
     assert "the guarantee does not hold" in render_html(told)
 
 

@@ -20,6 +20,7 @@ from quorate.ensemble.diagnostics import (
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
 from quorate.ensemble.partition import Partition, balanced_shards, change_of_one_teacher, hash_shards, partition_rows
+from quorate.ensemble.partition_check import PartitionFault, check_partition
 from quorate.ensemble.persistence import dump_voters, load_voters
 from quorate.ensemble.prior_matching import MatchedVoter, PriorMatchingTeacher
 from quorate.ensemble.scores import gather_scores
@@ -34,6 +35,8 @@ __all__ = [
     "hash_shards",
     "balanced_shards",
     "partition_rows",
+    "check_partition",
+    "PartitionFault",
     "Teacher",
     "Voter",
     "ABSTAINED",

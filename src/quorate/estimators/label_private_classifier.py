@@ -193,6 +193,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
                 prior_matching=self.prior_matching,
                 jobs=self.jobs,
                 labels_only=True,
+                classes_were_read=isinstance(self.classes, str),
                 caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
             ),
             rows,

@@ -15,7 +15,8 @@ Examples
 ...     spending=Spending(budget_epsilon=2, budget_delta=2e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=1,
 ...                       left_delta=1e-5, answers_left=12),
 ...     answers=Answers(asked=100, per_class=[80, 20]),
-...     checks=[Check(key="shards", name="Each patient is in one shard", passed=True, meaning="One vote can change.")],
+...     checks=[Check(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
+...                   evidence="One vote can change.", ran="quorate.ensemble.partition_check.check_partition")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
 >>> print(render_text(facts, width=72, outputs=Outputs(report="run/public/report.html")), end="")
@@ -31,7 +32,7 @@ left        12 answers; ε 1 of 2, δ 1e-5 of 2e-5
 report      run/public/report.html
 ────────────────────────────────────────────────────────────────────────
 >>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], model_card(facts)[:8]
-(True, '{\n  "format": 1,', '# ward 7')
+(True, '{\n  "format": 2,', '# ward 7')
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ from __future__ import annotations
 from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.report.card import model_card
 from quorate.report.chart import Axis, Chart
+from quorate.report.checks import Check
 from quorate.report.facts import Facts, Provenance, Setup, render_json
-from quorate.report.findings import Audit, AuditLine, Check, Choice, Comparison, Fitted, Score, StageLine, Utility
+from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
 from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.report.page import render_html
 from quorate.report.spending import Answers, ExPost, Part, Spending

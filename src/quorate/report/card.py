@@ -57,7 +57,7 @@ def model_card(facts: Facts) -> str:
             ),
         ),
         "## What the guarantee does not cover",
-        "\n".join(f"- {_plain(line)}" for line in sentences.not_protected(facts)),
+        "\n".join(f"- {_plain(line)}" for line in (*sentences.not_protected(facts), *sentences.open_questions(facts))),
         "## Utility",
         _utility(facts),
         "## Intended use and limits",

@@ -12,12 +12,14 @@ from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
-from quorate.report.findings import Audit, Check, Choice, Fitted, Utility
+from quorate.report.checks import Check
+from quorate.report.earlier import upgraded
+from quorate.report.findings import Audit, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.spending import Answers, Spending
 
-FORMAT = 1  #: version of the JSON form; a reader refuses the ones it does not know
+FORMAT = 2  #: version of the JSON form; version 0.1 wrote 1, which is read too, and others are refused
 
 TRUST_MODEL = (
     "The owner of the private rows runs quorate on a machine of their own and is trusted with the rows. "
@@ -48,7 +50,9 @@ class Setup(Plain):
     online_answers : int
         Answers kept back for later.
     n_records : int or None
-        Only where it was declared.
+        Number of private units, only where it may be published.
+    n_records_from : {"declared", "public"}
+        Why it may be: its owner declared it, or whose labels there are is public.
     classes_declared : bool
         False where the list was read off private labels, and is therefore treated as public.
     recipe : tuple of str
@@ -83,6 +87,7 @@ class Setup(Plain):
     trust_model: str = TRUST_MODEL
     data_collection: str | None = None
     strategy: str | None = None
+    n_records_from: str = "declared"
 
     def _check(self) -> None:
         require(self.n_teachers >= 1, f"n_teachers must be >= 1, got {self.n_teachers}")
@@ -90,6 +95,10 @@ class Setup(Plain):
         require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
         require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
         require(len(self.classes) >= 1, "classes must name at least one class")
+        sources = ("declared", "public")
+        require(
+            self.n_records_from in sources, f"n_records_from must be declared or public, got {self.n_records_from!r}"
+        )
         least = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0)
         require(least >= 0, "n_public, n_queries, online_answers and n_records are counts, expected >= 0")
 
@@ -213,13 +222,13 @@ class Facts(Plain):
             require(fits, "recall needs one value for each class, or none at all")
         same = self.guarantee.unit == self.setup.unit
         require(same, f"two units: the guarantee says {self.guarantee.unit!r}, the setup {self.setup.unit!r}")
-        clean = any(check.key == "seed" and check.passed for check in self.checks)
+        clean = any(check.code == "seed" and check.holds for check in self.checks)
         require(not (self.seeded and clean), 'a seeded run cannot pass the check "seed"')
-        keys = [check.key for check in self.checks]
-        require(len(set(keys)) == len(keys), "each check has a key of its own")
+        codes = [check.code for check in self.checks]
+        require(len(set(codes)) == len(codes), "each check has a code of its own")
 
     def to_json(self) -> str:
-        """Return the canonical JSON: sorted keys, no spaces, ``"format": 1``."""
+        """Return the canonical JSON: sorted keys, no spaces, ``"format": 2``."""
         return escaped(dumps(self._tree(), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False))
 
     @classmethod
@@ -235,9 +244,10 @@ class Facts(Plain):
             tree = loads(text)
         except JSONDecodeError as error:
             raise InvalidParameter(f"facts: expected JSON, {error.msg} at line {error.lineno}") from None
-        if not isinstance(tree, dict) or tree.pop("format", None) != FORMAT:
-            raise InvalidParameter(f'facts: expected an object with "format": {FORMAT}; another version wrote this')
-        facts: Facts = read(cls, tree, "facts")
+        written = tree.pop("format", None) if isinstance(tree, dict) else None
+        if type(written) is not int or not 1 <= written <= FORMAT:
+            raise InvalidParameter(f'facts: expected an object with "format": {FORMAT}; a later version wrote this')
+        facts: Facts = read(cls, upgraded(tree) if written == 1 else tree, "facts")
         return facts
 
     def _tree(self) -> dict[str, Any]:

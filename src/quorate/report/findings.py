@@ -1,6 +1,4 @@
-"""What was found out: what the student is and how good, what another ε would buy, which checks hold, what an audit
-proves.
-"""
+"""What was found out: what the student is and how good, what another ε would buy, what an audit proves."""
 
 from __future__ import annotations
 
@@ -109,33 +107,6 @@ class Choice(Plain):
         require((self.n_answers or 0) >= 0, f"n_answers must be >= 0, got {self.n_answers!r}")
         expected = self.expected_accuracy
         require(expected is None or 0 <= expected <= 1, f"expected_accuracy must be in [0, 1], got {expected!r}")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Check(Plain):
-    """A yes-or-no fact about how the run was made.
-
-    Parameters
-    ----------
-    key : str
-        ``"shards"``, ``"classes"``, ``"preprocessing"``, ``"noise"``, ``"seed"``, ``"chain"``, ``"audit"``, ...
-    name : str
-        The statement that is true or not.
-    passed : bool
-        Whether it is.
-    meaning : str
-        One sentence: what follows from it.
-
-    Examples
-    --------
-    >>> Check(key="seed", name="No seed", passed=True, meaning="Nobody can draw the same noise again.").passed
-    True
-    """
-
-    key: str
-    name: str
-    passed: bool
-    meaning: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

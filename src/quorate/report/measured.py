@@ -35,6 +35,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         )
     why = sentences.closed(facts)
     return (
+        element("p", sentences.student(facts)),
         scores,
         element("p", f"{sentences.counted(facts.answers)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),

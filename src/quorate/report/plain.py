@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
+from enum import StrEnum
 from functools import cache
 from json import dumps, loads
 from math import isfinite
@@ -71,8 +72,8 @@ def read(hint: Any, value: Any, where: str) -> Any:
     Parameters
     ----------
     hint : type
-        ``int``, ``float``, ``str``, ``bool``, a :class:`Plain` class, ``Guarantee``, a tuple of these, or one of
-        these ``| None``.
+        ``int``, ``float``, ``str``, ``bool``, an enumeration of words, a :class:`Plain` class, ``Guarantee``,
+        a tuple of these, or one of these ``| None``.
     value : object
         A value of that kind, or what JSON holds in its place (lists for tuples, objects for frozen trees).
     where : str
@@ -108,6 +109,8 @@ def read(hint: Any, value: Any, where: str) -> Any:
         return float(value)
     if hint is bool and isinstance(value, bool):
         return value
+    if isinstance(hint, type) and issubclass(hint, StrEnum):
+        return _read_word(hint, value, where)
     if hint is str and isinstance(value, str):
         if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
             raise InvalidParameter(f"{where}: expected text that UTF-8 can hold, got an unpaired surrogate")
@@ -118,6 +121,12 @@ def read(hint: Any, value: Any, where: str) -> Any:
         if isinstance(value, Mapping):
             return _read_tree(hint, value, where)
     raise InvalidParameter(f"{where}: expected {getattr(hint, '__name__', hint)}, got {type(value).__name__}")
+
+
+def _read_word(kind: type[StrEnum], value: Any, where: str) -> StrEnum:
+    if not isinstance(value, str) or value not in tuple(kind):
+        raise InvalidParameter(f"{where}: expected one of {', '.join(kind)}")
+    return kind(value)
 
 
 def _read_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ...]:

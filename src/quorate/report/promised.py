@@ -6,19 +6,25 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 from __future__ import annotations
 
 from quorate.accounting.odds import PAIRS
+from quorate.outcomes import Outcome
 from quorate.report import drawing, sentences
+from quorate.report.checks import Check
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
-from quorate.report.findings import Check
 from quorate.report.layout import pairs, table
 from quorate.report.notation import at_least, at_most, percent, power_of_ten, several, shortened
 from quorate.report.spending import Part
+
+OUTCOMES = (
+    "Passed and failed: a function looked. By construction: the code has no other way. Not covered: quorate cannot see "
+    "it."
+)
 
 
 def at_a_glance(facts: Facts) -> Markup:
     """Return the line of figures under the title."""
     setup = facts.setup
-    declared = () if setup.n_records is None else (("records, declared", f"{setup.n_records:,}"),)
+    declared = () if setup.n_records is None else ((f"units, {setup.n_records_from}", f"{setup.n_records:,}"),)
     return pairs(
         (
             (
@@ -185,21 +191,34 @@ def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
     return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
 
 
-def _meaning(check: Check) -> str:
-    return check.meaning if check.passed else f"If it were so: {check.meaning}"
+_MARKS = {
+    Outcome.PASSED: "yes",
+    Outcome.FAILED: "no",
+    Outcome.BY_CONSTRUCTION: "built",
+    Outcome.NOT_COVERED: "open",
+    Outcome.NOT_RUN: "open",
+}
 
 
 def implementation(facts: Facts) -> tuple[Child, ...]:
-    """Return the checks, each yes or no with what it means."""
+    """Return the checks: each question, how it was answered, what was seen and which function looked."""
     if not facts.checks:
         return (element("p", "No checks were recorded."),)
     items = (
         element(
             "li",
-            element("span", "yes" if check.passed else "no", class_="yes" if check.passed else "no"),
-            element("div", element("strong", check.name), " ", element("span", _meaning(check), class_="meaning")),
+            element("span", str(check.outcome), class_=_MARKS[check.outcome]),
+            element("div", element("strong", check.question), " ", element("span", *_seen(check), class_="meaning")),
             id=f"check-{place}",
         )
         for place, check in enumerate(facts.checks, 1)
     )
-    return (element("ul", *items, class_="checks"),)
+    return (
+        element("p", OUTCOMES, class_="note"),
+        element("ul", *items, class_="checks"),
+    )
+
+
+def _seen(check: Check) -> tuple[Child, ...]:
+    ran = () if check.ran is None else (" Looked at by ", element("code", check.ran), ".")
+    return (check.evidence, *ran, *(() if check.remedy is None else (f" {check.remedy}",)))

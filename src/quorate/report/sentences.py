@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.outcomes import Outcome
 from quorate.report.facts import Facts
 from quorate.report.notation import at_least, at_most, power_of_ten, several
 from quorate.report.spending import Answers
@@ -41,8 +42,18 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
         f"Facts true of everyone: what the answers teach about any {setup.unit}, in the data or not.",
     )
     if setup.n_records is not None:
-        general += (f"The number of records, which is declared: {setup.n_records:,}.",)
+        known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
+        general += (f"The number of private units ({setup.unit}), {known}: {setup.n_records:,}.",)
     return general + tuple(f"{caveat.rstrip('.')}." for caveat in facts.guarantee.caveats)
+
+
+def open_questions(facts: Facts) -> tuple[str, ...]:
+    """Return what a check found wrong or could not see, and what can be done, a few sentences each."""
+    return tuple(
+        " ".join(filter(None, (check.evidence, check.remedy)))
+        for check in facts.checks
+        if check.outcome in (Outcome.FAILED, Outcome.NOT_COVERED)
+    )
 
 
 def where_a_unit_goes(facts: Facts) -> str:
@@ -50,7 +61,7 @@ def where_a_unit_goes(facts: Facts) -> str:
     unit = facts.setup.unit
     if facts.setup.partition == "declared":
         return f"one {unit} → exactly one teacher; stated by the owner"
-    checked = any(check.key == "shards" and check.passed for check in facts.checks)
+    checked = any(check.code == "shards" and check.outcome is Outcome.PASSED for check in facts.checks)
     words = f"one {unit} → exactly one teacher" + ("; checked" if checked else "; not checked")
     return words + (" (replace only)" if facts.setup.partition == "balanced" else "")
 

@@ -119,11 +119,13 @@ td small { display: block; color: var(--muted); font-size: .9em; }
 .grid .bar { display: block; width: 100%; height: .32rem; margin: .15rem 0; }
 .grid .at { color: var(--muted); }
 .checks { list-style: none; padding: 0; }
-.checks li { display: grid; grid-template-columns: 3.4rem minmax(0, 1fr); padding: .3rem 0; }
+.checks li { display: grid; grid-template-columns: 9.6rem minmax(0, 1fr); padding: .3rem 0; }
 .checks .meaning { color: var(--muted); }
 .yes::before { content: "✓ "; }
 .no { font-weight: 700; }
 .no::before { content: "✕ "; }
+.built::before { content: "= "; }
+.open::before { content: "○ "; }
 .verdict { font-weight: 700; }
 details { margin-top: 1.1rem; font-size: .84rem; }
 summary { cursor: pointer; color: var(--muted); }
@@ -164,15 +166,15 @@ _INK_ON_PAPER = f"""
 
 _PAPER = """
 @page {
-  size: A4; margin: 13mm 15mm 14mm;
+  size: A4; margin: 12mm 15mm 13mm;
   @bottom-right { content: counter(page) " / " counter(pages); font: 7.5pt sans-serif; color: #56606a; }
 }
 @media print {
-  html { font-size: 9.4pt; }
+  html { font-size: 9.2pt; }
   body { max-width: none; padding: 0; font-size: .9rem; line-height: 1.42; print-color-adjust: exact;
     -webkit-print-color-adjust: exact; }
   .banner { position: static; margin: 0 0 1rem; }
-  section { display: block; position: relative; padding: .9rem 0 1rem 9.6rem; }
+  section { display: block; position: relative; padding: .75rem 0 .8rem 9.6rem; }
   section > header { position: absolute; left: 0; width: 8.4rem; }
   .top { padding-bottom: 1rem; }
   .promise { font-size: 1.6rem; }
@@ -182,12 +184,15 @@ _PAPER = """
   .bigs { margin-bottom: .8rem; }
   .pairs div { padding: .12rem 0; }
   th, td { padding-top: .24rem; padding-bottom: .24rem; }
-  .checks li { padding: .16rem 0; }
-  .grid { grid-template-columns: repeat(7, minmax(0, 1fr)); gap: .3rem .7rem; font-size: .62rem; }
+  .checks { columns: 2; column-gap: 1.6rem; font-size: .8em; line-height: 1.34; }
+  .checks li { display: block; padding: .16rem 0; }
+  .checks li > span { font-weight: 700; }
+  .grid { grid-template-columns: repeat(8, minmax(0, 1fr)); gap: .25rem .6rem; font-size: .6rem; }
   .scroll { overflow: visible; }
   details { display: none; }
   section, figure, table, dl, .bigs, .grid li, .checks li, .apart, tr { break-inside: avoid; }
-  section.utility, section.internal { break-inside: auto; }
+  section:is(.implementation, .utility, .provenance, .internal) { break-inside: auto; }
+  section:is(.implementation, .provenance) dl { break-inside: auto; }
   section.internal { break-before: page; }
   h3, caption { break-after: avoid; }
 }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from quorate.errors import InvalidParameter
+from quorate.outcomes import Outcome
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
@@ -81,8 +82,8 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         ("spent", sentences.spent(facts)),
         ("left", sentences.left(facts)),
     ]
-    if failed := [check.name for check in facts.checks if not check.passed]:
-        rows.append(("not passed", "; ".join(failed)))
+    if failed := [check.question for check in facts.checks if check.outcome is Outcome.FAILED]:
+        rows.append(("failed", " ".join(failed)))
     rule = "─" * width
     lines = [shortened(visible(f"{facts.provenance.run} · done"), width), rule]
     if facts.seeded:

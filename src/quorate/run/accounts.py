@@ -25,7 +25,6 @@ from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_o
 from quorate.release.claims import claimed, spent_of
 from quorate.report import (
     Answers,
-    Check,
     Choice,
     ExPost,
     Facts,
@@ -37,6 +36,7 @@ from quorate.report import (
     Spending,
     Utility,
 )
+from quorate.run.checks import about
 from quorate.run.journey import Outcome, answering_purposes, answers_left
 from quorate.run.task import Task
 from quorate.students import FromAnswers, Student
@@ -100,6 +100,8 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
+            n_records_from="public" if task.labels_only else "declared",
+            classes_declared=not task.classes_were_read,
             recipe=(*recipe_.why, *(f"caution: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
@@ -108,7 +110,7 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
         fitted=fitted(task, outcome.student),
         utility=occasion.utility,
         choices=choices(task),
-        checks=checks(task, ledger),
+        checks=about(task, ledger, while_running=outcome.checks),
         provenance=Provenance(
             run=occasion.title,
             started=occasion.started,
@@ -243,47 +245,6 @@ def choices(task: Task) -> tuple[Choice, ...]:
             )
         )
     return tuple(rows)
-
-
-def checks(task: Task, ledger: Ledger) -> tuple[Check, ...]:
-    """What was checked, each with what it means."""
-    head = ledger.verify()
-    return (
-        Check(
-            key="shards",
-            name=f"One {task.unit}, one teacher",
-            passed=True,
-            meaning=f"Rows are given to teachers by a {task.partition} partition of the {task.unit}'s identity, so "
-            f"that {task.neighbouring.changing} changes exactly one teacher.",
-        ),
-        Check(
-            key="classes",
-            name="Classes declared",
-            passed=True,
-            meaning="The class list was given, not read off private labels.",
-        ),
-        Check(
-            key="preprocessing",
-            name="Preprocessing inside teachers or on public rows",
-            passed=True,
-            meaning="Nothing was fitted on the pooled private rows."
-            if task.preprocessing == "inside"
-            else "Steps that came fitted were fitted on public rows, as the owner states; all else inside teachers.",
-        ),
-        Check(
-            key="noise",
-            name="Noise from the operating system",
-            passed=not task.noise.seeded,
-            meaning="Noise is drawn on the integers by an exact sampler.",
-        ),
-        Check(key="seed", name="No seed", passed=not task.noise.seeded, meaning="A seeded run can be replayed."),
-        Check(
-            key="chain",
-            name="Ledger verified",
-            passed=True,
-            meaning=f"All {head.sequence} entries were read again and every rule replayed.",
-        ),
-    )
 
 
 def score(student: Any, rows: Any, labels: ArrayLike, classes: Sequence[Any]) -> Score:

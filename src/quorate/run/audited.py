@@ -20,9 +20,11 @@ from quorate.audit import Attack, ScheduleAudit, ShardAudit, audit_schedule, aud
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
+from quorate.outcomes import Outcome
 from quorate.release.files import write_atomically
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
+from quorate.report.checks import name_of
 from quorate.run.batch import Batch
 from quorate.run.folder import RunFolder
 from quorate.run.journey import Watch
@@ -292,22 +294,24 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
     """
     added = [
         Check(
-            key="audit",
-            name="Attacks prove no more than was claimed",
-            passed=not found.schedule.violated,
-            meaning=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
+            code="audit",
+            question="Do attacks prove no more than was claimed?",
+            outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
+            evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
+            ran=name_of(audit_schedule),
         )
     ]
     if found.shards is not None:
         added.append(
             Check(
-                key="shard audit",
-                name=f"One changed {facts.setup.unit} changed one teacher",
-                passed=not found.shards.violated,
-                meaning=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
+                code="shard audit",
+                question=f"Does one changed {facts.setup.unit} change one teacher?",
+                outcome=Outcome.FAILED if found.shards.violated else Outcome.PASSED,
+                evidence=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
+                ran=name_of(audit_shards),
             )
         )
-    kept = [each for each in facts.checks if each.key not in {"audit", "shard audit"}]
+    kept = [each for each in facts.checks if each.code not in {"audit", "shard audit"}]
     return replace(facts, audit=_section(found.schedule), checks=(*kept, *added))
 
 

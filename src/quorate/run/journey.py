@@ -30,6 +30,8 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
+from quorate.report import Check
+from quorate.run import checks
 from quorate.run.claims import claim_of
 from quorate.run.stages import NoStages, StageStore, stage_key
 from quorate.run.task import Task
@@ -51,6 +53,7 @@ class Outcome:
     queries: IntArray
     reservation: Reservation
     ensemble: Ensemble | None
+    checks: tuple[Check, ...] = ()  # what was looked at on the way
 
     def memo(self, task: Task) -> Memo:
         """The released labels by query, so that asking one of them again is free."""
@@ -89,7 +92,9 @@ def conduct(
     charge = schedule(task, key or secrets.token_hex(16))
     ledger.foresee(**charge)  # a refusal comes before any work
     queries = task.queries
-    ensemble, counts = votes(task, queries, stages, see)
+    shards = shards_of(task)
+    looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
+    ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = ledger.reserve(**charge)
     interactive = isinstance(task.recipe.mechanism, InteractiveNoisyMax)
     if task.strategy is None:
@@ -119,7 +124,20 @@ def conduct(
     see("student", 1, 1)
     if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
         ensemble = None  # nothing is left to ask it
-    return Outcome(student=student, released=released, queries=queries, reservation=reservation, ensemble=ensemble)
+    return Outcome(
+        student=student,
+        released=released,
+        queries=queries,
+        reservation=reservation,
+        ensemble=ensemble,
+        checks=(looked,),
+    )
+
+
+def shards_of(task: Task) -> Secret[IntArray]:
+    """Which teacher gets which private row, ``(n_rows,)``: a function of units' identities and the run's key."""
+    slots = task.inputs.private.reveal().slots
+    return partition_rows(slots, task.recipe.n_teachers, task.key, partition=task.partition)
 
 
 def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
@@ -184,14 +202,16 @@ def schedule(task: Task, key: str) -> dict[str, Any]:
     }
 
 
-def votes(task: Task, queries: IntArray, stages: StageStore, see: Watch) -> tuple[Ensemble | None, Secret[Any]]:
+def votes(
+    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
+) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
     stage = "scores" if isinstance(task.recipe.mechanism, SoftLabel) else "votes"
     key = stage_key(task.key, stage, task.made_from)
     stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
         return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
-    ensemble = teachers(task, stages, see)
+    ensemble = teachers(task, stages, see, shards=shards)
     if stored is not None:
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
@@ -221,11 +241,16 @@ def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray |
     return class_probabilities(student, pool, task.inputs.classes)
 
 
-def teachers(task: Task, stages: StageStore, see: Watch) -> Ensemble:
-    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk."""
+def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None) -> Ensemble:
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk.
+
+    `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
+    """
     private = task.inputs.private.reveal()
     n_teachers = task.recipe.n_teachers
-    shards = partition_rows(private.slots, n_teachers, task.key, partition=task.partition)
+    if shards is None:
+        shards = shards_of(task)
+        checks.shards(task, shards)
     X = task.views.teacher(private.X)
     made_from = task.made_from
     chunks = []

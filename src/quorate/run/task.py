@@ -66,6 +66,7 @@ class Wishes:
     jobs: int | None = None
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
+    classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     label_name: str = "y"
 
@@ -102,6 +103,8 @@ class Task:
         Whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
     labels_only : bool
         Whether features are public, and labels alone are protected.
+    classes_were_read : bool
+        Whether the class list was read off the labels, and is therefore treated as public.
     caveats : tuple of str
         What the guarantee rests on beside.
     key, fingerprint_key : Secret[bytes]
@@ -127,6 +130,7 @@ class Task:
     preprocessing: Preprocessing
     prior_matching: bool
     labels_only: bool
+    classes_were_read: bool
     caveats: tuple[str, ...]
     key: Secret[bytes] = field(repr=False)
     fingerprint_key: Secret[bytes] = field(repr=False)
@@ -318,6 +322,7 @@ def prepare(
         preprocessing=wishes.preprocessing,
         prior_matching=_prior_matching(wishes.prior_matching, teacher, n_classes=len(inputs.classes)),
         labels_only=wishes.labels_only,
+        classes_were_read=wishes.classes_were_read,
         caveats=wishes.caveats,
         key=key,
         fingerprint_key=fingerprint_key,

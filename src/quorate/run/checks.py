@@ -1,0 +1,188 @@
+"""What is asked about every run, and how it is answered: by a function that looks, or by saying that none did."""
+
+from __future__ import annotations
+
+from quorate.ensemble import PartitionFault, check_partition, check_unfitted
+from quorate.errors import PreconditionFailed
+from quorate.ledger import Ledger
+from quorate.outcomes import Outcome
+from quorate.report import Check
+from quorate.report.checks import name_of
+from quorate.run.task import Task
+from quorate.types import IntArray, Secret
+
+SHARDS = "shards"
+AUDIT = "audit"
+
+
+def shards(task: Task, assigned: Secret[IntArray]) -> Check:
+    """Look at the partition that the teachers are about to get.
+
+    Raises
+    ------
+    PreconditionFailed
+        If a unit could change two teachers: nothing may be fitted then.
+    """
+    private = task.inputs.private.reveal()
+    faults = check_partition(private.slots, assigned, task.recipe.n_teachers, task.key, partition=task.partition)
+    if faults:
+        raise PreconditionFailed(
+            f"the shards are not those of a {task.partition} partition: {_told(faults)}. A {task.unit} could change "
+            "more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
+        )
+    rule = "the keyed hash of its identity, modulo the number of teachers"
+    if task.partition == "balanced":
+        rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
+    return Check(
+        code=SHARDS,
+        question=f"Does each {task.unit} belong to exactly one teacher?",
+        outcome=Outcome.PASSED,
+        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard, the rows of each "
+        f"{task.unit} are in the same one, and its number is {rule}. So {task.neighbouring.changing} changes exactly "
+        "one teacher.",
+        ran=name_of(check_partition),
+    )
+
+
+def _told(faults: frozenset[PartitionFault]) -> str:
+    return "; ".join(sorted(faults))
+
+
+def shards_not_looked_at(task: Task) -> Check:
+    """Say that nobody has looked at the partition of this run."""
+    return Check(
+        code=SHARDS,
+        question=f"Does each {task.unit} belong to exactly one teacher?",
+        outcome=Outcome.NOT_RUN,
+        evidence="The partition of this run was not looked at.",
+    )
+
+
+def classes(task: Task) -> Check:
+    """Say where the class list is from."""
+    question = "Was the class list declared, and not read off the private labels?"
+    if task.classes_were_read:
+        return Check(
+            code="classes",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence='The list was read off the labels, as classes="public" asks: which labels occur is treated as '
+            "public.",
+            remedy='Declare the list, for example classes=["no", "yes"].',
+        )
+    return Check(
+        code="classes",
+        question=question,
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="The list is an argument, and a label outside it is refused. Where the owner has the list from, "
+        "quorate cannot see.",
+    )
+
+
+def preprocessing(task: Task) -> Check:
+    """Look whether a part of the models came fitted."""
+    question = "Was nothing that quorate fitted fitted on the pooled private rows?"
+    if task.preprocessing == "public":
+        return Check(
+            code="preprocessing",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
+            "statement.",
+            remedy="Give every step unfitted, inside teacher=.",
+        )
+    check_unfitted(task.teacher)  # refuses, so that who gets further has passed
+    check_unfitted(task.student.learner)
+    return Check(
+        code="preprocessing",
+        question=question,
+        outcome=Outcome.PASSED,
+        evidence="No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; "
+        "an encoder, where there is one, is fitted on public rows.",
+        ran=name_of(check_unfitted),
+    )
+
+
+def outside(task: Task) -> Check:
+    """Say what happened to the rows before quorate got them: it cannot see that."""
+    touched = "that used the labels" if task.labels_only else "in a Pipeline around the classifier"
+    return Check(
+        code="outside",
+        question="Was nothing fitted on the private rows before quorate got them?",
+        outcome=Outcome.NOT_COVERED,
+        evidence=f"Quorate sees the rows as they arrive. A step {touched} that was fitted on them (a scaler, an "
+        "encoder, a selection of columns) would carry each row into every shard, and the guarantee would not cover it.",
+        remedy="Put such steps into teacher= (a Pipeline), or fit them on public rows.",
+    )
+
+
+def noise() -> Check:
+    """Say how noise is drawn."""
+    return Check(
+        code="noise",
+        question="Is the noise drawn exactly, from the law that the price assumes?",
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
+    )
+
+
+def seed(task: Task) -> Check:
+    """Look whether the noise came from a given seed."""
+    seeded = task.noise.seeded
+    return Check(
+        code="seed",
+        question="Does the noise come from the operating system, and from no given seed?",
+        outcome=Outcome.FAILED if seeded else Outcome.PASSED,
+        evidence="Whoever has the seed can draw the same noise again and take it away."
+        if seeded
+        else f"The noise is that of {type(task.noise).__name__}: nobody can draw it again.",
+        ran=name_of(seed),
+        remedy="Remove unsafe_noise_seed and run again." if seeded else None,
+    )
+
+
+def chain(ledger: Ledger) -> Check:
+    """Read the whole ledger again."""
+    head = ledger.verify()  # raises where anything is wrong
+    return Check(
+        code="chain",
+        question="Is the ledger whole, and are its rules kept?",
+        outcome=Outcome.PASSED,
+        evidence=f"All {head.sequence} entries were read again and every rule replayed.",
+        ran=name_of(Ledger.verify),
+    )
+
+
+def audit_not_run() -> Check:
+    """Say that nobody has attacked the run yet."""
+    return Check(
+        code=AUDIT,
+        question="Do attacks prove no more than was claimed?",
+        outcome=Outcome.NOT_RUN,
+        evidence="The release was not attacked.",
+    )
+
+
+def about(task: Task, ledger: Ledger, *, while_running: tuple[Check, ...]) -> tuple[Check, ...]:
+    """Answer every question about a run.
+
+    Parameters
+    ----------
+    task : Task
+        What was done.
+    ledger : Ledger
+        What it was charged to.
+    while_running : tuple of Check
+        What the run itself looked at.
+    """
+    looked = {check.code: check for check in while_running}
+    return (
+        looked.get(SHARDS) or shards_not_looked_at(task),
+        classes(task),
+        preprocessing(task),
+        outside(task),
+        noise(),
+        seed(task),
+        chain(ledger),
+        audit_not_run(),
+    )

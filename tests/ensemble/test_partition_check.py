@@ -1,0 +1,91 @@
+"""The check of a partition finds every way in which one unit could change two teachers; a sound one it lets pass."""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.ensemble import PartitionFault, check_partition, partition_rows
+from quorate.types import Secret, derive
+
+KEY = Secret(bytes(range(32)))
+SLOTS = [f"unit {row // 3}".encode() for row in range(60)]  # twenty units of three rows
+ALL = frozenset(PartitionFault)
+
+units = st.lists(st.integers(0, 12), min_size=1, max_size=40).map(lambda rows: [bytes([row]) for row in rows])
+
+
+@pytest.mark.parametrize("partition", ["hash", "balanced"])
+@given(slots=units, n=st.integers(1, 13), byte=st.integers(0, 255))
+def test_every_partition_that_is_made_is_sound(partition, slots, n, byte):
+    n_teachers, key = min(n, len(set(slots))), Secret(bytes([byte]) * 32)
+    made = partition_rows(slots, n_teachers, key, partition=partition)
+    assert check_partition(slots, made, n_teachers, key, partition=partition) == frozenset()
+
+
+def faults(assigned, *, slots=SLOTS, partition="hash", n_teachers=5):
+    return check_partition(slots, Secret(np.asarray(assigned)), n_teachers, KEY, partition=partition)
+
+
+def sound(partition="hash"):
+    return partition_rows(SLOTS, 5, KEY, partition=partition).reveal()
+
+
+@pytest.mark.parametrize("partition", ["hash", "balanced"])
+@pytest.mark.parametrize("row", [0, 1, 2, 31, 59])
+def test_one_row_in_another_shard_is_found(partition, row):
+    moved = sound(partition).copy()
+    moved[row] = (moved[row] + 1) % 5
+    assert PartitionFault.UNIT_IN_TWO_SHARDS in faults(moved, partition=partition)
+
+
+def test_rows_dealt_out_one_by_one_are_found():
+    assert faults(np.arange(60) % 5) == {PartitionFault.UNIT_IN_TWO_SHARDS, PartitionFault.NOT_THE_KEYED_HASH}
+
+
+@pytest.mark.parametrize("partition", ["hash", "balanced"])
+def test_a_whole_unit_that_was_moved_is_found(partition):
+    """Units are whole, and yet the shard of this one hangs on something else."""
+    moved = sound(partition).copy()
+    moved[:3] = (moved[:3] + 1) % 5
+    assert faults(moved, partition=partition) == {PartitionFault.NOT_THE_KEYED_HASH}
+
+
+def test_a_hash_without_the_key_is_found():
+    unkeyed = [int.from_bytes(blake2b(slot, digest_size=32).digest(), "big") % 5 for slot in SLOTS]
+    assert faults(unkeyed) == {PartitionFault.NOT_THE_KEYED_HASH}
+
+
+def test_one_kind_of_partition_is_not_taken_for_the_other():
+    assert faults(sound("balanced"), partition="hash") == {PartitionFault.NOT_THE_KEYED_HASH}
+    assert faults(sound("hash"), partition="balanced") == {PartitionFault.NOT_THE_KEYED_HASH}
+
+
+@pytest.mark.parametrize("lost", [-1, 5, 99])
+def test_a_row_that_no_teacher_gets_is_found(lost):
+    assigned = sound().copy()
+    assigned[7] = lost
+    assert PartitionFault.ROW_NOT_IN_ONE_SHARD in faults(assigned)
+
+
+def test_too_few_and_too_many_shard_numbers_are_found():
+    assert PartitionFault.ROW_NOT_IN_ONE_SHARD in faults(sound()[:-1])
+    assert PartitionFault.ROW_NOT_IN_ONE_SHARD in faults(np.append(sound(), 0))
+
+
+def test_a_row_that_two_teachers_get_is_found(monkeypatch):
+    """What the teachers get is looked at, and not only what was assigned."""
+    module = "quorate.ensemble.partition_check.rows_of_shards"
+    monkeypatch.setattr(module, lambda assigned, n, numbers: {number: np.arange(12) for number in numbers})
+    assert faults(sound()) == {PartitionFault.ROW_NOT_IN_ONE_SHARD}
+
+
+def test_the_check_works_the_hash_out_by_itself(monkeypatch):
+    """A partition with a broken hash must not be measured by that same hash."""
+    monkeypatch.setattr("quorate.ensemble.partition._hash_units", lambda slots, n, key: (list(set(slots)), [3] * 20))
+    assert faults(partition_rows(SLOTS, 5, KEY).reveal()) == {PartitionFault.NOT_THE_KEYED_HASH}
+    assert derive(KEY, "partition") != KEY.reveal()

@@ -1,0 +1,250 @@
+"""What a report calls passed was looked at, on this run; the rest says what it is."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
+from quorate.ensemble import partition_rows
+from quorate.errors import PreconditionFailed
+from quorate.ledger import Ledger
+from quorate.outcomes import Outcome
+from quorate.report import Facts, model_card, render_html, render_text
+from quorate.run import journey
+from quorate.run.batch import perform, read_batch
+from quorate.types import Secret
+
+X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
+POOL = X[300:]
+X, Y = X[:300], Y[:300]
+
+
+def fitted(**changes: Any) -> PrivateClassifier:
+    settings: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_teachers": 10, "queries": 60}
+    return PrivateClassifier(**{**settings, **changes}).fit(X, Y, public=PublicPool(POOL))
+
+
+def outcomes(facts: Facts) -> dict[str, Outcome]:
+    return {check.code: check.outcome for check in facts.checks}
+
+
+def check_of(facts: Facts, code: str) -> Any:
+    return next(check for check in facts.checks if check.code == code)
+
+
+def function_of(name: str) -> Any:
+    """The function that a check names, wherever its module ends and a class begins."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(getattr, parts[cut:], module)
+    raise AssertionError(name)
+
+
+def test_the_outcomes_of_an_ordinary_run() -> None:
+    assert outcomes(fitted().facts()) == {
+        "shards": Outcome.PASSED,
+        "classes": Outcome.BY_CONSTRUCTION,
+        "preprocessing": Outcome.PASSED,
+        "outside": Outcome.NOT_COVERED,
+        "noise": Outcome.BY_CONSTRUCTION,
+        "seed": Outcome.PASSED,
+        "chain": Outcome.PASSED,
+        "audit": Outcome.NOT_RUN,
+    }
+
+
+def test_what_passed_names_a_function_that_there_is() -> None:
+    for check in fitted().facts().checks:
+        assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
+        assert check.ran is None or callable(function_of(check.ran))
+
+
+# --- shards ---------------------------------------------------------------------------------------------------------
+
+
+def dealt_out(slots: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    return Secret(np.arange(len(slots)) % n_teachers)
+
+
+def one_row_moved(slots: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    moved = partition_rows(slots, n_teachers, key, partition=partition).reveal().copy()
+    moved[-1] = (moved[-1] + 1) % n_teachers
+    return Secret(moved)
+
+
+@pytest.mark.parametrize("broken", [dealt_out, one_row_moved])
+def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, broken: Any
+) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    monkeypatch.setattr(journey, "partition_rows", broken)
+    monkeypatch.setattr(journey, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
+    code, _, said = cli("run", root)
+    assert code == 4
+    assert "the rows of one unit are in two shards" in " ".join(said.split())
+    assert not list((root / "private").glob("*.stage"))
+    with Ledger(root / "ledger.db") as ledger:
+        assert ledger.reservations() == ()
+
+
+def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, given = [], []
+    real_check, real_train = journey.checks.shards, journey.train_chunk
+
+    def look(task: Any, assigned: Any) -> Any:
+        looked.append(assigned)
+        return real_check(task, assigned)
+
+    def train(trainer: Any, X: Any, codes: Any, shards: Any, **how: Any) -> Any:
+        given.append(shards)
+        return real_train(trainer, X, codes, shards, **how)
+
+    monkeypatch.setattr(journey.checks, "shards", look)
+    monkeypatch.setattr(journey, "train_chunk", train)
+    fitted()
+    assert len(looked) == 1
+    assert {id(each) for each in given} == {id(looked[0])}
+
+
+def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    perform(read_batch(root), command="quorate run")
+    for stage in (root / "private").glob("teachers-*.stage"):
+        stage.unlink()
+    (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
+    monkeypatch.setattr(journey, "partition_rows", dealt_out)
+    code, _, said = cli("ask", root, root / "new.csv")
+    assert code == 4
+    assert "not those of a hash partition" in " ".join(said.split())
+
+
+def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked() -> None:
+    facts = fitted().facts()
+    assert "exactly one teacher; checked" in render_text(facts)
+    task = fitted()._kept.task
+    unseen = Facts.from_json(facts.to_json())
+    from dataclasses import replace
+
+    from quorate.run.checks import shards_not_looked_at
+
+    unseen = replace(unseen, checks=(shards_not_looked_at(task), *unseen.checks[1:]))
+    assert "exactly one teacher; not checked" in render_text(unseen)
+
+
+def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
+    root = make_run()
+    perform(read_batch(root), command="quorate run")
+    (root / "public" / "facts.json").unlink()
+    assert outcomes(perform(read_batch(root), command="quorate run"))["shards"] is Outcome.PASSED
+
+
+# --- classes, numbers, preprocessing --------------------------------------------------------------------------------
+
+
+def test_a_class_list_that_was_read_is_not_called_declared() -> None:
+    made = LabelPrivateClassifier(classes="public", epsilon=2.0, delta=1e-5, n_teachers=10, queries=60).fit(X, Y)
+    facts = made._facts
+    assert not facts.setup.classes_declared
+    check = check_of(facts, "classes")
+    assert check.outcome is Outcome.NOT_COVERED
+    assert "read off the labels" in check.evidence
+    assert "read off private labels" in model_card(facts)
+    declared = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, queries=60).fit(X, Y)
+    assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
+
+
+def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
+    made = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, queries=60).fit(X, Y)
+    assert (made._facts.setup.n_records, made._facts.setup.n_records_from) == (300, "public")
+    assert "300" in model_card(made._facts)
+    assert "declared: 300" not in model_card(made._facts)
+    assert "<dt>units, public</dt>" in render_html(made._facts)
+    declared = fitted(n_teachers="auto", n_records=290).facts()
+    assert (declared.setup.n_records, declared.setup.n_records_from) == (290, "declared")
+    assert fitted(n_teachers="auto").facts().setup.n_records is None
+
+
+def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
+    """What stands in front of it is fitted on all private rows, and quorate never sees it."""
+    clf = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, queries=60)
+    outer = make_pipeline(StandardScaler(), clf).fit(X, Y, privateclassifier__public=PublicPool(POOL))
+    facts = outer[-1].facts()
+    check = check_of(facts, "outside")
+    assert check.outcome is Outcome.NOT_COVERED
+    assert check.remedy == "Put such steps into teacher= (a Pipeline), or fit them on public rows."
+    for words in (render_html(facts), model_card(facts), facts.to_json()):
+        assert "Nothing was fitted on the pooled private rows" not in words
+        assert "Quorate sees the rows as they arrive" in words
+
+
+def test_a_step_inside_the_teacher_is_looked_at() -> None:
+    inside = fitted(teacher=make_pipeline(StandardScaler(), LogisticRegression()))
+    assert check_of(inside.facts(), "preprocessing").outcome is Outcome.PASSED
+
+
+def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other() -> None:
+    found = outcomes(fitted(unsafe_noise_seed=3).facts())
+    assert [code for code, outcome in found.items() if outcome is Outcome.FAILED] == ["seed"]
+
+
+def test_a_ledger_that_does_not_verify_has_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = fitted()
+    monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
+    with pytest.raises(PreconditionFailed):
+        made.facts()
+
+
+# --- what version 0.1 wrote -----------------------------------------------------------------------------------------
+
+
+def old_facts(facts: Facts) -> str:
+    """The same facts as version 0.1 wrote them, with its constants."""
+    tree = json.loads(facts.to_json())
+    tree["format"] = 1
+    del tree["fitted"]
+    tree["setup"].pop("n_records_from")
+    tree["answers"].pop("never_asked")
+    for part in tree["spending"]["parts"]:
+        part.pop("never_asked")
+    tree["checks"] = [
+        {"key": key, "name": f"{key}?", "passed": True, "meaning": "It is so."}
+        for key in ("shards", "classes", "preprocessing", "noise", "seed", "chain")
+    ]
+    return json.dumps(tree)
+
+
+def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed() -> None:
+    found = Facts.from_json(old_facts(fitted().facts()))
+    assert outcomes(found) == {
+        **dict.fromkeys(("shards", "classes", "preprocessing"), Outcome.NOT_RUN),
+        **dict.fromkeys(("noise", "seed", "chain"), Outcome.PASSED),
+    }
+    assert "exactly one teacher; not checked" in render_text(found)
+    assert render_html(found)
+    assert Facts.from_json(found.to_json()) == found
+
+
+def test_the_report_of_a_run_of_version_0_1_is_written_again(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_run()
+    facts = perform(read_batch(root), command="quorate run")
+    (root / "public" / "facts.json").write_text(old_facts(facts), encoding="utf-8")
+    assert cli("report", root)[0] == 0
+    assert "Version 0.1 stated this without looking" in (root / "public" / "report.html").read_text(encoding="utf-8")
+    assert cli("status", root)[0] == 0
