@@ -11,7 +11,6 @@ from quorate.accounting import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    GridGaussian,
     PureDP,
     Repeated,
     from_json,
@@ -32,7 +31,6 @@ PUBLISHED = [
     Composed(()),
     Composed((PureDP(0.5), Repeated(DiscreteGaussian(40.0, 1.0), 977))),
     Repeated(ApproxDP(1e-7, 1e-300), 0),
-    GridGaussian(2.0**20, 2.0**18, 300),
 ]
 
 

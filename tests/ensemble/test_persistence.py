@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import re
+import tomllib
+import zipfile
+from pathlib import Path
+
 import numpy as np
 import pytest
 import skops.io
@@ -76,3 +82,39 @@ def test_what_is_no_file_of_ours_is_refused():
 
 def test_no_voters_are_written_too():
     assert load_voters(dump_voters(Secret(())).reveal()).reveal() == ()
+
+
+# What was published about reading a file with skops, and the version that mended it; see docs/decisions/0020.
+MENDED = {
+    "CVE-2024-37065": (0, 10),
+    "CVE-2025-54412": (0, 12),
+    "CVE-2025-54413": (0, 12),
+    "CVE-2025-54886": (0, 13),
+    "skops pull request 536": (0, 15),
+}
+
+
+def test_no_skops_is_taken_with_a_published_fault_in_reading_a_file():
+    root = Path(__file__).parents[2]
+    needed = tomllib.loads((root / "pyproject.toml").read_text())["project"]["dependencies"]
+    [floor] = [re.fullmatch(r"skops>=(\d+)\.(\d+)", each) for each in needed if each.startswith("skops")]
+    assert tuple(map(int, floor.groups())) >= max(MENDED.values())
+    note = (root / "docs" / "decisions" / "0020-the-oldest-skops.md").read_text()
+    assert [each for each in MENDED if each not in note] == []
+
+
+def test_a_file_that_names_a_function_for_a_random_generator_calls_nothing(monkeypatch):
+    called = []
+    monkeypatch.setattr(np.random, "seed", lambda *_: called.append("seed"))
+    voters = [{"kind": "constant", "code": np.random.default_rng(0)}]
+    written = zipfile.ZipFile(io.BytesIO(skops.io.dumps({"format": "quorate voters 1", "voters": voters})))
+    altered = io.BytesIO()
+    with zipfile.ZipFile(altered, "w") as packed:
+        for name in written.namelist():
+            content = written.read(name)
+            assert name != "schema.json" or b"PCG64" in content
+            packed.writestr(name, content.replace(b"PCG64", b"seed"))
+
+    with pytest.raises(PreconditionFailed, match="not a file of teachers"):
+        load_voters(altered.getvalue())
+    assert called == []

@@ -26,7 +26,6 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -41,7 +40,6 @@ __all__ = [
     "Event",
     "Gaussian",
     "DiscreteGaussian",
-    "GridGaussian",
     "DiscreteLaplace",
     "PureDP",
     "ApproxDP",

@@ -17,7 +17,6 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -30,7 +29,6 @@ KINDS: dict[str, type[Event]] = {
     "discrete_gaussian": DiscreteGaussian,
     "discrete_laplace": DiscreteLaplace,
     "gaussian": Gaussian,
-    "grid_gaussian": GridGaussian,
     "pure_dp": PureDP,
     "repeated": Repeated,
 }

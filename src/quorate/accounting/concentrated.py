@@ -16,7 +16,6 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
-    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -45,7 +44,7 @@ def zcdp(event: Event) -> float:
 
 
 @zcdp.register
-def _(event: Gaussian | DiscreteGaussian | GridGaussian) -> float:
+def _(event: Gaussian | DiscreteGaussian) -> float:
     return (event.l2_sensitivity / event.sigma) ** 2 / 2 * (1 + 2.0**-50)
 
 

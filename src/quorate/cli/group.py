@@ -7,12 +7,16 @@ the line that describes it stands here.
 from __future__ import annotations
 
 import json
+import os
 import sys
+from functools import partial
 from importlib import import_module
-from typing import Any
+from threading import Event
+from typing import Any, NoReturn
 
 import click
 
+from quorate.cli.stopping import stopping
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
 COMMANDS = {
@@ -80,23 +84,39 @@ def group() -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line; every refusal is one line, a code and what was charged."""
     arguments = sys.argv[1:] if args is None else args
+    told = Event()
     try:
-        group(arguments, prog_name="quorate", standalone_mode=False)
+        with stopping(partial(_give_up, arguments, told)):
+            group(arguments, prog_name="quorate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.UsageError as error:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        stopped = "interrupted; what is stored stays, the same command goes on from there"
-        fail(
-            Interrupted(stopped, charged="what was charged before stays charged, and is never charged twice"), arguments
-        )
+        told.set()
+        fail(_interrupted(), arguments)
     except QuorateError as error:
         fail(error, arguments)
     except OSError as error:
         fail(_of_the_machine(error), arguments)
     sys.exit(0)
+
+
+def _interrupted() -> Interrupted:
+    return Interrupted(
+        "interrupted; what is stored stays, the same command goes on from there",
+        charged="what was charged before stays charged, and is never charged twice",
+    )
+
+
+def _give_up(arguments: list[str], told: Event) -> NoReturn:
+    """Say it and end at once, from another thread: the main one was told to stop, and is still at something."""
+    error = _interrupted()
+    if not told.is_set() and sys.__stderr__ is not None:  # the process's own, whatever the main thread has made of it
+        sys.__stderr__.write("\n".join(["", *lines(error, arguments), ""]))
+        sys.__stderr__.flush()
+    os._exit(error.exit_code)
 
 
 def _of_the_machine(error: OSError) -> PreconditionFailed:
@@ -109,8 +129,15 @@ def _of_the_machine(error: OSError) -> PreconditionFailed:
     )
 
 
-def fail(error: QuorateError, arguments: list[str]) -> None:
-    """Print `error` as one line (or as JSON where ``--json`` was asked for) and exit with its code."""
+def fail(error: QuorateError, arguments: list[str]) -> NoReturn:
+    """Print `error` and exit with its code."""
+    for line in lines(error, arguments):
+        click.echo(line, err=True)
+    sys.exit(error.exit_code)
+
+
+def lines(error: QuorateError, arguments: list[str]) -> list[str]:
+    """Word `error` as one line, with what was charged below; as JSON where ``--json`` was asked for."""
     if "--json" in arguments:
         facts: dict[str, Any] = {
             "error": str(error),
@@ -118,8 +145,5 @@ def fail(error: QuorateError, arguments: list[str]) -> None:
             "exit_code": error.exit_code,
             "charged": error.charged,
         }
-        click.echo(json.dumps(facts, ensure_ascii=False), err=True)
-    else:
-        click.echo(f"quorate: {error}", err=True)
-        click.echo(f"({error.code}; {error.charged})", err=True)
-    sys.exit(error.exit_code)
+        return [json.dumps(facts, ensure_ascii=False)]
+    return [f"quorate: {error}", f"({error.code}; {error.charged})"]

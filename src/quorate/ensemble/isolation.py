@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
 
+from quorate.ensemble.lifetime import be_child, buried, fork
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from multiprocessing.connection import Connection
@@ -90,12 +92,13 @@ def _child(
 ) -> tuple[list[bytes | Lost], int]:
     """Fork; return the results the child sent before it ended, and how it ended."""
     reader, writer = Pipe(duplex=False)
+    worker = os.getpid()
     with warnings.catch_warnings():
         # Python warns of a fork beside other threads. Here they are the idle threads of the worker's own plumbing.
         warnings.simplefilter("ignore", DeprecationWarning)
-        pid = os.fork()
+        pid = fork()
     if pid == 0:
-        _work(function, items, cpu_seconds, reader, writer)
+        _work(function, items, cpu_seconds, worker, reader, writer)
     writer.close()
     results: list[bytes | Lost] = []
     status = None
@@ -113,8 +116,7 @@ def _child(
             status = ended[1]
     if status is None:
         status = os.waitpid(pid, 0)[1]
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)  # whatever it left running
+    buried(pid)
     reader.close()
     return results, status
 
@@ -123,13 +125,15 @@ def _work(
     function: Callable[[Item], bytes],
     items: Sequence[Item],
     cpu_seconds: float | None,
+    worker: int,
     reader: Connection,
     writer: Connection,
 ) -> NoReturn:
     """Be the child: do the work in silence, send each result, and leave without a trace."""
     try:
         reader.close()
-        _detach()
+        be_child(worker)
+        _silence()
         for item in items:
             if cpu_seconds is not None:
                 # The default action of SIGPROF ends the process, also inside compiled code.
@@ -146,11 +150,10 @@ def _work(
         os._exit(0)
 
 
-def _detach() -> None:
+def _silence() -> None:
     """Cut the child off from the terminal, the logs and the disk's core dumps, and keep it on one thread."""
     import resource
 
-    os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

@@ -7,30 +7,20 @@ from __future__ import annotations
 
 import atexit
 import os
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from concurrent.futures import BrokenExecutor, Future
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.arguments import count
-from quorate.ensemble.isolation import ONE_THREAD, Lost
+from quorate.ensemble.isolation import Lost
+from quorate.ensemble.pool import WorkerPool, first_done
 from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
-
 Item = TypeVar("Item")
 
-# After which a kept worker goes. Long, since a worker that goes while its pool has work makes loky warn.
-_IDLE_SECONDS = 600
-
-
-class _Kept(NamedTuple):
-    of: tuple[int, int]  # the process that owns it, and its number of workers
-    pool: ProcessPoolExecutor
-
-
-_kept: list[_Kept] = []  # none or one
+_kept: list[WorkerPool] = []  # none or one
 _at_exit: list[object] = []  # whether the workers are stopped at exit
 
 
@@ -92,62 +82,53 @@ def _each_batch(
 
     waiting = list(reversed(batches))
     under_way: dict[Future[Any], list[int]] = {}
-    executor = None
+    pool = None
     try:
         while waiting or under_way:
-            executor = _pool(jobs)
+            pool = _pool(jobs)
             while waiting and len(under_way) < at_once:
                 numbers = waiting.pop()
                 try:
-                    under_way[executor.submit(work, [item(number) for number in numbers])] = numbers
+                    under_way[pool.submit(work, [item(number) for number in numbers])] = numbers
                 except (BrokenExecutor, ShutdownExecutorError):  # since it was got; the futures under way say so too
                     waiting.append(numbers)
-                    _discard(executor)
+                    _discard(pool)
                     break
             if not under_way:
                 continue
-            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in first_done(under_way):
                 yield under_way.pop(future), _result(future)
     except BaseException:
         # Interrupted or abandoned: nothing private goes on running.
-        if executor is not None:
-            _discard(executor)
+        if pool is not None:
+            _discard(pool)
         raise
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    """Return worker processes that are kept for the next call, a new set where the last one broke.
+def end_workers() -> None:
+    """End the worker processes that are kept, and all that they started, before returning."""
+    if _kept and _kept[0].owner == os.getpid():
+        _discard(_kept[0])
 
-    loky's own executor and not joblib.Parallel: with one job that runs in the user's process, and with several it may
-    write large arguments to a memory-mapped file; here private rows travel through pipes and never to disk. And a pool
-    of our own and not loky's reusable one: joblib holds that one to be its own, and fails on anybody else's.
-    """
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-    if _kept and _kept[0].of != (os.getpid(), jobs):
-        if _kept[0].of[0] == os.getpid():  # a forked child has no hand on its parent's workers
-            _kept[0].pool.shutdown(wait=False)
+def _pool(jobs: int) -> WorkerPool:
+    """Return worker processes that are kept for the next call, a new set where the last one broke."""
+    if _kept and (_kept[0].owner, _kept[0].jobs) != (os.getpid(), jobs):
+        if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
+            _kept[0].retire()
         _kept.clear()
     if not _kept:
         if not _at_exit:
-            _at_exit.append(atexit.register(_close))
-        pool = ProcessPoolExecutor(max_workers=jobs, timeout=_IDLE_SECONDS, env=dict(ONE_THREAD))
-        _kept.append(_Kept((os.getpid(), jobs), pool))
-    return _kept[0].pool
+            _at_exit.append(atexit.register(end_workers))
+        _kept.append(WorkerPool(jobs))
+    return _kept[0]
 
 
-def _close() -> None:
-    """Stop the workers before the interpreter takes its modules apart."""
-    if _kept and _kept[0].of[0] == os.getpid():
-        _kept[0].pool.shutdown(wait=True, kill_workers=True)
-        _kept.clear()
-
-
-def _discard(pool: ProcessPoolExecutor) -> None:
-    """Stop a pool at once; the next call gets another."""
-    pool.shutdown(wait=False, kill_workers=True)
-    _kept.clear()
+def _discard(pool: WorkerPool) -> None:
+    """End a pool at once; the next call gets another."""
+    if pool in _kept:
+        _kept.remove(pool)
+    pool.end()
 
 
 def _result(future: Future[Any]) -> list[bytes | Lost] | None:

@@ -1,0 +1,89 @@
+"""Ctrl-C, SIGTERM and a terminal that is closed stop a command in the same way, and within seconds.
+
+Each of them raises KeyboardInterrupt in the main thread, so that whatever is under way is left in order and worker
+processes are ended. Python does that between two of its own instructions and no sooner; an exception that is raised in
+a callback may also be lost. So a second thread hears of the signal as well, from the operating system, and ends the
+process where it is still there after a while. What is stored stays either way, and workers end with their owner.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NoReturn
+
+from quorate.errors import Interrupted
+
+GRACE_SECONDS = 2.0
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_stopped: list[int] = []  # the signals that were answered
+
+
+@contextmanager
+def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
+    """Have the block stopped by signals: at once by KeyboardInterrupt, else by `at_last` after two seconds.
+
+    Parameters
+    ----------
+    at_last : callable
+        Called in another thread where the block was told to stop and is still running; says why, and ends the process.
+
+    Notes
+    -----
+    A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside the main thread, where Python
+    hears no signals, the block just runs.
+    """
+    heard = [each for each in _SIGNALS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
+    if threading.current_thread() is not threading.main_thread() or not heard:
+        yield
+        return
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    over = threading.Event()
+    before = {each: signal.signal(each, _interrupt) for each in heard}
+    woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    listener = threading.Thread(target=_listen, args=(reader, over, at_last), name="quorate signals", daemon=True)
+    listener.start()
+    try:
+        yield
+    finally:
+        if not _stopped:  # where it was, the way out of the interpreter counts too
+            over.set()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        signal.set_wakeup_fd(woken)
+        os.close(writer)  # which ends the listener
+
+
+def _interrupt(number: int, _: object) -> None:
+    _stopped.append(number)
+    raise KeyboardInterrupt
+
+
+@atexit.register
+def _leave() -> None:
+    """Skip what the interpreter does last after a stop: with much loaded, it takes memory apart for seconds.
+
+    Registered before anything else is loaded, so it is called after what that has registered.
+    """
+    if _stopped:
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(Interrupted.exit_code)
+
+
+def _listen(reader: int, over: threading.Event, at_last: Callable[[], NoReturn]) -> None:
+    while number := os.read(reader, 1):
+        if number[0] in _SIGNALS and not over.wait(GRACE_SECONDS):
+            with suppress(OSError):
+                if sys.stderr.isatty():
+                    sys.stderr.write("\x1b[?25h")  # a progress bar hides the cursor
+            at_last()
+    os.close(reader)

@@ -1,0 +1,208 @@
+"""No process that holds private rows outlives the one that asked for the work.
+
+Three things end together: the worker processes of a pool, the child in which a worker runs a teacher, and whatever a
+teacher started itself. Nobody can count on a last word: the process that asked may be killed, a teacher may be in a
+compiled loop that hears no signal. So each of the three is tied by other means.
+
+- Every process of a pool carries a *mark* in its environment, drawn for that pool and inherited by whatever is started
+  from it. Where the kernel shows environments (Linux, ``/proc``), a process is found by its mark, or by standing in
+  the session of a marked one, wherever it was moved to.
+- A worker looks four times a second whether its parent is still the process that started it. Where not, it kills what
+  its teachers left, and itself. Signals of the terminal are its parent's to answer.
+- A child is killed by the kernel when its worker dies (Linux), also in the middle of a compiled loop.
+
+Elsewhere than on Linux a worker kills the process group of its child, and a process that left the group is not found.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import secrets
+import signal
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from threading import RLock, Thread
+from typing import NamedTuple, NoReturn
+
+MARK = "QUORATE_WORKERS"
+FROM_TERMINAL = (signal.SIGINT, signal.SIGHUP)
+
+_WATCH_SECONDS = 0.25
+_SWEEP_SECONDS = 2.0  # how long a sweep goes on for processes that the kernel has not buried yet
+_PROC = Path("/proc")
+_PR_SET_PDEATHSIG = 1  # Linux, prctl(2)
+
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+class _Process(NamedTuple):
+    pid: int
+    session: int
+    mark: str
+
+
+def new_mark() -> str:
+    """Draw the mark of a new pool; where this process carries one (a teacher that uses quorate itself), it goes first.
+
+    Examples
+    --------
+    >>> new_mark() == new_mark()
+    False
+    """
+    return ":".join([*filter(None, [os.environ.get(MARK)]), secrets.token_hex(8)])
+
+
+def end_marked(mark: str, *, spare_session: int | None = None) -> None:
+    """Kill every process that carries the mark or stands in the session of one that does; return when none is left.
+
+    Parameters
+    ----------
+    mark : str
+        From :func:`new_mark`.
+    spare_session : int, optional
+        A session whose processes are left alone: a worker spares the one that it shares with its fellows.
+
+    Notes
+    -----
+    The session of the calling process is searched for marks alone. Resource trackers of multiprocessing are left to
+    end by themselves, a moment after the last process that uses them: they remove the memory and the files that the
+    dead ones shared.
+    """
+    own = os.getsid(0)
+    until = time.monotonic() + _SWEEP_SECONDS
+    while time.monotonic() < until:
+        running = [each for each in _running() if each.pid != os.getpid()]
+        marked = [each for each in running if _carries(each, mark) and each.session != spare_session]
+        sessions = {each.session for each in marked} - {own}
+        found = {each.pid for each in marked} | {each.pid for each in running if each.session in sessions}
+        if not found:
+            return
+        _kill(found)
+        time.sleep(0.01)
+
+
+def end_session(leader: int) -> None:
+    """Kill what is left of the session of a child that has ended, but for resource trackers; see :func:`end_marked`."""
+    try:
+        os.killpg(leader, 0)
+    except (ProcessLookupError, PermissionError):
+        return  # the usual case: it left nothing
+    if not _PROC.joinpath("self", "stat").exists():
+        os.killpg(leader, signal.SIGKILL)
+    until = time.monotonic() + _SWEEP_SECONDS
+    while (found := {each.pid for each in _running() if each.session == leader}) and time.monotonic() < until:
+        _kill(found)
+        time.sleep(0.01)
+
+
+class _Worker:
+    """What a worker process knows of itself."""
+
+    parent: int | None = None
+    child: int | None = None  # that it waits for
+    mark: str | None = None
+    forking = RLock()  # held for good by a worker that ends, so that it starts no further teacher meanwhile
+
+
+def be_worker(parent: int, mark: str) -> None:
+    """Start life as a worker process: deaf to the terminal, gone with its parent or at SIGTERM.
+
+    Parameters
+    ----------
+    parent : int
+        The process that asked for the work.
+    mark : str
+        The mark that this process carries.
+    """
+    _Worker.parent, _Worker.mark = parent, mark
+    for each in FROM_TERMINAL:
+        signal.signal(each, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
+    signal.signal(signal.SIGTERM, lambda *_: _end_worker())
+    Thread(target=_watch, name="quorate parent watch", daemon=True).start()
+
+
+def fork() -> int:
+    """Fork a child that is known to this worker until :func:`buried` is told of its end; never while it ends itself."""
+    if _orphaned():  # a fellow that knew it earlier has killed the child before this one
+        _end_worker()
+    with _Worker.forking:
+        pid = os.fork()
+        if pid:
+            _Worker.child = pid
+    return pid
+
+
+def buried(child: int) -> None:
+    """Be told that a child has ended and was waited for: kill what it left running."""
+    _Worker.child = None
+    end_session(child)
+
+
+def be_child(worker: int) -> None:
+    """Start life as the child of a worker, in a session of its own: killed with its worker, and to be stopped again.
+
+    Parameters
+    ----------
+    worker : int
+        The process that forked this one.
+    """
+    _Worker.parent = _Worker.child = None
+    os.setsid()
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
+    if os.getppid() != worker:  # it died before the kernel was told
+        os._exit(1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def _orphaned() -> bool:
+    return _Worker.parent is not None and os.getppid() != _Worker.parent
+
+
+def _watch() -> None:
+    while not _orphaned():
+        time.sleep(_WATCH_SECONDS)
+    _end_worker()
+
+
+def _end_worker() -> NoReturn:
+    """Kill what this worker's child runs, what nobody is left to kill, and this process."""
+    _Worker.forking.acquire()
+    try:
+        if _Worker.child is not None:
+            end_session(_Worker.child)
+        if _Worker.mark is not None and _orphaned():  # its fellows end too; a parent that lives sees to the rest itself
+            end_marked(_Worker.mark, spare_session=os.getsid(0))
+    finally:
+        os._exit(1)
+
+
+def _carries(process: _Process, mark: str) -> bool:
+    return process.mark == mark or process.mark.startswith(f"{mark}:")
+
+
+def _kill(pids: set[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _running() -> list[_Process]:
+    """Every process of this machine that may be killed: not the dead that are not buried yet, no resource tracker."""
+    found = []
+    for folder in _PROC.glob("[0-9]*"):
+        with suppress(OSError, ValueError, IndexError):  # it ended meanwhile, or is somebody else's
+            state, _, _, session = (folder / "stat").read_text("latin-1").rpartition(")")[2].split()[:4]
+            if state in "ZX" or b"resource_tracker" in (folder / "cmdline").read_bytes():
+                continue
+            values = (folder / "environ").read_bytes().split(b"\0")
+            name = f"{MARK}=".encode()
+            mark = next((value[len(name) :].decode("ascii") for value in values if value.startswith(name)), "")
+            found.append(_Process(int(folder.name), int(session), mark))
+    return found
