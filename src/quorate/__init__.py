@@ -11,14 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorate.data import PublicPool
-    from quorate.estimators import LabelPrivateClassifier, PrivateClassifier, SubsampleAggregate
+    from quorate.estimators import (
+        LabelPrivateClassifier,
+        PrivateClassifier,
+        PrivateLogisticRegression,
+        SubsampleAggregate,
+    )
     from quorate.ledger import Budget, Ledger
 
-__all__ = ["PrivateClassifier", "LabelPrivateClassifier", "SubsampleAggregate", "PublicPool", "Budget", "Ledger"]
+__all__ = [
+    "PrivateClassifier",
+    "LabelPrivateClassifier",
+    "PrivateLogisticRegression",
+    "SubsampleAggregate",
+    "PublicPool",
+    "Budget",
+    "Ledger",
+]
 
 _ROOMS = {
     "PrivateClassifier": "quorate.estimators",
     "LabelPrivateClassifier": "quorate.estimators",
+    "PrivateLogisticRegression": "quorate.estimators",
     "SubsampleAggregate": "quorate.estimators",
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",

@@ -11,6 +11,7 @@ from quorate.accounting import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
     from_json,
@@ -31,6 +32,7 @@ PUBLISHED = [
     Composed(()),
     Composed((PureDP(0.5), Repeated(DiscreteGaussian(40.0, 1.0), 977))),
     Repeated(ApproxDP(1e-7, 1e-300), 0),
+    GridGaussian(2.0**20, 2.0**18, 300),
 ]
 
 

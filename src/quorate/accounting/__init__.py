@@ -26,6 +26,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "Event",
     "Gaussian",
     "DiscreteGaussian",
+    "GridGaussian",
     "DiscreteLaplace",
     "PureDP",
     "ApproxDP",

@@ -17,6 +17,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Event]] = {
     "discrete_gaussian": DiscreteGaussian,
     "discrete_laplace": DiscreteLaplace,
     "gaussian": Gaussian,
+    "grid_gaussian": GridGaussian,
     "pure_dp": PureDP,
     "repeated": Repeated,
 }

@@ -16,9 +16,11 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
 )
+from quorate.accounting.grid_gaussian import distance_of
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import rdp_rule
 from quorate.types import FloatArray
@@ -31,7 +33,9 @@ class Composition:
     Attributes
     ----------
     mu : float
-        Total Δ√ℓ/σ of the continuous Gaussian releases.
+        Total Δ√ℓ/σ of the continuous Gaussian releases, and of those on a grid.
+    grid_distance : float
+        Total variation between what was released on grids and continuous noise put on them, rounded up.
     lattices : tuple of (sigma, shifts)
         Unit shifts under discrete Gaussian noise, by σ.
     rounds : tuple of (epsilon, times)
@@ -43,6 +47,7 @@ class Composition:
     """
 
     mu: float
+    grid_distance: float
     lattices: tuple[tuple[float, int], ...]
     rounds: tuple[tuple[float, int], ...]
     infinite: float
@@ -85,6 +90,7 @@ def collect(event: Event) -> Composition:
     ((40.0, 20),)
     """
     squares: list[float] = []
+    distances: list[float] = []
     lattices: Counter[float] = Counter()
     rounds: Counter[float] = Counter()
     others: list[tuple[Event, int]] = []
@@ -93,6 +99,9 @@ def collect(event: Event) -> Composition:
         match leaf:
             case Gaussian():
                 squares.append(times * (leaf.l2_sensitivity / leaf.sigma) ** 2)
+            case GridGaussian():
+                squares.append(times * (leaf.l2_sensitivity / leaf.sigma) ** 2)
+                distances.append(times * distance_of(leaf))
             case DiscreteGaussian():
                 shifts = unit_shifts(leaf.l2_sensitivity)
                 if shifts is None:
@@ -113,6 +122,7 @@ def collect(event: Event) -> Composition:
         infinite = _exact_single(event, infinite)
     return Composition(
         mu=sqrt(fsum(squares)) * (1 + 2.0**-50),
+        grid_distance=fsum(distances) * (1 + 2.0**-50),
         lattices=tuple(sorted(lattices.items())),
         rounds=tuple(sorted(rounds.items())),
         infinite=min(infinite, 1.0),

@@ -16,6 +16,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -44,7 +45,7 @@ def zcdp(event: Event) -> float:
 
 
 @zcdp.register
-def _(event: Gaussian | DiscreteGaussian) -> float:
+def _(event: Gaussian | DiscreteGaussian | GridGaussian) -> float:
     return (event.l2_sensitivity / event.sigma) ** 2 / 2 * (1 + 2.0**-50)
 
 

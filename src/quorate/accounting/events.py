@@ -15,6 +15,8 @@ from typing import Any
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 
+LEAST_GRID_SIGMA = 2.0**10  # below, noise on a grid is not priced as continuous noise
+
 
 class Event:
     """Base of all events: an immutable value, equal where its fields are equal.
@@ -105,6 +107,45 @@ class DiscreteGaussian(Event):
         self._settle(
             sigma=real("sigma", self.sigma, above=0),
             l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class GridGaussian(Event):
+    r"""Discrete Gaussian noise on a vector of integers that stand for numbers on a fine grid, one release.
+
+    Where :class:`DiscreteGaussian` is priced as what it is, for unit shifts, this is priced as the continuous
+    Gaussian noise that it is next to: see :mod:`quorate.accounting.grid_gaussian` for the proof.
+
+    Parameters
+    ----------
+    sigma : float
+        The σ of the noise, in grid steps, at least 2¹⁰.
+    l2_sensitivity : float
+        Largest Euclidean change between neighbours, > 0, in grid steps.
+    numbers : int
+        Integers that one release draws noise for, ≥ 1.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range.
+
+    Examples
+    --------
+    >>> GridGaussian(2**20, 2**18, 300)
+    GridGaussian(sigma=1048576.0, l2_sensitivity=262144.0, numbers=300)
+    """
+
+    sigma: float
+    l2_sensitivity: float
+    numbers: int
+
+    def __post_init__(self) -> None:
+        self._settle(
+            sigma=real("sigma", self.sigma, at_least=LEAST_GRID_SIGMA),
+            l2_sensitivity=real("l2_sensitivity", self.l2_sensitivity, above=0),
+            numbers=count("numbers", self.numbers, at_least=1),
         )
 
 

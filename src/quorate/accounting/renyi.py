@@ -22,6 +22,7 @@ from quorate.accounting.events import (
     DiscreteLaplace,
     Event,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
 )
@@ -87,7 +88,7 @@ def rdp_rule(event: Event, orders: FloatArray) -> FloatArray:
 
 
 @rdp_rule.register
-def _(event: Gaussian | DiscreteGaussian, orders: FloatArray) -> FloatArray:
+def _(event: Gaussian | DiscreteGaussian | GridGaussian, orders: FloatArray) -> FloatArray:
     # Mironov 2017, Cor. 3; for integer noise Canonne et al. 2020, Prop. 5
     return orders * (event.l2_sensitivity / event.sigma) ** 2 / 2
 

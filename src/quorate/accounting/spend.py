@@ -3,7 +3,7 @@ r"""ε and δ of an event, by the tightest rule that holds for the whole of it.
 | rule | holds for | is |
 |---|---|---|
 | ``"nothing"`` | no release | exact |
-| ``"gaussian"`` | continuous Gaussian noise alone | exact |
+| ``"gaussian"`` | continuous Gaussian noise alone, or on a fine grid | exact; on a grid, above |
 | ``"discrete gaussian"`` | discrete Gaussian noise of one σ, Δ² of 1, 2 or 3 | exact |
 | ``"optimal composition"`` | pure and (ε, δ) rounds, discrete Laplace | exact |
 | ``"mixture"`` | continuous Gaussian noise and pure or (ε, δ) rounds | exact |
@@ -24,6 +24,7 @@ from math import exp, inf, log, prod, ulp
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
 from quorate.accounting.events import Event
+from quorate.accounting.grid_gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.inversion import least_epsilon
 from quorate.accounting.loss import NO_LOSS, LossLaw, mixed, on_grid, outer
 from quorate.accounting.pure import rounds_law
@@ -75,6 +76,16 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
     """
     delta = real("delta", delta, at_least=0, below=1)
     composition = collect(event)
+    on_curve = _explain(composition, delta, exact=composition.grid_distance == 0)
+    if composition.grid_distance == 0:
+        return on_curve
+    rule = _explain(composition, delta)[1]
+    ideal = least_epsilon_with(lambda rest: _explain(composition, rest)[0], composition.grid_distance, delta)
+    return min(on_curve, (ideal, rule))
+
+
+def _explain(composition: Composition, delta: float, *, exact: bool = True) -> tuple[float, str]:
+    """Return ε at δ and its rule, as if noise on a grid were continuous; without `exact` by sums alone."""
     if composition.infinite > delta:
         return inf, "sum"
     if composition.empty:
@@ -86,9 +97,9 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
         return best
     by_curve, order = epsilon_of_curve(composition.curve, rest)
     best = min(best, (by_curve, "renyi"))
-    exact = _exact(composition, order - 1)
-    if exact is not None:
-        log_delta, name = exact
+    law = _exact(composition, order - 1) if exact else None
+    if law is not None:
+        log_delta, name = law
         best = min(best, (least_epsilon(log_delta, rest, start=min(by_curve, 1e3)), name))
     return best
 
@@ -116,7 +127,8 @@ def delta(event: Event, epsilon: float) -> float:
     best, order = delta_of_curve(composition.curve, epsilon)
     exact = _exact(composition, order - 1)
     if exact is not None:
-        best = min(best, exp(exact[0](epsilon)))
+        ideal = exp(exact[0](epsilon)) + lost_delta(composition.grid_distance, epsilon)
+        best = min(best, ideal * (1 + 2.0**-50) if composition.grid_distance else ideal, 1.0)
     best = max(best, ulp(0.0))  # the loss passes ε with some probability, be it below every float: never 0
     if composition.infinite == 0:
         return best

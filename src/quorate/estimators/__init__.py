@@ -9,6 +9,13 @@ from __future__ import annotations
 
 from quorate.estimators.label_private_classifier import LabelPrivateClassifier
 from quorate.estimators.private_classifier import PrivateClassifier
+from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
 from quorate.estimators.subsample_aggregate import AnswersLeft, SubsampleAggregate
 
-__all__ = ["PrivateClassifier", "LabelPrivateClassifier", "SubsampleAggregate", "AnswersLeft"]
+__all__ = [
+    "PrivateClassifier",
+    "LabelPrivateClassifier",
+    "PrivateLogisticRegression",
+    "SubsampleAggregate",
+    "AnswersLeft",
+]

@@ -1,0 +1,13 @@
+"""Feature maps of the public pool: rows to vectors, as functions of public data alone.
+
+A map is fitted on public rows, and the image of a private row is a function of that row and the map, bit for bit
+(``exact``). Here belong maps and the scaling that they share; what is learned from images belongs to ``direct/`` and
+``students/``. Begin with ``linear``.
+"""
+
+from quorate.data.feature_maps.linear import LinearMap
+from quorate.data.feature_maps.rbf import RBFMap
+from quorate.data.feature_maps.scale import PoolScale
+from quorate.data.feature_maps.stacked import StackedMap
+
+__all__ = ["LinearMap", "PoolScale", "RBFMap", "StackedMap"]

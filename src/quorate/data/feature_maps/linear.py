@@ -1,0 +1,86 @@
+"""Rows scaled to length one: the feature map of indicators and words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from quorate.data.feature_maps.exact import unit_rows
+from quorate.data.feature_maps.scale import PoolScale
+from quorate.data.rows import kind
+from quorate.types import FloatArray
+
+BITS = 20  # images are multiples of 2^-20
+
+
+@dataclass(frozen=True, slots=True)
+class LinearMap:
+    r"""Each row :math:`x/\|x\|` with a constant 1 appended; it needs nothing from the pool but its width.
+
+    Dense rows are put in the units of the pool first; sparse ones, of words, are taken as they are.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of a row.
+    scale : PoolScale or None
+        Units of dense rows; None for sparse ones.
+
+    Examples
+    --------
+    >>> fitted = LinearMap.fit(np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
+    >>> (fitted.images(np.array([[1.0, 1.0]])) / 2**fitted.bits).round(3).tolist()
+    [[0.707, 0.707, 1.0]]
+    """
+
+    n_columns: int
+    scale: PoolScale | None
+
+    @classmethod
+    def fit(cls, pool: Any) -> LinearMap:
+        """Read the units off the public pool ``(n_public, n_columns)``, an array or a CSR matrix."""
+        return cls(pool.shape[1], None if kind(pool) == "sparse" else PoolScale.fit(pool))
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return BITS
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has."""
+        return self.n_columns + 1
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes, for any row there could be."""
+        return 1.5
+
+    @property
+    def mixing(self) -> None:
+        """Images are features as they are."""
+
+    def images(self, rows: Any) -> Any:
+        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone; CSR for sparse rows."""
+        units = unit_rows(rows if self.scale is None else self.scale.on_grid(rows), BITS)
+        constant = np.full((rows.shape[0], 1), 2.0**BITS)
+        if kind(rows) == "sparse":
+            return sparse.hstack([units, sparse.csr_matrix(constant)], format="csr")
+        return np.hstack([units, constant])
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map without the constant as a fitted scikit-learn transformer; the intercept holds that."""
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import Normalizer
+
+        if self.scale is None:
+            return Normalizer().fit(rows)
+        scale = self.scale.transformer()
+        return Pipeline([("scale", scale), ("unit", Normalizer().fit(scale.transform(rows)))])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split ``(n_images, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
+        return weights[:-1], weights[-1]

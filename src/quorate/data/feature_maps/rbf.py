@@ -1,0 +1,117 @@
+"""A Gaussian kernel told by rows of the pool (Nyström): the feature map of numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.data.feature_maps.exact import exp, squared_lengths
+from quorate.data.feature_maps.scale import BITS as ROW_BITS
+from quorate.data.feature_maps.scale import PoolScale
+from quorate.types import FloatArray
+
+BITS = 24  # images are multiples of 2^-24
+LANDMARKS = 2_000  # rows of the pool that the kernel is told by, at most
+WIDTH = 0.7  # of the kernel: gamma = 0.7 / median squared distance in the pool
+_LEAST = 1e-8  # eigenvalues of the landmarks' kernel below this share of the largest are left out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RBFMap:
+    r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` with :math:`k(x, x') = e^{-\gamma\|x - x'\|^2}`.
+
+    Rows are put in the units of the pool first.
+
+    Attributes
+    ----------
+    scale : PoolScale
+        The units.
+    landmarks : FloatArray, (n_landmarks, n_columns)
+        Scaled rows of the pool, as integer numbers of grid steps.
+    gamma : float
+        > 0, per squared unit of a scaled row.
+    root : FloatArray, (n_landmarks, n_landmarks)
+        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
+
+    References
+    ----------
+    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fitted = RBFMap.fit(pool, np.random.default_rng(0))
+    >>> features = fitted.images(pool) / 2**fitted.bits @ fitted.mixing
+    >>> features.shape, bool(np.all(np.linalg.norm(features, axis=1) < 1.001))
+    ((50, 50), True)
+    """
+
+    scale: PoolScale
+    landmarks: FloatArray = field(repr=False)
+    gamma: float
+    root: FloatArray = field(repr=False)
+
+    @classmethod
+    def fit(cls, pool: FloatArray, rng: np.random.Generator) -> RBFMap:
+        """Read scales, landmarks and the kernel's width off the dense public pool ``(n_public, n_columns)``."""
+        scale = PoolScale.fit(pool)
+        chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
+        landmarks = scale.on_grid(pool[chosen])
+        distances = squared_distances(landmarks, landmarks)
+        apart = distances[np.triu_indices(len(distances), 1)]
+        middle = float(np.median(apart)) if apart.size else 0.0
+        gamma = WIDTH / middle if middle > 0 else 1.0
+        values, vectors = np.linalg.eigh(exp(-gamma * distances))
+        kept = values > _LEAST * values[-1]
+        root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
+        return cls(scale, landmarks, gamma, root)
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return BITS
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has: one kernel value a landmark."""
+        return len(self.landmarks)
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes: every kernel value is at most 1."""
+        return float(np.sqrt(self.n_images)) + 1e-6
+
+    @property
+    def mixing(self) -> FloatArray:
+        """What images are multiplied by to be features."""
+        return self.root
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_rows, n_landmarks)`` integers, each row a function of that row alone."""
+        values = exp(-self.gamma * squared_distances(self.scale.on_grid(rows), self.landmarks))
+        return np.rint(values * 2.0**BITS)
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map as a fitted scikit-learn Pipeline: scaled, cut off, Nyström."""
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.pipeline import Pipeline
+
+        told = self.landmarks / 2.0**ROW_BITS
+        nystroem = Nystroem(gamma=self.gamma, n_components=len(told), random_state=0).fit(told)
+        nystroem.components_, nystroem.normalization_ = told, self.root
+        return Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights ``(n_features, n_outputs)`` and no intercepts: features here hold no constant."""
+        return weights, np.zeros(weights.shape[1])
+
+
+def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order of summation.
+
+    Entries are integers of at most 2¹⁴, so sums over fewer than 2²³ columns stay below 2⁵³.
+    """
+    integers = squared_lengths(a)[:, None] + squared_lengths(b)[None, :] - 2.0 * (a @ b.T)
+    return np.asarray(integers * 4.0**-ROW_BITS)

@@ -1,0 +1,61 @@
+"""Number columns in units of the public pool."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.types import FloatArray
+
+BITS = 12  # scaled rows are multiples of 2^-12
+CLIP = 4.0  # entries are cut off at this many public standard deviations
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolScale:
+    """Entries ``(x - mean)/scale``, cut off at ±4 and put on a grid.
+
+    Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is
+    constant in the pool.
+
+    Attributes
+    ----------
+    mean, scale : FloatArray, (n_columns,)
+        In the unit of the column; `scale` > 0.
+
+    Examples
+    --------
+    >>> scale = PoolScale.fit(np.array([[0.0, 10.0], [1.0, 30.0]]))
+    >>> (scale.on_grid(np.array([[1.0, 30.0]])) / 2**BITS).tolist()
+    [[1.0, 1.0]]
+    """
+
+    mean: FloatArray = field(repr=False)
+    scale: FloatArray = field(repr=False)
+
+    @classmethod
+    def fit(cls, pool: FloatArray) -> PoolScale:
+        """Read the units off the dense public pool ``(n_public, n_columns)``."""
+        indicator = ((pool == 0) | (pool == 1)).all(axis=0)
+        spread = pool.std(axis=0)
+        kept = indicator | (pool == pool[0]).all(axis=0) | (spread == 0)
+        return cls(np.where(indicator, 0.0, pool.mean(axis=0)), np.where(kept, 1.0, spread))
+
+    @property
+    def numbers(self) -> bool:
+        """Whether any column is in a unit of its own: a table of indicators alone has none."""
+        return bool((self.scale != 1.0).any())
+
+    def on_grid(self, rows: FloatArray) -> FloatArray:
+        """Return scaled rows as integer numbers of grid steps, entry by entry."""
+        scaled = (np.asarray(rows, dtype=np.float64) - self.mean) / self.scale
+        return np.rint(np.minimum(np.maximum(scaled, -CLIP), CLIP) * 2.0**BITS)
+
+    def transformer(self) -> Any:
+        """Return the same change of rows, but for the grid, as a fitted scikit-learn transformer."""
+        from sklearn.preprocessing import MinMaxScaler
+
+        edges = np.vstack([self.mean - CLIP * self.scale, self.mean + CLIP * self.scale])
+        return MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges)

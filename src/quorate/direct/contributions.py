@@ -1,0 +1,241 @@
+r"""What each unit adds to a round's sum: integers of length at most :math:`2^k`, a function of that unit alone.
+
+For a unit with the rows R (one record, or all rows of a person) the gradient is the mean over R of
+:math:`z \otimes (e_y - p(z))`, clipped to Euclidean length B. In steps of :math:`B/2^k` this is the integer vector that
+:func:`of_records` and :func:`of_groups` return the sum of.
+
+Exactness, step by step: logits are products of integers whose absolute values sum to less than 2⁵³; probabilities are
+computed entry by entry; a record's contribution is the *outer product of two integer vectors*, its coordinates and its
+slopes, so that the sum over records is one matrix product of integers, exact in every order and block size; a group's
+slopes are put on a fixed grid first, so that the sum over its rows is exact too, and everything after that happens
+within the group. Nothing here refuses, stops or branches on what another unit holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log2
+
+import numpy as np
+
+from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
+from quorate.direct.coordinates import LENGTH_BITS
+from quorate.types import FloatArray, IntArray
+
+BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46
+SLOPE_BITS = 16  # slopes of a group's rows are multiples of 2^-16
+GROUP_ROWS = 2**10  # rows of one group that are summed at once: 2^(10 + 16 + 26) stays below 2^53
+_SHRINK = 1 - 2.0**-40
+_TRIES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The integers of one run.
+
+    Attributes
+    ----------
+    bits : int
+        Coordinates are multiples of ``2**-bits``.
+    clip : float
+        B > 0: the Euclidean length that a unit's gradient is cut off at.
+    k : int
+        A unit's contribution is a vector of integers of length at most ``2**k``, in steps of ``clip / 2**k``.
+    """
+
+    bits: int
+    clip: float
+    k: int
+
+    @property
+    def step(self) -> float:
+        """What one step of the sum is worth, in the unit of the gradient."""
+        return self.clip * 2.0**-self.k
+
+
+def slopes(z: FloatArray, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
+    """Return how each row would move its logits: ``(n_rows, 1)`` for two classes, ``(n_rows, n_classes)`` for more.
+
+    Parameters
+    ----------
+    z : FloatArray, (n_rows, n_coordinates)
+        Integer coordinates, of length at most 2²⁶.
+    codes : IntArray, (n_rows,)
+        Classes.
+    weights : FloatArray, (n_coordinates, n_outputs)
+        Of the coordinates; one output where there are two classes.
+    bits : int
+        Coordinates are multiples of ``2**-bits``.
+    """
+    largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
+    weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
+    integers = np.rint(np.ldexp(weights, weight_bits))
+    logits = np.ldexp(z @ integers, -weight_bits - bits)  # exact product, then one rounding an entry
+    if logits.shape[1] == 1:
+        return np.asarray((codes == 1).astype(np.float64)[:, None] - 1.0 / (1.0 + exp(-logits)))
+    raised = exp(logits - logits.max(axis=1, keepdims=True))
+    total = raised[:, 0].copy()
+    for column in range(1, raised.shape[1]):  # in the order of the classes, whatever the number of rows
+        total += raised[:, column]
+    result = -raised / total[:, None]
+    result[np.arange(len(codes)), codes] += 1.0
+    return result
+
+
+def of_records(
+    z: FloatArray, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
+) -> IntArray:
+    r"""Return the sum of the records' contributions, ``(n_coordinates, n_outputs)`` integers.
+
+    Parameters
+    ----------
+    z : FloatArray, (n_records, n_coordinates)
+        Integer coordinates.
+    lengths : FloatArray, (n_records,)
+        Their Euclidean lengths, as :func:`lengths_of` gives them.
+    codes, weights
+        As for :func:`slopes`.
+    grid : Grid
+        The integers of the run.
+    block : int
+        Records a block; the result does not depend on it.
+    """
+    total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
+    for start in range(0, len(z), block):
+        rows = slice(start, start + block)
+        factors = record_factors(slopes(z[rows], codes[rows], weights, grid.bits), lengths[rows], grid)
+        total += (z[rows].T @ factors).astype(np.int64)
+    return total
+
+
+def lengths_of(z: FloatArray) -> FloatArray:
+    """Return the Euclidean length of each row of integer coordinates: an exact sum, one rounding."""
+    return np.sqrt(squared_lengths(z))
+
+
+def record_factors(slope: FloatArray, lengths: FloatArray, grid: Grid) -> FloatArray:
+    r"""Return the integers s with which a record's contribution is :math:`z \otimes s`, of length at most ``2**k``.
+
+    Slopes are scaled to steps of ``clip / 2**k``, cut off where the contribution would be longer, and truncated toward
+    zero. The squared length :math:`\|z\|^2 \|s\|^2` is then checked in integers; where rounding passed ``4**k`` the
+    slopes are shrunk by :math:`1 - 2^{-40}` and truncated again, at most eight times, and are 0 after that.
+    """
+    scaled = slope * (2.0 ** (grid.k - grid.bits) / grid.clip)
+    sizes = np.zeros(len(slope))
+    for column in scaled.T:
+        sizes = sizes + column * column
+    sizes = np.sqrt(sizes) * lengths
+    scaled = scaled * np.minimum(1.0, 2.0**grid.k / np.maximum(sizes, 1.0))[:, None]
+    factors = np.trunc(scaled)
+    squares = np.rint(lengths * lengths).astype(np.int64)
+    return _within(factors, scaled, squares, grid.k)
+
+
+def _within(factors: FloatArray, scaled: FloatArray, squares: IntArray, k: int) -> FloatArray:
+    """Shrink the factors of rows whose contribution is longer than ``2**k``, then drop those that still are."""
+    for _ in range(_TRIES):
+        long = too_long(factors, squares, k)
+        if not long.any():
+            return factors
+        scaled = np.where(long[:, None], scaled * _SHRINK, scaled)
+        factors = np.where(long[:, None], np.trunc(scaled), factors)
+    return np.where(too_long(factors, squares, k)[:, None], 0.0, factors)
+
+
+def too_long(factors: FloatArray, squares: IntArray, k: int) -> np.ndarray:
+    """Tell for which rows ``squares * |factors|**2`` passes ``4**k``, or is not a number; in integers."""
+    largest = np.abs(factors).max(axis=1)
+    wild = ~(largest <= 2.0**k) | ~(largest * np.sqrt(squares) <= 2.0 ** (k + 0.5))
+    integers = np.where(wild[:, None], 0.0, factors).astype(np.int64)
+    own = np.zeros(len(factors), dtype=np.int64)
+    for column in integers.T:
+        own += column * column
+    wild |= own.astype(np.float64) * squares > 2.0 * 4.0**k  # so that nothing wraps below
+    return np.asarray(wild | (np.where(wild, 0, own) * squares > 4**k))
+
+
+def of_groups(
+    z: FloatArray, codes: IntArray, starts: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
+) -> IntArray:
+    r"""Return the sum of the groups' contributions, ``(n_coordinates, n_outputs)`` integers.
+
+    Parameters
+    ----------
+    z : FloatArray, (n_rows, n_coordinates)
+        Integer coordinates of usable rows; those of one group stand together, in their own order.
+    codes : IntArray, (n_rows,)
+        Classes.
+    starts : IntArray, (n_groups + 1,)
+        Group g has the rows ``starts[g]`` to ``starts[g + 1] - 1``, one at least.
+    weights : FloatArray, (n_coordinates, n_outputs)
+        Of the coordinates.
+    grid : Grid
+        The integers of the run.
+    block : int
+        Rows whose slopes are computed at once; the result does not depend on it.
+
+    Notes
+    -----
+    A group's slopes are integers of at most 2¹⁶ and its coordinates of at most 2²⁶, so the sum over 1,024 of its rows
+    is exact. Longer groups are summed in stretches of 1,024 counted from the group's first row, one after another.
+    """
+    total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
+    group = 0
+    while group < len(starts) - 1:
+        stop = max(int(np.searchsorted(starts, starts[group] + block, side="right")) - 1, group + 1)
+        first, last = int(starts[group]), int(starts[stop])
+        slope = np.empty((last - first, weights.shape[1]))
+        for at in range(first, last, block):  # one long group alone may pass a block
+            rows = slice(at, min(at + block, last))
+            slope[rows.start - first : rows.stop - first] = slopes(z[rows], codes[rows], weights, grid.bits)
+        slope = np.rint(slope * 2.0**SLOPE_BITS)
+        for each in range(group, stop):
+            own = slice(int(starts[each]), int(starts[each + 1]))
+            total += group_contribution(z[own], slope[own.start - first : own.stop - first], grid)
+        group = stop
+    return total
+
+
+def group_contribution(z: FloatArray, slope: FloatArray, grid: Grid) -> IntArray:
+    """Return one group's integers, of Euclidean length at most ``2**k``.
+
+    Parameters
+    ----------
+    z : FloatArray, (n_own, n_coordinates)
+        Integer coordinates of its rows.
+    slope : FloatArray, (n_own, n_outputs)
+        Integer slopes of its rows, in steps of 2⁻¹⁶.
+    grid : Grid
+        The integers of the run.
+    """
+    gradient = np.zeros((z.shape[1], slope.shape[1]))
+    for start in range(0, len(z), GROUP_ROWS):
+        gradient += z[start : start + GROUP_ROWS].T @ slope[start : start + GROUP_ROWS]
+    scale = 2.0 ** (grid.k - grid.bits - SLOPE_BITS) / grid.clip
+    return clipped(gradient * (scale / len(z)), grid.k)
+
+
+def clipped(vector: FloatArray, k: int) -> IntArray:
+    """Cut a vector off at the length ``2**k`` and truncate it to integers whose length is checked.
+
+    What is not finite becomes 0. Where rounding passed ``4**k`` the scaled vector is shrunk by :math:`1 - 2^{-40}` and
+    truncated again, at most eight times, and becomes 0 after that.
+    """
+    flat = np.ascontiguousarray(vector).ravel()
+    nothing = np.zeros(vector.shape, dtype=np.int64)
+    if not np.isfinite(flat).all():
+        return nothing
+    _, exponent = np.frexp(np.abs(flat).max(initial=0.0))
+    bits = (MANTISSA_BITS - 1 - flat.size.bit_length()) // 2  # so that squares of integers sum exactly
+    fine = np.rint(np.ldexp(flat, bits - int(exponent)))
+    longest = np.sqrt(np.dot(fine, fine)) + np.sqrt(flat.size)  # an entry was rounded by half a step at most
+    length = np.ldexp(longest, int(exponent) - bits)
+    scaled = flat * min(1.0, 2.0**k / length) if length > 0 else flat
+    for _ in range(_TRIES):
+        whole = np.trunc(scaled)
+        if (np.abs(whole) <= 2.0**k).all() and float(np.sum(whole * whole)) <= 2.0 * 4.0**k:
+            integers = whole.astype(np.int64)
+            if int(np.sum(integers * integers)) <= 4**k:
+                return integers.reshape(vector.shape)
+        scaled = scaled * _SHRINK
+    return nothing

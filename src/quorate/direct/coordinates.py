@@ -1,0 +1,180 @@
+r"""Public coordinates: features whitened by the second moment of the public pool.
+
+With :math:`M = \frac1m \sum \varphi\varphi^T` over the pool and its eigenpairs :math:`(\lambda_j, v_j)`, a row has the
+coordinates
+
+.. math:: z_j(x) = (\lambda_j + \kappa)^{-1/2}\, v_j^T \varphi(x),
+
+so that one step size fits all directions. The mean of :math:`\|z\|^2` over the pool is the *effective dimension*
+:math:`d(\kappa) = \sum_j \lambda_j/(\lambda_j + \kappa)`. Outside the span of the pool nothing is learned.
+
+Conditioning by public moments is known for regression and for label privacy: Li et al. (2022), arXiv:2202.05963.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.optimize import brentq
+
+from quorate.data.feature_maps.exact import bits_for
+from quorate.types import FloatArray
+
+LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
+LEAST_RIDGE = 1e-3  # kappa is at least this share of the smallest eigenvalue that is kept
+LENGTH_BITS = 26  # a row's coordinates are integers of length at most 2^26, so that squares sum exactly
+FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
+
+
+class FeatureMap(Protocol):
+    """Rows to images: a function of public data alone, each image a function of its row alone, bit for bit."""
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has."""
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes, for any row there could be."""
+
+    @property
+    def mixing(self) -> FloatArray | None:
+        """``(n_images, n_features)``, by which images are multiplied to be features; None where they are features."""
+
+    def images(self, rows: Any) -> Any:
+        """Return ``(n_rows, n_images)`` integers, dense or CSR."""
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the map as a fitted scikit-learn transformer of encoded rows like `rows`."""
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split weights of features into those of the transformer's columns and the intercepts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spectrum:
+    """Eigenpairs of the pool's second moment, largest first.
+
+    Attributes
+    ----------
+    values : FloatArray, (n_kept,)
+        Eigenvalues, > 0.
+    vectors : FloatArray, (n_features, n_kept)
+        Directions of length one.
+    """
+
+    values: FloatArray
+    vectors: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(cls, features: Any) -> Spectrum:
+        """Decompose the second moment of public features ``(n_public, n_features)``, in its dual form where wide."""
+        m, width = features.shape
+        if width <= m:
+            product = features.T @ features / m
+            values, vectors = np.linalg.eigh(np.asarray(product.todense() if hasattr(product, "todense") else product))
+        else:
+            gram = features @ features.T / m
+            values, dual = np.linalg.eigh(np.asarray(gram.todense() if hasattr(gram, "todense") else gram))
+            kept = values > LEAST_SHARE * values[-1]
+            values, dual = values[kept], dual[:, kept]
+            vectors = np.asarray(features.T @ dual) / np.sqrt(m * values)
+        kept = values > LEAST_SHARE * max(values[-1], 0.0)
+        return cls(values[kept][::-1], vectors[:, kept][:, ::-1])
+
+    @property
+    def least_ridge(self) -> float:
+        """The smallest κ that is ever used."""
+        return float(LEAST_RIDGE * self.values[-1])
+
+    def effective_dimension(self, ridge: float) -> float:
+        r"""Return :math:`d(\kappa) = \sum_j \lambda_j/(\lambda_j + \kappa)`."""
+        return float(np.sum(self.values / (self.values + ridge)))
+
+    def ridge_for(self, dimension: float) -> float:
+        """Return the smallest κ, of those ever used, with ``effective_dimension(κ) <= dimension``.
+
+        Examples
+        --------
+        >>> spectrum = Spectrum(np.array([1.0, 0.1]), np.eye(2))
+        >>> round(spectrum.effective_dimension(spectrum.ridge_for(1.0)), 9)
+        1.0
+        """
+        low = self.least_ridge
+        if self.effective_dimension(low) <= dimension:
+            return low
+        high = 2.0 * float(self.values[0]) * len(self.values) / dimension
+        root: Any = brentq(
+            lambda log_ridge: self.effective_dimension(np.exp(log_ridge)) - dimension, np.log(low), np.log(high)
+        )
+        return float(np.exp(root))
+
+    def whitening(self, ridge: float) -> FloatArray:
+        r"""Return the matrix :math:`(v_j (\lambda_j + \kappa)^{-1/2})_j`, ``(n_features, n_kept)``."""
+        return np.asarray(self.vectors / np.sqrt(self.values + ridge))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublicCoordinates:
+    """A feature map and a whitening, both functions of public data alone.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap
+        Rows to images.
+    whitening : FloatArray, (n_features, n_coordinates)
+        Features to coordinates.
+    bits : int
+        Coordinates are integer numbers of steps of ``2**-bits``.
+    """
+
+    feature_map: FeatureMap
+    whitening: FloatArray = field(repr=False)
+    bits: int
+    _matrix: FloatArray = field(repr=False)
+    _matrix_bits: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, feature_map: FeatureMap, whitening: FloatArray) -> PublicCoordinates:
+        """Put the whitening on a grid on which the product with any image there could be is exact."""
+        mixing = feature_map.mixing
+        matrix = whitening if mixing is None else mixing @ whitening
+        columns = np.linalg.norm(matrix, axis=0)
+        room = [bits_for(feature_map.bound * (1 + 1e-6) * max(float(column), 1e-300)) for column in columns]
+        bits = np.array(room, dtype=np.int64) - feature_map.bits - 1
+        longest = feature_map.bound * float(np.linalg.norm(matrix, 2)) * (1 + 1e-6)
+        return cls(
+            feature_map,
+            whitening,
+            min(LENGTH_BITS - 1 - ceil(log2(max(longest, 1e-300))), FINEST),
+            np.rint(np.ldexp(matrix, bits[None, :])),
+            bits,
+        )
+
+    @property
+    def n_coordinates(self) -> int:
+        """How many numbers a row has."""
+        return int(self.whitening.shape[1])
+
+    def __call__(self, rows: Any) -> FloatArray:
+        """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself."""
+        product = np.asarray(self.feature_map.images(rows) @ self._matrix)  # of integers below 2^53: exact
+        return np.asarray(np.rint(np.ldexp(product, self.bits - self.feature_map.bits - self._matrix_bits[None, :])))
+
+    def features(self, weights: FloatArray) -> FloatArray:
+        """Return weights of features, ``(n_features, n_outputs)``, for weights of coordinates."""
+        return np.asarray(self.whitening @ weights)
+
+
+def public_features(feature_map: FeatureMap, pool: Any) -> Any:
+    """Return the features of public rows, ``(n_public, n_features)``, as floats."""
+    images = feature_map.images(pool)
+    features = images * 2.0**-feature_map.bits
+    return features if feature_map.mixing is None else features @ feature_map.mixing

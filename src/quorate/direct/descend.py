@@ -1,0 +1,72 @@
+"""The rounds over a ledger: drawn, durable, noise, stored, used; one charge for all of them, before the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from quorate.direct.plan import DirectPlan
+from quorate.direct.rounds import Descent, PrivateUnits
+from quorate.ledger import Reservation
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.release import Drawn, release
+from quorate.types import FloatArray, IntArray, Secret
+
+PURPOSE = "gradient round"
+
+Progress = Callable[[int, int], None]
+
+
+def descend(
+    plan: DirectPlan,
+    units: Secret[PrivateUnits],
+    reservation: Reservation,
+    noise: NoiseSource,
+    *,
+    progress: Progress | None = None,
+) -> tuple[FloatArray, int]:
+    """Go every round that is left of a reservation, and return the released weights and how many rounds they rest on.
+
+    Parameters
+    ----------
+    plan : DirectPlan
+        What the reservation was made for.
+    units : Secret[PrivateUnits]
+        The private side.
+    reservation : Reservation
+        Holds ``plan.settings.rounds`` rounds of ``plan.round_event``.
+    noise : NoiseSource
+        Addressed by purpose and by the number of the round.
+    progress : callable, optional
+        ``progress(done, total)``.
+
+    Notes
+    -----
+    Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and its noisy sum is used
+    after it is stored. A round that an earlier process drew and did not store is skipped: the next one starts from
+    the same weights.
+    """
+    shape = plan.start.shape
+    descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
+    stored = [block.answers for block in reservation.blocks(PURPOSE) if block.answers is not None]
+    descent.replay(_matrix(answers[0], shape) for answers in stored)
+    total = reservation.purposes[PURPOSE]
+    summing = units.reveal().summing(plan.grid) if reservation.remaining(PURPOSE) else None
+    while reservation.remaining(PURPOSE) and summing is not None:
+        if progress:
+            progress(total - reservation.remaining(PURPOSE), total)
+        exact = summing(descent.weights)
+
+        def noisy_sum(drawn: Drawn, exact: IntArray = exact) -> IntArray:
+            return exact + discrete_gaussian(plan.sigma, shape, drawn.noise(noise))
+
+        _, noisy = release(reservation, PURPOSE, 1, noisy_sum, record=lambda answer: [answer.ravel().tolist()])
+        descent.take(noisy)
+    if progress:
+        progress(total, total)
+    return descent.result(), descent.n_rounds
+
+
+def _matrix(numbers: list[int], shape: tuple[int, ...]) -> IntArray:
+    return np.array(numbers, dtype=np.int64).reshape(shape)

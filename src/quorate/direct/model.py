@@ -1,0 +1,49 @@
+"""From released weights to a scikit-learn model that needs nothing of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quorate.direct.plan import DirectPlan
+from quorate.direct.schema import Schema
+from quorate.types import FloatArray
+
+
+def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
+    """Return a Pipeline: encoder (where there is one), feature map, linear classifier.
+
+    Parameters
+    ----------
+    plan : DirectPlan
+        Of the run.
+    schema : Schema
+        Columns and encoder of the pool.
+    weights : FloatArray, (n_coordinates, n_outputs)
+        Released.
+    classes : tuple
+        The declared classes.
+
+    Notes
+    -----
+    Its parts are scikit-learn's own, so that it opens without quorate. It takes features as they are and not as
+    integers on a grid, so that scores differ from those of the rounds by rounding alone.
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+
+    feature_map = plan.coordinates.feature_map
+    coefficients, intercepts = feature_map.weights(plan.coordinates.features(weights))
+    linear = LogisticRegression()
+    linear.classes_ = np.asarray(list(classes))
+    linear.coef_ = np.ascontiguousarray(coefficients.T)
+    linear.intercept_ = np.ascontiguousarray(intercepts)
+    linear.n_features_in_ = linear.coef_.shape[1]
+    linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
+    numbers = schema.numbers(schema.pool)
+    steps = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
+    if schema.encoder is not None:
+        steps.insert(0, ("encoder", FrozenEstimator(schema.encoder)))
+    return Pipeline(steps)

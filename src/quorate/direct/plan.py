@@ -1,0 +1,176 @@
+"""From public facts to everything that a run is fixed by before it sees a private row: coordinates, settings, price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from math import ceil, inf, sqrt
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.accounting import GridGaussian, Repeated
+from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
+from quorate.arguments import one_of
+from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
+from quorate.data.rows import kind, take
+from quorate.direct.contributions import Grid
+from quorate.direct.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
+from quorate.direct.defaults import Settings, settings_for
+from quorate.errors import InvalidParameter
+from quorate.types import FloatArray
+
+FeatureMapName = Literal["auto", "linear", "rbf", "both"]
+FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
+LARGEST_SIGMA = 2.0**40  # that the sampler draws
+_DOUBLINGS = 44
+REPLACED = 2  # lengths of a contribution by which the sum moves where one unit is replaced; 1 where it comes or goes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DirectPlan:
+    """What a run does, public in every part.
+
+    Attributes
+    ----------
+    coordinates : PublicCoordinates
+        Rows to integers.
+    settings : Settings
+        κ, B, T, η.
+    grid : Grid
+        The integers of a contribution.
+    sigma : float
+        Of the noise on each number of a round, in grid steps.
+    n_units : int
+        n₀.
+    n_outputs : int
+        1 for two classes, else one a class.
+    dimension : float
+        The effective dimension d(κ).
+    """
+
+    coordinates: PublicCoordinates = field(repr=False)
+    settings: Settings
+    grid: Grid
+    sigma: float
+    n_units: int
+    n_outputs: int
+    dimension: float
+
+    @property
+    def round_event(self) -> GridGaussian:
+        """What one round releases."""
+        return GridGaussian(self.sigma, REPLACED * 2.0**self.grid.k, self.coordinates.n_coordinates * self.n_outputs)
+
+    @property
+    def event(self) -> Repeated:
+        """What all rounds release."""
+        return Repeated(self.round_event, self.settings.rounds)
+
+    @property
+    def digest(self) -> str:
+        """Hash of everything that gives stored rounds their meaning: another pool gives another."""
+        hashed = blake2b(digest_size=16)
+        hashed.update(repr((self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)).encode())
+        hashed.update(np.ascontiguousarray(self.coordinates.whitening).tobytes())
+        return hashed.hexdigest()
+
+    @property
+    def start(self) -> FloatArray:
+        """The weights before the first round: zeros, ``(n_coordinates, n_outputs)``."""
+        return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
+
+
+def feature_map_for(name: FeatureMapName, pool: Any) -> FeatureMap:
+    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
+
+    ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
+    table has numbers.
+    """
+    one_of("feature_map", name, ("auto", "linear", "rbf", "both"))
+    first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
+    if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
+        raise InvalidParameter("the public pool has no spread: all its rows are equal; give rows that differ")
+    linear = LinearMap.fit(pool)
+    if name == "auto":
+        name = "both" if linear.scale is not None and linear.scale.numbers else "linear"
+    if name == "linear":
+        return linear
+    if kind(pool) == "sparse":
+        raise InvalidParameter(f"feature_map={name!r} takes dense rows, and these are sparse; take 'linear'")
+    rbf = RBFMap.fit(pool, np.random.default_rng(0))
+    return rbf if name == "rbf" else StackedMap(linear, rbf)
+
+
+def plan_direct(
+    feature_map: FeatureMap, pool: Any, *, n_classes: int, n_units: int, epsilon: float, delta: float
+) -> DirectPlan:
+    """Fix a run by public facts alone.
+
+    Parameters
+    ----------
+    feature_map : FeatureMap
+        Rows to features.
+    pool : (n_public, n_columns)
+        Public rows, encoded.
+    n_classes, n_units : int
+        C ≥ 2, n₀ ≥ 1.
+    epsilon, delta : float
+        What the run may cost.
+
+    Raises
+    ------
+    InvalidParameter
+        If the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
+    """
+    mu = mu_of_gaussian(epsilon, delta)
+    spectrum = Spectrum.of(public_features(feature_map, pool))
+    settings = settings_for(feature_map, pool, spectrum, n_classes=n_classes, n_units=n_units, mu=mu)
+    coordinates = PublicCoordinates.of(feature_map, spectrum.whitening(settings.ridge))
+    n_outputs = 1 if n_classes == 2 else n_classes
+    numbers = coordinates.n_coordinates * n_outputs * settings.rounds
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta)
+    return DirectPlan(
+        coordinates=coordinates,
+        settings=settings,
+        grid=Grid(coordinates.bits, settings.clip, k),
+        sigma=sigma,
+        n_units=n_units,
+        n_outputs=n_outputs,
+        dimension=spectrum.effective_dimension(settings.ridge),
+    )
+
+
+def noise_for(rounds: int, numbers: int, epsilon: float, delta: float) -> tuple[int, float]:
+    r"""Return (k, σ in grid steps): the finest grid whose noise can be drawn, and the least noise on it.
+
+    With :math:`\sigma_0 = \Delta\sqrt T/\mu(\varepsilon, \delta)`, the noise is :math:`\Delta\sqrt T/\mu(\varepsilon,
+    \delta - (1 + e^\varepsilon) N\tau(\sigma_0))`, rounded up to a whole number of steps: what the grid takes of δ is
+    bounded by what it takes at the smaller σ₀.
+
+    Examples
+    --------
+    >>> k, sigma = noise_for(16, 4_000, 1.0, 1e-5)
+    >>> k, 2**34 < sigma < 2**36
+    (30, True)
+    """
+    mu = mu_of_gaussian(epsilon, delta)
+    for k in range(FINEST_K, COARSEST_K - 1, -1):
+        moved = REPLACED * 2.0**k * sqrt(rounds)
+        if not mu > 0 or moved / mu > LARGEST_SIGMA:
+            continue
+        rest = delta - lost_delta(numbers * (DISTANCE * (mu / moved) ** 2 + 2.0**-190), epsilon)
+        sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
+        for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
+            if sigma > LARGEST_SIGMA:
+                break
+            event = Repeated(GridGaussian(sigma, REPLACED * 2.0**k, max(numbers // rounds, 1)), rounds)
+            if price(event, delta) <= epsilon:
+                return k, sigma
+            sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
+    raise InvalidParameter(
+        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
+        "give a larger epsilon"
+    )

@@ -1,0 +1,229 @@
+"""What a row must look like, from the public side alone, and which private rows can be used.
+
+Types, columns and units come from the pool. A private row is *usable* where each of its cells parses as what the
+pool's column holds, its label is one of the declared classes, and it has a unit id where ids are given; any other row
+is left out without a word, since a refusal would be an answer about it. Whether a row is usable depends on that row
+and on public facts alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, take, width
+from quorate.data.columns import listed
+from quorate.data.identity import as_list, is_missing, slot_bytes
+from quorate.data.labels import Label, encode_labels
+from quorate.data.rows import Rows
+from quorate.errors import DataRefused
+from quorate.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """Columns of the pool, and the encoder that makes numbers of them.
+
+    Attributes
+    ----------
+    pool : Rows
+        The public rows, as given.
+    encoder : transformer or None
+        Fitted on the pool; None where rows are numbers without gaps.
+    """
+
+    pool: Rows = field(repr=False)
+    encoder: Any
+
+    @classmethod
+    def of(cls, pool: Rows) -> Schema:
+        """Read the schema off the public pool."""
+        gaps = kind(pool) != "sparse" and bool(missing_columns(pool).any())
+        return cls(pool, public_encoder(pool) if is_frame(pool) or gaps else None)
+
+    def numbers(self, rows: Rows) -> Any:
+        """Return rows of the pool's kind as numbers: float64, dense or CSR."""
+        encoded: Any = rows if self.encoder is None else self.encoder.transform(rows)
+        return encoded.astype(np.float64).tocsr() if kind(encoded) == "sparse" else np.asarray(encoded, np.float64)
+
+    def parsed(self, X: Any, name: str = "X") -> tuple[Rows, NDArray[np.bool_]]:
+        """Return private rows in the pool's kind and types, and which of them can be used.
+
+        Raises
+        ------
+        DataRefused
+            If the columns are not those of the pool; no cell is looked at for that.
+        """
+        if is_frame(self.pool):
+            return self._parsed_frame(X, name)
+        rows: Any = X if _is_sparse(X) else _numbers(X)
+        if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
+            raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
+        if _is_sparse(rows):
+            csr: Any = rows.astype(np.float64).tocsr()
+            odd = np.zeros(csr.shape[0], dtype=bool)
+            odd[np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))[~np.isfinite(csr.data)]] = True
+            return (csr if kind(self.pool) == "sparse" else csr.toarray()), ~odd
+        usable: NDArray[np.bool_] = ~np.isinf(rows).any(axis=1)
+        if self.encoder is None:
+            usable &= ~np.isnan(rows).any(axis=1)
+        return (sparse.csr_matrix(rows) if kind(self.pool) == "sparse" else rows), usable
+
+    def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
+        if not is_frame(X):
+            raise DataRefused(f"{name} is no data frame, but the public pool is one; give both in the same kind")
+        names, wanted = columns(X) or (), columns(self.pool) or ()
+        if set(names) != set(wanted) or len(set(names)) < len(names):
+            lacking, more = [n for n in wanted if n not in names], [n for n in names if n not in wanted]
+            told = " and ".join(
+                f"{word} {listed(which)}" for word, which in (("lacks", lacking), ("has besides", more)) if which
+            )
+            raise DataRefused(f"{name} {told or 'names a column twice'}; give it the columns of the public pool")
+        usable = np.ones(X.shape[0], dtype=bool)
+        parsed: dict[str, Any] = {}
+        for each, family in families(self.pool).items():
+            cells = as_list(X[each] if kind(X) == "polars" else X.iloc[:, names.index(each)])
+            if family == "text":
+                parsed[each] = [None if is_missing(cell) else str(cell) for cell in cells]
+            else:
+                values = np.array([_number(cell) for cell in cells], dtype=np.float64)
+                missing = np.array([is_missing(cell) for cell in cells], dtype=bool)
+                usable &= np.isfinite(values) | missing
+                parsed[each] = values
+        return _frame_like(self.pool, parsed), usable
+
+
+def _is_sparse(X: Any) -> bool:
+    return bool(sparse.issparse(X))
+
+
+def _number(cell: Any) -> float:
+    """Return a cell as a float; NaN for what is no number."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def _numbers(X: Any) -> FloatArray:
+    """Return a table of anything as floats, cell by cell where it holds more than numbers."""
+    if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
+        X = X.to_numpy()
+    array = np.asarray(X)
+    if array.dtype.kind in "biuf":
+        return array.astype(np.float64)
+    cells = np.asarray(X, dtype=object)
+    return np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
+
+
+def _frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
+    """Return a frame of the pool's library, with float64 and text columns alone."""
+    if kind(pool) == "polars":
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                name: pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
+                for name, cells in parsed.items()
+            }
+        )
+    import pandas as pd
+
+    absent = float("nan")
+    return pd.DataFrame(
+        {
+            name: cells
+            if isinstance(cells, np.ndarray)
+            else pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
+            for name, cells in parsed.items()
+        }
+    )
+
+
+def codes_of(y: Any, classes: tuple[Label, ...]) -> IntArray:
+    """Return the code of each label, and −1 where it is none of the declared classes.
+
+    Examples
+    --------
+    >>> codes_of(["b", None, "c", "a"], ("a", "b")).tolist()
+    [1, -1, -1, 0]
+    """
+    known: dict[tuple[type, Any], int] = {}
+    codes = []
+    for value in as_list(y):
+        try:
+            code = known.get((type(value), value))
+        except TypeError:  # a list, say
+            codes.append(-1)
+            continue
+        if code is None:
+            try:
+                code = int(encode_labels([value], classes)[0])
+            except DataRefused:
+                code = -1
+            known[(type(value), value)] = code
+        codes.append(code)
+    return np.array(codes, dtype=np.int64)
+
+
+def slots_of(groups: Any | None, n: int) -> tuple[list[bytes], NDArray[np.bool_]]:
+    """Return the slot of each row, and which rows have one; a row without a unit id has an empty slot."""
+    if groups is None:
+        return slot_bytes(None, n), np.ones(n, dtype=bool)
+    known: dict[tuple[type, Any], bytes] = {}
+    slots = []
+    for value in as_list(groups):
+        try:
+            slot = known.get((type(value), value))
+            if slot is None:
+                slot = known[(type(value), value)] = slot_bytes([value], 1)[0]
+        except (TypeError, DataRefused):
+            slot = b""
+        slots.append(slot)
+    return slots, np.array([bool(slot) for slot in slots], dtype=bool)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableRows:
+    """The private side, as numbers: usable rows alone, those of one unit together and in their own order.
+
+    Attributes
+    ----------
+    rows : FloatArray or CSR matrix, (n_usable, n_columns)
+    codes : IntArray, (n_usable,)
+    starts : IntArray or None
+        Where each unit begins, and the end; None where every row is a unit.
+    n_slots : int
+        Units there are, those without a usable row included. Public where it was declared to be, or read.
+    """
+
+    rows: Any = field(repr=False)
+    codes: IntArray = field(repr=False)
+    starts: IntArray | None = field(repr=False)
+    n_slots: int = field(repr=False)
+
+    @classmethod
+    def of(
+        cls, schema: Schema, X: Rows, usable: NDArray[np.bool_], codes: IntArray, slots: list[bytes], *, grouped: bool
+    ) -> UsableRows:
+        """Gather what :meth:`Schema.parsed`, :func:`codes_of` and :func:`slots_of` returned."""
+        kept = np.flatnonzero(usable & (codes >= 0))
+        n_slots = len({slot for slot in slots if slot})
+        if not grouped:
+            return cls(_taken(schema, X, kept), codes[kept], None, n_slots)
+        number = {slot: i for i, slot in enumerate(sorted({slots[i] for i in kept}))}
+        whose = np.array([number[slots[i]] for i in kept], dtype=np.int64)
+        order = np.argsort(whose, kind="stable")
+        starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
+        kept = kept[order]
+        return cls(_taken(schema, X, kept), codes[kept], starts.astype(np.int64), n_slots)
+
+
+def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
+    if not len(kept):
+        return schema.numbers(take(schema.pool, np.arange(1)))[:0]
+    return schema.numbers(take(X, kept))

@@ -1,0 +1,254 @@
+"""The estimator: real tables, rows that cannot be used, ledgers, and what must not tell neighbours apart."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
+from quorate.data import load_mushroom
+from quorate.direct import descend
+from quorate.direct.plan import noise_for
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, SeededNoiseRefused
+
+POOL, PRIVATE = 200, 2_000
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(POOL + PRIVATE + 500, 6))
+    y = (X[:, 0] + X[:, 1] ** 2 > 0.5).astype(int)
+    return X, y
+
+
+def estimator(**changes):
+    given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": PRIVATE, "unsafe_noise_seed": 1}
+    return PrivateLogisticRegression(**{**given, **changes})
+
+
+def fitted(table, X=None, y=None, *, groups=None, **changes):
+    rows, labels = table
+    X = rows[POOL : POOL + PRIVATE] if X is None else X
+    y = labels[POOL : POOL + PRIVATE] if y is None else y
+    return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]), groups=groups)
+
+
+def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
+    mushroom = load_mushroom()
+    labels = np.array(mushroom.labels)
+    scores = []
+    for seed in range(3):
+        order = np.random.default_rng(seed).permutation(len(labels))
+        private, pool, held = order[:6_300], order[6_300:6_462], order[6_462:]
+        clf = PrivateLogisticRegression(classes=["edible", "poisonous"], epsilon=0.5, delta=1e-5, n_records=6_300)
+        clf.fit(mushroom.X[private], labels[private], public=PublicPool(mushroom.X[pool]))
+        scores.append(clf.score(mushroom.X[held], labels[held]))
+    assert np.mean(scores) > 0.98  # plain noisy gradient descent has .968, votes .958
+
+
+def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
+    X, y = table
+    held = slice(POOL + PRIVATE, None)
+    assert fitted(table).score(X[held], y[held]) > 0.85
+    assert fitted(table, feature_map="linear").score(X[held], y[held]) < 0.8
+
+
+@pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix])
+def test_every_container_is_taken(table, kind):
+    X, y = table
+    if kind in (pl.DataFrame, pd.DataFrame):
+        rows = kind({f"x{i}": X[:, i] for i in range(X.shape[1])})
+        rows = rows.with_columns(pl.Series("c", np.where(X[:, 0] > 0, "a", "b"))) if kind is pl.DataFrame else rows
+        take = (lambda part: rows[part]) if kind is pl.DataFrame else (lambda part: rows.iloc[part])
+    else:
+        take = lambda part: kind(X[part])  # noqa: E731
+    clf = estimator().fit(
+        take(slice(POOL, POOL + PRIVATE)), y[POOL : POOL + PRIVATE], public=PublicPool(take(slice(0, POOL)))
+    )
+    assert clf.predict(take(slice(0, 5))).shape == (5,)
+    assert clf.predict_proba(take(slice(0, 5))).shape == (5, 2)
+
+
+def test_many_classes_and_persons(table):
+    X, _ = table
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    part = slice(POOL, POOL + PRIVATE)
+    clf = fitted(
+        table, y=y[part], classes=[0, 1, 2], groups=np.arange(PRIVATE) // 4, n_records=PRIVATE // 4, epsilon=4.0
+    )
+    assert clf.guarantee_.unit == "person"
+    assert clf.coef_.shape[0] == 3
+    assert clf.score(X[POOL + PRIVATE :], y[POOL + PRIVATE :]) > 0.5
+
+
+class TestPrivateRowsDecideOnNothing:
+    """A neighbour that holds an odd row is not refused, not warned of, and gives bits of the same form."""
+
+    @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308])
+    def test_a_row_that_cannot_be_used_is_left_out_without_a_word(self, table, value):
+        rows, labels = table[0][POOL : POOL + PRIVATE].copy(), table[1][POOL : POOL + PRIVATE]
+        without = fitted(table, X=np.delete(rows, 7, axis=0), y=np.delete(labels, 7))
+        rows[7, 2] = value
+        with_it = fitted(table, X=rows)
+        if np.isfinite(value):
+            assert with_it.coef_.shape == without.coef_.shape
+        else:
+            assert (with_it.coef_ == without.coef_).all()
+
+    @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400])
+    def test_nor_is_a_row_whose_label_is_none_of_the_classes(self, table, label):
+        rows, labels = table[0][POOL : POOL + PRIVATE], list(table[1][POOL : POOL + PRIVATE])
+        without = fitted(table, X=np.delete(rows, 7, axis=0), y=labels[:7] + labels[8:])
+        labels[7] = label
+        assert (fitted(table, y=labels).coef_ == without.coef_).all()
+
+    def test_nor_a_cell_of_a_frame_that_is_no_number(self, table):
+        X, y = table
+        frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)})
+        part = frame.iloc[POOL : POOL + PRIVATE].astype(object)
+        part.iat[7, 0] = "n/a"
+        part.iat[9, 0] = 10**400
+        pool = PublicPool(frame.iloc[:POOL])
+        with_it = estimator().fit(part, y[POOL : POOL + PRIVATE], public=pool)
+        gone = part.drop(index=[part.index[7], part.index[9]])
+        without = estimator().fit(gone, np.delete(y[POOL : POOL + PRIVATE], [7, 9]), public=pool)
+        assert (with_it.coef_ == without.coef_).all()
+
+    def test_nor_one_class_nor_no_usable_row_at_all(self, table):
+        assert fitted(table, y=np.zeros(PRIVATE, dtype=int)).predict(table[0][:3]).tolist() == [0, 0, 0]
+        nothing = fitted(table, X=np.full((PRIVATE, 6), np.nan))
+        assert nothing.n_rounds_ == nothing.plan_.settings.rounds
+
+    def test_nor_a_row_without_an_id(self, table):
+        groups = [f"p{i // 4}" for i in range(PRIVATE)]
+        groups[7] = None
+        rows, labels = table[0][POOL : POOL + PRIVATE], table[1][POOL : POOL + PRIVATE]
+        with_it = fitted(table, groups=groups, n_records=500)
+        without = fitted(
+            table, X=np.delete(rows, 7, axis=0), y=np.delete(labels, 7), groups=groups[:7] + groups[8:], n_records=500
+        )
+        assert (with_it.coef_ == without.coef_).all()
+
+    def test_the_order_of_records_changes_nothing(self, table):
+        order = np.random.default_rng(5).permutation(PRIVATE)
+        rows, labels = table[0][POOL : POOL + PRIVATE], table[1][POOL : POOL + PRIVATE]
+        assert (fitted(table).coef_ == fitted(table, X=rows[order], y=labels[order]).coef_).all()
+
+
+class TestTheLedger:
+    def test_the_charge_is_the_gaussian_price_of_all_rounds(self, table):
+        ledger = Ledger(budget=Budget(1.0, 1e-5))
+        clf = fitted(table, ledger=ledger)
+        (reservation,) = ledger.reservations()
+        plan = clf.plan_
+        ideal = epsilon(Repeated(Gaussian(plan.sigma, 2.0 ** (plan.grid.k + 1)), plan.settings.rounds), 1e-5)
+        assert reservation.event == plan.event
+        assert ideal <= clf.guarantee_.epsilon <= 1.0
+        assert ideal > 1.0 - 1e-6
+
+    def test_a_finished_fit_is_given_back_for_nothing(self, table, tmp_path):
+        first = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
+        again = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
+        assert (first.coef_ == again.coef_).all()
+        assert again.guarantee_.epsilon <= 1.0
+
+    def test_a_fit_that_was_broken_off_goes_on_with_one_charge_and_no_round_twice(self, table, tmp_path, monkeypatch):
+        unbroken = fitted(table, ledger=tmp_path / "unbroken.db")
+        drawn: list[int] = []
+        sample = descend.discrete_gaussian
+
+        def killed(sigma, size, source):
+            drawn.append(1)
+            if len(drawn) == 4:
+                raise KeyboardInterrupt
+            return sample(sigma, size, source)
+
+        monkeypatch.setattr(descend, "discrete_gaussian", killed)
+        with pytest.raises(KeyboardInterrupt):
+            fitted(table, ledger=tmp_path / "ledger.db")
+        resumed = fitted(table, ledger=tmp_path / "ledger.db")
+        total = unbroken.plan_.settings.rounds
+        assert len(drawn) == total  # the fourth was drawn once, and lost
+        assert resumed.n_rounds_ == total - 1
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            assert len(ledger.reservations()) == 1
+
+    def test_an_exhausted_ledger_refuses_before_anything_is_drawn(self, table):
+        ledger = Ledger(budget=Budget(0.5, 1e-5))
+        with pytest.raises(BudgetExhausted):
+            fitted(table, ledger=ledger)
+        assert ledger.reservations() == ()
+
+    def test_other_data_are_refused(self, table, tmp_path):
+        fitted(table, ledger=tmp_path / "ledger.db")
+        with pytest.raises(LedgerMismatch):
+            fitted(table, ledger=tmp_path / "ledger.db", X=table[0][POOL : POOL + PRIVATE] + 1.0)
+
+    def test_the_guarantee_is_for_replacement_where_the_number_is_read(self, table):
+        declared, read = fitted(table), fitted(table, n_records=None)
+        assert declared.guarantee_.neighbours == "add, remove or replace one record"
+        assert read.guarantee_.neighbours == "replace one record"
+        assert any("treated as public" in caveat for caveat in read.guarantee_.caveats)
+
+
+class TestWrongInput:
+    def test_says_what_is_wrong_in_one_line(self, table):
+        X, y = table
+        pool = PublicPool(X[:POOL])
+        cases = [
+            (lambda: estimator().fit(X, y), InvalidParameter, "public="),
+            (lambda: estimator().fit(X, y, public=X[:POOL]), InvalidParameter, "PublicPool"),
+            (lambda: estimator(classes=[0]).fit(X, y, public=pool), InvalidParameter, "at least two"),
+            (lambda: estimator(feature_map="cubic").fit(X, y, public=pool), InvalidParameter, "feature_map"),
+            (lambda: estimator(epsilon=0).fit(X, y, public=pool), InvalidParameter, "epsilon"),
+            (lambda: estimator(n_records=0).fit(X, y, public=pool), InvalidParameter, "n_records"),
+            (lambda: estimator().fit(X[:, :3], y, public=pool), DataRefused, "columns"),
+            (lambda: estimator().fit(X, y[:9], public=pool), DataRefused, "length"),
+            (lambda: estimator().fit(X, y, public=PublicPool(np.ones((9, 6)))), InvalidParameter, "spread"),
+            (lambda: estimator(epsilon=1e-9, delta=1e-17).fit(X, y, public=pool), InvalidParameter, "larger epsilon"),
+        ]
+        for act, error, told in cases:
+            with pytest.raises(error, match=told) as refusal:
+                act()
+            assert "\n" not in str(refusal.value)
+
+    def test_a_seeded_fit_is_not_exported(self, table, tmp_path):
+        with pytest.raises(SeededNoiseRefused):
+            fitted(table).export(tmp_path / "model.skops")
+
+
+def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp_path):
+    import skops.io
+
+    clf = fitted(table, unsafe_noise_seed=None)
+    path = clf.export(tmp_path / "model.skops")
+    assert skops.io.get_untrusted_types(file=path) == []
+    assert (skops.io.load(path).predict(table[0]) == clf.predict(table[0])).all()
+
+
+def test_it_is_cloned_and_its_guarantee_reads_back(table):
+    clf = fitted(table)
+    assert clone(clf).get_params() == clf.get_params()
+    assert json.loads(clf.guarantee_.to_json())["unit"] == "record"
+
+
+@pytest.mark.parametrize("level", [1e-7, 1e-3, 0.1, 3.0, 10.0])
+@pytest.mark.parametrize("at", [1e-10, 1e-5, 0.01])
+def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
+    rounds, numbers = 12, 12 * 500
+    try:
+        k, sigma = noise_for(rounds, numbers, level, at)
+    except InvalidParameter:
+        assert level < 1e-3 or at < 1e-9
+        return
+    spent = epsilon(Repeated(GridGaussian(sigma, 2.0 ** (k + 1), 500), rounds), at)
+    less = epsilon(Repeated(GridGaussian(sigma * 0.99, 2.0 ** (k + 1), 500), rounds), at)
+    assert spent <= level < max(less, 1e-6)
