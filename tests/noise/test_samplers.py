@@ -171,6 +171,17 @@ def test_real_noise_has_the_distribution_too():
     assert chi_square_p(discrete_gaussian(5.0, N, OSNoise()), *probabilities(gaussian_weight, 5.0, 9)) > FALSE_ALARM
 
 
+class Counted:
+    """Real noise that counts the words it gave."""
+
+    seeded = False
+    read = 0
+
+    def words(self, n):
+        self.read += n
+        return OSNoise().words(n)
+
+
 @pytest.mark.parametrize("draw", [discrete_gaussian, discrete_laplace, geometric])
 class TestEverySampler:
     @pytest.mark.parametrize(
@@ -208,15 +219,32 @@ class TestEverySampler:
         assert [int(draw(9.0, (), one)) for _ in range(50)] == draw(9.0, 50, many).tolist()
 
     def test_reads_one_word_a_draw(self, draw):
-        class Counting:
-            seeded = False
-            read = 0
-
-            def words(self, n):
-                self.read += n
-                return OSNoise().words(n)
-
-        source = Counting()
+        source = Counted()
         draw(40.0, 10_000, source)
 
         assert source.read == 10_000
+
+
+@pytest.mark.parametrize("sigma", [0.3, 40.0, SWITCH_SIGMA])
+def test_no_gaussian_draw_of_a_single_table_is_rejected(sigma):
+    source = Counted()
+    discrete_gaussian(sigma, 20_000, source)
+
+    assert source.read == 20_000
+
+
+@pytest.mark.parametrize(("draw", "words"), [(discrete_laplace, 4), (geometric, 2)])
+def test_no_draw_of_the_other_samplers_is_rejected_at_any_scale(draw, words):
+    source = Counted()
+    draw(20_000.0, 20_000, source)
+
+    assert source.read == words * 20_000
+
+
+@pytest.mark.parametrize("sigma", [1821.0, 2047.0, 2049.0, 1e6, 2.0**40])
+def test_of_wide_gaussian_draws_fewer_than_one_percent_are_rejected(sigma):
+    """Three words a try: a block, a place in it, and a coin; 1 % of 100,000 is 40 standard deviations above 0.3 %."""
+    source, n = Counted(), 100_000
+    discrete_gaussian(sigma, n, source)
+
+    assert 3 * n < source.read < 3 * n * 1.01

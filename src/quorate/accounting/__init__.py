@@ -1,8 +1,8 @@
 """What a release costs: events, the rules that price them, calibration, filters and odometers.
 
 A mechanism says *what* it did, as an event. The rules say what that costs: :func:`epsilon` and :func:`delta` by the
-tightest rule that holds, never below the truth; :func:`zcdp` and :func:`rdp` where sums must stay valid while events
-are chosen adaptively. :func:`calibrate_sigma` goes the other way.
+tightest rule that holds, rounded outwards at every step; :func:`zcdp` and :func:`rdp` where sums must stay valid while
+events are chosen adaptively. :func:`calibrate_sigma` goes the other way.
 
 Here belongs whatever changes an ε, a δ or a σ, as pure functions of public numbers; what depends on votes is kept
 apart, in :mod:`~quorate.accounting.data_dependent`, and is Secret. How noise is drawn belongs in

@@ -57,7 +57,19 @@ class Calibration:
 
 
 def sampler_delta(n_draws: int, epsilon: float) -> float:
-    """Return what the total variation of `n_draws` integer draws adds to δ at ε: (1 + e^ε) · n · 2^-190.
+    r"""Return what the total variation of n integer draws adds to δ at ε: :math:`(1 + e^\varepsilon)\,n\,2^{-190}`.
+
+    Notes
+    -----
+    Events name the law of a noise, and prices are prices of that law. Room for the sampler is left
+
+    - in the σ of :func:`calibrate_sigma` and the count of :func:`answers_allowed`;
+    - in a ledger under zCDP, which keeps back :math:`10^{-18}` of δ;
+    - in :func:`epsilon` at δ > 0 of events of noise: every rule is asked at :math:`\delta(1 - 2^{-50})`, and after all
+      rounding :math:`2^{-51}\delta` is left, enough for :math:`2^{139}\delta/(1 + e^\varepsilon)` draws.
+
+    None is left at δ = 0, nor where the (ε, δ) that a mechanism states takes up the whole δ (``ApproxDP`` at its own
+    δ). There the true δ is larger by this function's value: below :math:`10^{-40}` for a billion draws, ε up to 18.
 
     Examples
     --------

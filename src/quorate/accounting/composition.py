@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from math import expm1, fsum, inf, log1p, nextafter, sqrt
+from math import expm1, fsum, hypot, inf, log1p, nextafter, sqrt
 
 import numpy as np
 
@@ -21,9 +21,14 @@ from quorate.accounting.events import (
     Repeated,
 )
 from quorate.accounting.grid_gaussian import distance_of
+from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import rdp_rule
 from quorate.types import FloatArray
+
+_SMALLEST = 1e-100  # what reveals less is priced as if it revealed so much: its squares are floats
+_NOISIEST = 1e30  # of σ in votes, likewise
+_LARGEST = 1e8  # of μ, 1/σ or ε₀; what reveals more is as good as an answer without noise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +64,15 @@ class Composition:
         return self.mu == 0 and not self.lattices and not self.rounds and not self.others
 
     @property
+    def hopeless(self) -> bool:
+        """Whether a part is so revealing (an ε of millions) that no curve is worth its sum: only pure parts add up."""
+        return (
+            self.mu > _LARGEST
+            or any(sigma * _LARGEST < 1 for sigma, _ in self.lattices)
+            or any(epsilon > _LARGEST for epsilon, _ in self.rounds)
+        )
+
+    @property
     def pure_epsilon(self) -> float:
         """The sum of the ε of all pure parts, rounded up; infinite where another kind is present."""
         if self.mu > 0 or self.lattices or self.others:
@@ -77,8 +91,9 @@ class Composition:
         for epsilon, times in self.rounds:
             total = total + times * renyi_of_rounds(epsilon, orders)
         for event, times in self.others:
-            total = total + times * rdp_rule(event, orders)
-        return np.asarray(total)
+            with np.errstate(over="ignore"):
+                total = total + times * rdp_rule(event, orders) * (1 + 2.0**-50)
+        return np.asarray(total * (1 + 2.0**-53 * (len(self.rounds) + len(self.others))))
 
 
 def collect(event: Event) -> Composition:
@@ -89,7 +104,7 @@ def collect(event: Event) -> Composition:
     >>> collect(Composed((Repeated(DiscreteGaussian(40, 2**0.5), 10), ApproxDP(0.5, 1e-6)))).lattices
     ((40.0, 20),)
     """
-    squares: list[float] = []
+    parts: list[float] = []  # of μ: their squares add up
     distances: list[float] = []
     lattices: Counter[float] = Counter()
     rounds: Counter[float] = Counter()
@@ -97,22 +112,21 @@ def collect(event: Event) -> Composition:
     survive: list[float] = []
     for leaf, times in sorted(_leaves(event).items(), key=_order):
         match leaf:
-            case Gaussian():
-                squares.append(times * (leaf.l2_sensitivity / leaf.sigma) ** 2)
-            case GridGaussian():
-                squares.append(times * (leaf.l2_sensitivity / leaf.sigma) ** 2)
-                distances.append(times * distance_of(leaf))
+            case Gaussian() | GridGaussian():
+                parts.append(max(quotient_up(leaf.l2_sensitivity, leaf.sigma), _SMALLEST) * sqrt(times))
+                if isinstance(leaf, GridGaussian):
+                    distances.append(times * distance_of(leaf))
             case DiscreteGaussian():
                 shifts = unit_shifts(leaf.l2_sensitivity)
                 if shifts is None:
                     others.append((leaf, times))
                 else:
-                    lattices[leaf.sigma] += shifts * times
+                    lattices[min(leaf.sigma, _NOISIEST)] += shifts * times
             case DiscreteLaplace():
-                rounds[leaf.sensitivity / leaf.scale] += times
+                rounds[max(quotient_up(leaf.sensitivity, leaf.scale), _SMALLEST)] += times
             case PureDP() | ApproxDP():
                 if leaf.epsilon > 0:
-                    rounds[leaf.epsilon] += times
+                    rounds[max(leaf.epsilon, _SMALLEST)] += times
                 if isinstance(leaf, ApproxDP) and leaf.delta > 0:
                     survive.append(times * log1p(-leaf.delta) if leaf.delta < 1 else -inf)
             case _:
@@ -121,7 +135,7 @@ def collect(event: Event) -> Composition:
     if len(survive) == 1 and infinite > 0:
         infinite = _exact_single(event, infinite)
     return Composition(
-        mu=sqrt(fsum(squares)) * (1 + 2.0**-50),
+        mu=hypot(*parts) * (1 + 2.0**-50),
         grid_distance=fsum(distances) * (1 + 2.0**-50),
         lattices=tuple(sorted(lattices.items())),
         rounds=tuple(sorted(rounds.items())),

@@ -7,7 +7,7 @@ stay valid when noise and events are chosen adaptively, which is what filters an
 from __future__ import annotations
 
 from functools import singledispatch
-from math import fsum, inf, nextafter
+from math import fsum, inf, nextafter, ulp
 
 from quorate.accounting.events import (
     ApproxDP,
@@ -20,6 +20,7 @@ from quorate.accounting.events import (
     PureDP,
     Repeated,
 )
+from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import zcdp_of_rounds
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
 from quorate.arguments import real
@@ -46,12 +47,13 @@ def zcdp(event: Event) -> float:
 
 @zcdp.register
 def _(event: Gaussian | DiscreteGaussian | GridGaussian) -> float:
-    return (event.l2_sensitivity / event.sigma) ** 2 / 2 * (1 + 2.0**-50)
+    ratio = event.l2_sensitivity / event.sigma
+    return max(ratio * ratio / 2 * (1 + 2.0**-50), ulp(0.0))  # noise of any size costs something
 
 
 @zcdp.register
 def _(event: DiscreteLaplace) -> float:
-    return zcdp_of_rounds(event.sensitivity / event.scale)
+    return zcdp_of_rounds(quotient_up(event.sensitivity, event.scale))
 
 
 @zcdp.register

@@ -43,7 +43,9 @@ def unit_shifts(l2_sensitivity: float) -> int | None:
     >>> unit_shifts(1), unit_shifts(2**0.5), unit_shifts(2.0), unit_shifts(1.1)
     (1, 2, None, None)
     """
-    square = l2_sensitivity**2
+    square = l2_sensitivity * l2_sensitivity  # infinite where it is beyond a float
+    if square > 4:
+        return None
     nearest = round(square)
     # √2 squared is not 2 in floats; never round a sensitivity down by more than that
     return nearest if nearest in (1, 2, 3) and abs(square - nearest) < 1e-9 else None
@@ -119,6 +121,7 @@ def sum_law(sigma: float, shifts: int, tilt: float) -> tuple[FloatArray, FloatAr
         s, log_weights, beyond, below = _listed(sigma, shifts, -tilt)
     log_weights[-1] = np.logaddexp(log_weights[-1], log(below))
     losses = (shifts - 2 * s) / (2 * sigma**2)
+    losses += 2.0**-51 * np.abs(losses)  # σ² and the quotient were rounded
     return losses[::-1].copy(), log_weights[::-1].copy(), beyond
 
 
@@ -168,7 +171,10 @@ def _threshold(epsilon: float, sigma: float, shifts: int) -> float:
 
 
 def _blur(epsilon: float, sigma: float, shifts: int) -> float:
-    """Return how far ``1 − e^{(s−t)/σ²}`` can be off because t is known to a few units in its last place."""
+    """Return how far ``1 − e^{(s−t)/σ²}`` can be off because t is known to a few units in its last place.
+
+    So a sum s that lies above t by no more than σ² times that may lie below it in truth, and is counted.
+    """
     return 8 * 2.0**-53 * (shifts / (2 * sigma**2) + epsilon)
 
 
@@ -203,21 +209,21 @@ def _normaliser(tau: float) -> float:
 
 def _by_lattice(epsilon: float, t: float, tau: float, sigma: float, shifts: int) -> float:
     """Sum ``P(S=s) (1 − e^{(s−t)/σ²})`` over s < t, term by term, S discrete Gaussian with parameter τ."""
-    top = ceil(t) - 1
+    blur = _blur(epsilon, sigma, shifts)
+    top = ceil(t + blur * sigma * sigma) - 1
     deepest = min(top, 0)
     if deepest < -(2**48):  # floats no longer tell neighbouring sums apart; the noise is sub-Gaussian
         return -((deepest / tau) ** 2) / 2 * (1 - 2.0**-40)
     bottom = floor(-sqrt(deepest * deepest + 110 * tau * tau)) - 2
     normaliser, log_reference = _normaliser(tau), -((deepest / tau) ** 2) / 2
     total, high = 0.0, top
-    blur = _blur(epsilon, sigma, shifts)
     if top - bottom > 40 * _WIDEST:
         return 0.0
     while high >= bottom:  # in blocks, so that a wide lattice needs little memory
         low = max(bottom, high - _WIDEST + 1)
         s = np.arange(low, high + 1, dtype=np.float64)
         masses = np.exp(-(s * s) / (2 * tau * tau) - log_reference)
-        total += float(masses @ -np.expm1((s - t) / sigma**2)) + blur * float(np.sum(masses))
+        total += float(masses @ -np.expm1(np.minimum(s - t, 0.0) / sigma**2)) + blur * float(np.sum(masses))
         high = low - 1
     # below `bottom` the terms fall at least geometrically
     fall = -expm1((2 * bottom - 1) / (2 * tau * tau))
@@ -257,11 +263,11 @@ def _by_fft(epsilon: float, sigma: float, shifts: int) -> float:
     at = min(t / shifts, 0.0)
     log_mass, s0, masses, cut, error = _tilted_sum(sigma, shifts, at)
     s = s0 + np.arange(masses.size, dtype=np.float64)
-    below = s < t
-    x = s[below] - t
-    weights = np.exp(-at * x / sigma**2) * -np.expm1(x / sigma**2)  # e^{−at·x/σ²} ≤ 1: both factors are ≤ 0
-    blur = _blur(epsilon, sigma, shifts) * np.exp(-at * x / sigma**2)
-    total = float(np.sum((weights + blur) * (masses[below] + error))) + cut
+    blur = _blur(epsilon, sigma, shifts)
+    below = s < t + blur * sigma * sigma
+    x = np.minimum(s[below] - t, 0.0)
+    weights = np.exp(-at * x / sigma**2) * (blur - np.expm1(x / sigma**2))  # e^{−at·x/σ²} ≤ 1: both factors are ≤ 0
+    total = float(np.sum(weights * (masses[below] + error))) + cut
     return log(total) + log_mass - at * t / sigma**2 + _ROUND_OFF if total > 0 else -inf
 
 

@@ -53,14 +53,18 @@ def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
     near = np.maximum(x, -20.0)  # beyond, R would overflow
     ratio = sqrt(pi / 2) * erfcx(near / sqrt(2))
     difference = ratio - sqrt(pi / 2) * erfcx((near + mu) / sqrt(2))
+    # the arguments of R are rounded too, and for x < 0 the slope of R is at most (|x| + x²) R
+    left = np.maximum(-near, 0.0)
+    error = (_ERFCX + _ROUND_OFF * left * (1 + left)) * ratio
     with np.errstate(divide="ignore"):
-        tail = -near * near / 2 - log(2 * pi) / 2 + np.log(np.maximum(difference, 0.0) + _ERFCX * ratio)
+        tail = -near * near / 2 - log(2 * pi) / 2 + np.log(np.maximum(difference, 0.0) + error)
     if np.any(x < -20.0):
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            direct = log_ndtr(-x) + np.log1p(-np.minimum(np.exp(eps + log_ndtr(-x - mu) - log_ndtr(-x)), 1.0))
+            gap = np.minimum(eps + log_ndtr(-x - mu) - log_ndtr(-x), 0.0)
+            direct = log_ndtr(-x) + np.log(-np.expm1(gap))
         tail = np.where(x < -20.0, direct, tail)
-    # x is known to a few units in the last place of its two terms, and the exponent moves by x times that
-    blur = _ROUND_OFF * (4 + np.abs(near) * (np.abs(eps) / mu + mu))
+    # x is known to a few units in the last place of its two terms; the logarithm moves by at most |x| + 1.3 times that
+    blur = _ROUND_OFF * (4 + np.maximum(np.abs(near), 1.0) * (np.abs(eps) / mu + mu))
     result: FloatArray = np.minimum(np.asarray(tail + blur), 0.0)
     return result
 
@@ -103,7 +107,7 @@ def mu_of_gaussian(epsilon: float, delta: float) -> float:
     """
     if delta >= 1:
         return inf
-    target = log(delta)
+    target = log(delta) * (1 + 2.0**-52)  # a negative number: rounded down
 
     def excess(mu: float) -> float:
         return max(float(log_delta(epsilon, mu)) - target, -1e4)

@@ -12,7 +12,9 @@ _HIGHEST = 2.0**24  # an ε beyond 16 million is as good as none
 
 
 def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: float = 1.0) -> float:
-    """Return the least ε ≥ 0 with ``log_delta(ε) <= log(delta)``; never below it, infinite where there is none.
+    """Return the least ε ≥ 0 with ``log_delta(ε) <= log(delta)``, rounded up; infinite where there is none.
+
+    It is found in floats: what it returns was checked to satisfy the inequality, `delta` rounded down.
 
     Parameters
     ----------
@@ -28,7 +30,7 @@ def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: f
     >>> least_epsilon(lambda epsilon: -2 * epsilon, 1e-4) >= 4.605170185988091
     True
     """
-    target = log(delta)
+    target = log(delta) * (1 + 2.0**-52)  # a negative number: rounded down
 
     def excess(epsilon: float) -> float:
         return min(max(log_delta(epsilon) - target, -1e3), 1e3)
@@ -47,7 +49,7 @@ def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: f
             low = high * shrink
         else:
             high, shrink = high * shrink, shrink * shrink
-    root: Any = brentq(excess, low, high, xtol=1e-300, rtol=1e-14)
+    root: Any = brentq(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=3000)
     epsilon, step = float(root), 2.0**-50
     while excess(epsilon) > 0:  # brentq may stop on the near side of the root
         epsilon, step = min(epsilon * (1 + step), high), 2 * step

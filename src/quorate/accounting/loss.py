@@ -1,4 +1,4 @@
-r"""Privacy-loss distributions: mixtures of all kinds of noise, composed tightly and never too low.
+r"""Privacy-loss distributions: mixtures of all kinds of noise, composed tightly, and rounded upwards.
 
 A composition of dominating pairs is dominated by the product pair (Zhu, Dong, Wang 2022, Thm 10), whose loss is the
 sum of independent losses. A :class:`LossLaw` lists the part of that sum that has atoms and keeps the continuous
@@ -17,13 +17,14 @@ middle of the window, and round-off, which is added to every weight, stays small
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log, log1p
+from math import ceil, log
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.special import logsumexp
 
 from quorate.accounting import gaussian
+from quorate.accounting.outward import sum_up
 from quorate.types import FloatArray
 
 _NEGLIGIBLE = -95.0  # log of a weight that may be moved to a larger loss unseen
@@ -68,7 +69,8 @@ class LossLaw:
                 terms = self.log_weights[above] + np.log(-np.expm1(gap[above]))
         total = float(logsumexp(terms)) if terms.size else -np.inf
         with np.errstate(divide="ignore"):
-            total = float(np.logaddexp(total + 2.0**-46, np.log(self.beyond)))
+            total += 2.0**-46 + (2.0**-50 * abs(total) if np.isfinite(total) else 0.0)
+            total = float(np.logaddexp(total, np.log(self.beyond)))
         return min(total, 0.0)
 
 
@@ -85,7 +87,7 @@ def outer(first: LossLaw, second: LossLaw) -> LossLaw:
     array([-2.,  0.,  0.,  2.])
     """
     return LossLaw(
-        losses=np.add.outer(first.losses, second.losses).ravel(),
+        losses=sum_up(first.losses[:, None], second.losses).ravel(),
         log_weights=np.add.outer(first.log_weights, second.log_weights).ravel(),
         beyond=first.beyond + second.beyond,
         mu=float(np.hypot(first.mu, second.mu)) * (1 + 2.0**-51),
@@ -166,18 +168,3 @@ def _split(law: LossLaw, tilt: float, step: float) -> tuple[float, float, FloatA
     grid = np.bincount(cell, weights * (1 - upper) * np.exp(-tilt * inside), minlength=size)
     grid += np.bincount(cell + 1, weights * upper * np.exp(tilt * (step - inside)), minlength=size)
     return low, norm, np.asarray(grid, dtype=np.float64)
-
-
-def mixed(log_delta: float, infinite: float) -> float:
-    """Return log of :math:`1 - (1 - p)(1 - δ)`: a part that fails with probability p beside a loss with δ.
-
-    Examples
-    --------
-    >>> round(float(np.exp(mixed(log(0.5), 0.5))), 6)
-    0.75
-    """
-    if infinite <= 0:
-        return log_delta
-    if infinite >= 1:
-        return 0.0
-    return min(float(np.logaddexp(log(infinite), log1p(-infinite) + log_delta)), 0.0)

@@ -13,12 +13,15 @@ Discrete Laplace noise of scale b on an integer of sensitivity 1 *is* randomized
 
 from __future__ import annotations
 
-from math import log, sqrt, tanh
+from math import inf, log, sqrt, tanh, ulp
 
 import numpy as np
 from scipy.special import gammaln
 
+from quorate.accounting.outward import product_up
 from quorate.types import FloatArray
+
+_LARGEST = 1e290  # beyond, products with Rényi orders are no floats
 
 
 def rounds_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
@@ -60,7 +63,7 @@ def rounds_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArra
     beyond = 0.0 if high == times else 2e-49
     if low > 0:
         log_weights[0] = np.logaddexp(log_weights[0], log(2e-49))
-    return (2 * i - times) * epsilon, log_weights, beyond
+    return product_up(2 * i - times, epsilon), log_weights, beyond
 
 
 def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
@@ -75,13 +78,15 @@ def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
     array([0.7353, 1.    ])
     """
     a = np.asarray(orders, dtype=np.float64)
+    if epsilon > _LARGEST:
+        return np.full(a.shape, inf)
     large = a * epsilon > 40
     b, e = np.where(large, 1.5, a), min(epsilon, 41.0)  # keeps the branch that is not taken finite
     small = np.log1p(2 * np.sinh(b * e / 2) * np.sinh((b - 1) * e / 2) / np.cosh(e / 2))
     # log cosh(x) = x − log 2 + log1p(e^(−2x)), and the last term is below 2^-100 at the larger argument
     far = (a - 1) * epsilon + np.log1p(np.exp(-np.minimum((2 * a - 1) * epsilon, 700))) - np.log1p(np.exp(-epsilon))
     result: FloatArray = np.minimum(np.where(large, far / (a - 1), small / (b - 1)), epsilon) * (1 + 2.0**-48)
-    return result
+    return np.maximum(result, ulp(0.0)) if epsilon > 0 else result
 
 
 def zcdp_of_rounds(epsilon: float) -> float:
@@ -99,4 +104,4 @@ def zcdp_of_rounds(epsilon: float) -> float:
     >>> round(zcdp_of_rounds(1.0), 6)
     0.462117
     """
-    return epsilon * tanh(epsilon / 2) * (1 + 2.0**-48)
+    return max(epsilon * tanh(epsilon / 2) * (1 + 2.0**-48), ulp(0.0)) if epsilon > 0 else 0.0

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import singledispatch
-from math import exp, inf
+from math import exp, inf, ulp
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from quorate.accounting.events import (
     PureDP,
     Repeated,
 )
+from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.types import FloatArray
@@ -90,12 +91,14 @@ def rdp_rule(event: Event, orders: FloatArray) -> FloatArray:
 @rdp_rule.register
 def _(event: Gaussian | DiscreteGaussian | GridGaussian, orders: FloatArray) -> FloatArray:
     # Mironov 2017, Cor. 3; for integer noise Canonne et al. 2020, Prop. 5
-    return orders * (event.l2_sensitivity / event.sigma) ** 2 / 2
+    ratio = event.l2_sensitivity / event.sigma
+    with np.errstate(over="ignore"):  # infinite where it is beyond a float, and never 0
+        return np.maximum(orders * (ratio * ratio) / 2, ulp(0.0))
 
 
 @rdp_rule.register
 def _(event: DiscreteLaplace, orders: FloatArray) -> FloatArray:
-    return renyi_of_rounds(event.sensitivity / event.scale, orders)
+    return renyi_of_rounds(quotient_up(event.sensitivity, event.scale), orders)
 
 
 @rdp_rule.register
@@ -118,7 +121,8 @@ def _(event: Composed, orders: FloatArray) -> FloatArray:
 
 @rdp_rule.register
 def _(event: Repeated, orders: FloatArray) -> FloatArray:
-    total: FloatArray = event.times * rdp_rule(event.event, orders) if event.times else np.zeros(orders.shape)
+    with np.errstate(over="ignore"):
+        total: FloatArray = event.times * rdp_rule(event.event, orders) if event.times else np.zeros(orders.shape)
     return total
 
 
@@ -153,7 +157,10 @@ def epsilon_of_curve(curve: Curve, delta: float) -> tuple[float, float]:
         return np.asarray(curve(a) + np.log1p(-1 / a) - (np.log(delta) + np.log(a)) / (a - 1))
 
     best, order = _least(objective)
-    return max(0.0, best * (1 + 2.0**-46)), order
+    a = np.array([order])
+    # the terms may cancel, and 1 − 1/a near order 1 is known to 1/(a − 1) units in the last place of 1
+    size = curve(a) - np.log1p(-1 / a) + (np.abs(np.log(delta)) + np.log(a) + 1) / (a - 1)
+    return max(0.0, best + max(2.0**-46 * best, 2.0**-50 * float(size[0]))), order
 
 
 def delta_of_curve(curve: Curve, epsilon: float) -> tuple[float, float]:
@@ -167,7 +174,11 @@ def delta_of_curve(curve: Curve, epsilon: float) -> tuple[float, float]:
     """
 
     def objective(a: FloatArray) -> FloatArray:
-        return np.asarray((a - 1) * (curve(a) - epsilon + np.log1p(-1 / a)) - np.log(a))
+        with np.errstate(over="ignore"):
+            return np.asarray((a - 1) * (curve(a) - epsilon + np.log1p(-1 / a)) - np.log(a))
 
     best, order = _least(objective)
-    return min(1.0, exp(min(best + 2.0**-46 * max(1.0, abs(best)), 0.0))), order
+    a = np.array([order])
+    size = (a - 1) * (curve(a) + epsilon - np.log1p(-1 / a)) + np.log(a) + 1  # of the terms, which may cancel
+    slack = max(2.0**-46 * max(1.0, abs(best)), 2.0**-50 * float(size[0]))
+    return min(1.0, exp(min(best + slack, 0.0))), order

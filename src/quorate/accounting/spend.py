@@ -19,14 +19,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from math import exp, inf, log, prod, ulp
+from math import exp, inf, prod, ulp
 
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
 from quorate.accounting.events import Event
 from quorate.accounting.grid_gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.inversion import least_epsilon
-from quorate.accounting.loss import NO_LOSS, LossLaw, mixed, on_grid, outer
+from quorate.accounting.loss import NO_LOSS, LossLaw, on_grid, outer
 from quorate.accounting.pure import rounds_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
 from quorate.arguments import real
@@ -39,7 +39,10 @@ LogDelta = Callable[[float], float]
 
 
 def epsilon(event: Event, delta: float) -> float:
-    """Return the least ε for which `event` is known to be (ε, δ)-DP: never below the truth.
+    """Return the least ε for which `event` is known to be (ε, δ)-DP: not below the truth by a single rounding.
+
+    The truth is that of the laws which the event names, at the exact values of its floats. What exact samplers are off
+    by is included at δ > 0, and not at δ = 0: see :func:`sampler_delta`.
 
     Parameters
     ----------
@@ -91,6 +94,8 @@ def _explain(composition: Composition, delta: float, *, exact: bool = True) -> t
     if composition.empty:
         return 0.0, "nothing"
     best = (composition.pure_epsilon, "sum")
+    if composition.hopeless:
+        return best
     # 1 − (1 − p)(1 − δ') ≤ δ, with p the infinite part
     rest = (delta - composition.infinite) / (1 - composition.infinite) * (1 - 2.0**-50)
     if rest <= 0:
@@ -105,7 +110,10 @@ def _explain(composition: Composition, delta: float, *, exact: bool = True) -> t
 
 
 def delta(event: Event, epsilon: float) -> float:
-    """Return the least δ for which `event` is known to be (ε, δ)-DP: never below the truth.
+    """Return the least δ for which `event` is known to be (ε, δ)-DP: not below the truth by a single rounding.
+
+    The truth is that of the laws which the event names; what exact samplers are off by is :func:`sampler_delta`, and 0
+    stands for no chance at all under those laws.
 
     Parameters
     ----------
@@ -124,6 +132,8 @@ def delta(event: Event, epsilon: float) -> float:
     composition = collect(event)
     if composition.empty or composition.pure_epsilon <= epsilon:
         return composition.infinite
+    if composition.hopeless:
+        return 1.0
     best, order = delta_of_curve(composition.curve, epsilon)
     exact = _exact(composition, order - 1)
     if exact is not None:
@@ -132,7 +142,7 @@ def delta(event: Event, epsilon: float) -> float:
     best = max(best, ulp(0.0))  # the loss passes ε with some probability, be it below every float: never 0
     if composition.infinite == 0:
         return best
-    return min(exp(mixed(log(best), composition.infinite)) * (1 + 2.0**-48), 1.0)
+    return min((composition.infinite * (1 - best) + best) * (1 + 2.0**-50), 1.0)  # 1 − (1 − p)(1 − δ)
 
 
 def _exact(composition: Composition, tilt: float) -> tuple[LogDelta, str] | None:

@@ -1,9 +1,9 @@
 """Amounts: whole numbers of a billionth of ε or ρ and of 10⁻¹⁸ of δ, rounded the private way.
 
 A float that a user writes, or that an event is stored with, stands for the decimal that its shortest
-representation spells: ``0.1`` is one tenth. So ten charges of 0.1 fill a budget of 1 exactly, and a budget can
-be spent to its last unit, while every figure between two units is rounded up where it is charged and down where
-it is a limit.
+representation spells: ``0.1`` is one tenth, from which its binary value differs by less than one part in 10¹⁵. So
+ten charges of 0.1 fill a budget of 1 exactly, and a budget can be spent to its last unit, while every figure between
+two units is rounded up where it is charged and down where it is a limit.
 """
 
 from __future__ import annotations

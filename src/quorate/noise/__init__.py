@@ -19,6 +19,11 @@ Formal guarantees
   :mod:`quorate.noise.discrete_gaussian`, :mod:`quorate.noise.geometric`).
 - Nothing is computed in floating point that decides a draw: a float is consulted only where its error
   bound shows that it cannot matter.
+- How many words a draw takes depends on the noise alone. A draw is never rejected and made anew, but for discrete
+  Gaussian noise of σ above 1,820, of which fewer than 1 % are.
+
+What :data:`TOTAL_VARIATION` means for δ, and which prices include it, is said at
+:func:`quorate.accounting.sampler_delta`.
 """
 
 from quorate.noise.discrete_gaussian import discrete_gaussian

@@ -1,4 +1,4 @@
-r"""Inverse-CDF tables: one 64-bit word a draw, more bits only at a cell border, no rejection.
+r"""Inverse-CDF tables: one 64-bit word a draw, more bits only at a cell border, and no draw rejected.
 
 A table holds integer weights :math:`w_0, …, w_{n-1}` for the values :math:`a, a+1, …`, as 256-bit borders
 :math:`c_i = \lfloor 2^{256} (w_0 + … + w_i) / \sum w \rfloor`. A draw is the number of borders at or below a
@@ -20,7 +20,9 @@ from quorate.noise.source import NoiseSource
 from quorate.types import IntArray, WordArray
 
 TOTAL_VARIATION = 2.0**-190
-r"""How far, in total variation, a draw may be from its stated distribution; to be added to δ per draw.
+r"""How far, in total variation, a draw may be from its stated distribution.
+
+For δ that is :math:`1 + e^\varepsilon` times as much a draw: see :func:`quorate.accounting.sampler_delta`.
 
 Proof. (1) *Tail.* A table leaves out values of total probability at most :math:`2^{-200}`, and so is within
 :math:`2^{-200}` of the distribution. (2) *Weights.* A weight is off by less than :math:`2^{33}` ulp of
