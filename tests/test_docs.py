@@ -275,7 +275,7 @@ def test_every_error_is_documented_with_its_code_and_exit_code() -> None:
 
 def test_every_event_is_documented_with_its_canonical_json() -> None:
     from quorate.accounting import from_json, to_json
-    from quorate.accounting.canonical import KINDS
+    from quorate.accounting.event import KINDS
 
     text = (ROOT / "docs" / "reference" / "events.md").read_text(encoding="utf-8")
     lines = [line for block in blocks_of(text) if block.kind == "json" for line in block.text.splitlines()]

@@ -17,7 +17,7 @@ from quorate.accounting import (
     from_json,
     to_json,
 )
-from quorate.accounting.canonical import KINDS
+from quorate.accounting.event import KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
 
 GOLDEN = (Path(__file__).parent / "golden" / "events.jsonl").read_text(encoding="utf-8").splitlines()

@@ -17,14 +17,14 @@ from quorate.accounting.calibration import (
     calibrate_sigma,
     sampler_delta,
 )
-from quorate.accounting.canonical import from_json, to_json
+from quorate.accounting.canonical import from_json
 from quorate.accounting.concentrated import delta_of_zcdp, epsilon_of_zcdp, zcdp
+from quorate.accounting.event import Event, to_json
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     GridGaussian,
     PureDP,

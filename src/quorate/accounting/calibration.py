@@ -15,7 +15,8 @@ from math import ceil, exp, floor, inf, log, sqrt
 from typing import Literal
 
 from quorate.accounting import spend
-from quorate.accounting.events import DiscreteGaussian, Event, Gaussian, Repeated
+from quorate.accounting.event import Event
+from quorate.accounting.events import DiscreteGaussian, Gaussian, Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter

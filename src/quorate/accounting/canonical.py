@@ -1,7 +1,7 @@
-"""The one JSON form of an event: what a ledger stores and chains by hash.
+"""Reading an event from its canonical JSON, strictly.
 
-Sorted keys, no spaces, the shortest decimal that reads back as the same float. Reading is strict: an unknown kind,
-an unknown, missing or repeated field, NaN or an infinity is an error, so an event is never priced by guesswork.
+An unknown kind, an unknown, missing or repeated field, NaN or an infinity is an error, so an event is never priced by
+guesswork. Writing is :mod:`~quorate.accounting.event`.
 """
 
 from __future__ import annotations
@@ -10,50 +10,9 @@ import json
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from quorate.accounting.events import (
-    ApproxDP,
-    Composed,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Event,
-    Gaussian,
-    GridGaussian,
-    PureDP,
-    Repeated,
-)
+from quorate.accounting.event import KINDS, Event
+from quorate.accounting.events import Composed, Repeated
 from quorate.errors import InvalidParameter, UnsupportedEvent
-
-# Published names: one may be added, none may change (tests/accounting/golden holds the bytes).
-KINDS: dict[str, type[Event]] = {
-    "approx_dp": ApproxDP,
-    "composed": Composed,
-    "discrete_gaussian": DiscreteGaussian,
-    "discrete_laplace": DiscreteLaplace,
-    "gaussian": Gaussian,
-    "grid_gaussian": GridGaussian,
-    "pure_dp": PureDP,
-    "repeated": Repeated,
-}
-_NAMES = {cls: kind for kind, cls in KINDS.items()}
-
-
-def to_json(event: Event) -> str:
-    """Return the canonical JSON of `event`: equal events give equal bytes.
-
-    Raises
-    ------
-    UnsupportedEvent
-        If the event is of a kind that has no published JSON.
-
-    Examples
-    --------
-    >>> to_json(Repeated(DiscreteGaussian(40, 1), 977))
-    '{"event":{"kind":"discrete_gaussian","l2_sensitivity":1.0,"sigma":40.0},"kind":"repeated","times":977}'
-    """
-    try:
-        return json.dumps(_tree(event), sort_keys=True, separators=(",", ":"), allow_nan=False)
-    except RecursionError:
-        raise InvalidParameter("event is nested too deeply for JSON; compose it in one flat tuple") from None
 
 
 def from_json(text: str) -> Event:
@@ -81,21 +40,6 @@ def from_json(text: str) -> Event:
         raise InvalidParameter("event JSON cannot be read; pass the output of to_json") from None
     except RecursionError:
         raise InvalidParameter("event JSON is nested too deeply; compose the events in one flat tuple") from None
-
-
-def _tree(event: Event) -> dict[str, Any]:
-    kind = _NAMES.get(type(event))
-    if kind is None:
-        raise UnsupportedEvent(f"event of type {type(event).__name__} has no JSON; use a published kind of event")
-    tree: dict[str, Any] = {"kind": kind}
-    for field in fields(event):  # type: ignore[arg-type]  # every class of KINDS is a dataclass
-        value = getattr(event, field.name)
-        if isinstance(value, Event):
-            value = _tree(value)
-        elif isinstance(value, tuple):
-            value = [_tree(member) for member in value]
-        tree[field.name] = value
-    return tree
 
 
 def _event(tree: Any) -> Event:

@@ -9,12 +9,12 @@ from math import expm1, fsum, hypot, inf, log1p, nextafter, sqrt
 import numpy as np
 
 from quorate.accounting.discrete_gaussian import unit_shifts
+from quorate.accounting.event import Event
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     GridGaussian,
     PureDP,

@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import singledispatch
 from math import fsum, inf, nextafter, ulp
 
+from quorate.accounting.event import Event
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     GridGaussian,
     PureDP,

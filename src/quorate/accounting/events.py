@@ -10,37 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
+from quorate.accounting.event import Event, published
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 
 LEAST_GRID_SIGMA = 2.0**10  # below, noise on a grid is not priced as continuous noise
 
 
-class Event:
-    """Base of all events: an immutable value, equal where its fields are equal.
-
-    Examples
-    --------
-    >>> Gaussian(40.0, 1.0) == Gaussian(sigma=40, l2_sensitivity=1)
-    True
-    """
-
-    __slots__ = ()
-
-    def _settle(self, **fields: Any) -> None:
-        """Store checked fields: a frozen dataclass lets its own ``__post_init__`` do so only this way."""
-        for name, value in fields.items():
-            object.__setattr__(self, name, value)
-
-    def to_json(self) -> str:
-        """Return the canonical JSON of the event (see :func:`quorate.accounting.to_json`)."""
-        from quorate.accounting.canonical import to_json
-
-        return to_json(self)
-
-
+@published("gaussian")
 @dataclass(frozen=True, slots=True)
 class Gaussian(Event):
     r"""Continuous Gaussian noise on a vector, one release.
@@ -73,6 +51,7 @@ class Gaussian(Event):
         )
 
 
+@published("discrete_gaussian")
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian(Event):
     r"""Discrete Gaussian noise :math:`P(z) \propto e^{-z^2/(2\sigma^2)}` on a vector of integers, one release.
@@ -110,6 +89,7 @@ class DiscreteGaussian(Event):
         )
 
 
+@published("grid_gaussian")
 @dataclass(frozen=True, slots=True)
 class GridGaussian(Event):
     r"""Discrete Gaussian noise on a vector of integers that stand for numbers on a fine grid, one release.
@@ -149,6 +129,7 @@ class GridGaussian(Event):
         )
 
 
+@published("discrete_laplace")
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace(Event):
     r"""Discrete Laplace noise :math:`P(z) \propto e^{-|z|/b}` on a vector of integers, one release.
@@ -181,6 +162,7 @@ class DiscreteLaplace(Event):
         )
 
 
+@published("pure_dp")
 @dataclass(frozen=True, slots=True)
 class PureDP(Event):
     r"""Any mechanism that is ε-differentially private.
@@ -207,6 +189,7 @@ class PureDP(Event):
         self._settle(epsilon=real("epsilon", self.epsilon, at_least=0))
 
 
+@published("approx_dp")
 @dataclass(frozen=True, slots=True)
 class ApproxDP(Event):
     r"""Any mechanism that is (ε, δ)-differentially private.
@@ -238,6 +221,7 @@ class ApproxDP(Event):
         )
 
 
+@published("composed")
 @dataclass(frozen=True, slots=True)
 class Composed(Event):
     """Several events on the same data, each free to depend on the answers before it. The order does not matter.
@@ -274,6 +258,7 @@ class Composed(Event):
         self._settle(events=events)
 
 
+@published("repeated")
 @dataclass(frozen=True, slots=True)
 class Repeated(Event):
     """One event, a number of times that was fixed without looking at private outputs.

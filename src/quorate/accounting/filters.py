@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from math import fsum, inf, log, nextafter, sqrt
 
 from quorate.accounting.concentrated import epsilon_of_zcdp, zcdp
-from quorate.accounting.events import Event
+from quorate.accounting.event import Event
 from quorate.accounting.renyi import rdp
 from quorate.arguments import real
 from quorate.errors import BudgetExhausted, InvalidParameter

@@ -15,12 +15,12 @@ from math import exp, inf, ulp
 
 import numpy as np
 
+from quorate.accounting.event import Event
 from quorate.accounting.events import (
     ApproxDP,
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
-    Event,
     Gaussian,
     GridGaussian,
     PureDP,

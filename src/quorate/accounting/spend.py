@@ -23,7 +23,7 @@ from math import exp, inf, prod, ulp
 
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
-from quorate.accounting.events import Event
+from quorate.accounting.event import Event
 from quorate.accounting.grid_gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.inversion import least_epsilon
 from quorate.accounting.loss import NO_LOSS, LossLaw, on_grid, outer
