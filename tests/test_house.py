@@ -188,14 +188,14 @@ LONGEST_FILE = 400
 LONG_FUNCTIONS = {
     "estimators/subsample_aggregate.py: fit",
     "run/foreign.py: release_votes",
-    "run/task.py: prepare",
+    "pipeline/task.py: prepare",
 }
 LONG_FILES = {
     "ensemble/held_out.py",
     "estimators/private_classifier.py",
     "estimators/subsample_aggregate.py",
     "run/batch.py",
-    "run/task.py",
+    "pipeline/task.py",
 }
 
 

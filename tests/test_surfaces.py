@@ -23,9 +23,9 @@ from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.data import encode_labels
 from quorate.estimators import private_classifier
+from quorate.pipeline import flow
 from quorate.report import render_html, render_json
 from quorate.run import batch as batch_module
-from quorate.run import journey
 
 N, M, K = 1397, 60, 8  # an n that nothing else is likely to be
 
@@ -55,7 +55,7 @@ class Secrets:
 @pytest.fixture
 def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
     found = Secrets()
-    votes, train = journey.votes, journey.train_chunk
+    votes, train = flow.votes, flow.train_chunk
 
     def overheard_votes(*args: Any) -> Any:
         ensemble, counts = votes(*args)
@@ -67,8 +67,8 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
         found.coefficients += [voter.estimator.coef_.ravel() for voter in voters.reveal()]
         return voters
 
-    monkeypatch.setattr(journey, "votes", overheard_votes)
-    monkeypatch.setattr(journey, "train_chunk", overheard_teachers)
+    monkeypatch.setattr(flow, "votes", overheard_votes)
+    monkeypatch.setattr(flow, "train_chunk", overheard_teachers)
     return found
 
 
@@ -292,13 +292,13 @@ def plant_in_labels(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
 
 
 def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = journey.teachers
+    real = flow.teachers
 
     def told(task: Any, stages: Any, see: Any) -> Any:
         see(f"training on {len(task.inputs.private.reveal().codes)} rows", 0, 1)
         return real(task, stages, see)
 
-    monkeypatch.setattr(journey, "teachers", told)
+    monkeypatch.setattr(flow, "teachers", told)
 
 
 def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

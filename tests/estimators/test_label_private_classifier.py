@@ -22,7 +22,7 @@ from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import OSNoise
-from quorate.run.task import Wishes, prepare
+from quorate.pipeline.task import Wishes, prepare
 from quorate.types import Secret
 
 PROMISED = {"epsilon": 1.0, "delta": 1e-5}

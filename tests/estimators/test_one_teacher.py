@@ -15,10 +15,10 @@ from tests.estimators.small_task import POOL, SETTINGS, N, X, Y
 from quorate import PublicPool
 from quorate.audit import audit_shards
 from quorate.noise import OSNoise
+from quorate.pipeline.flow import teachers
+from quorate.pipeline.stages import NoStages
+from quorate.pipeline.task import Task, Wishes, prepare
 from quorate.release.described import described
-from quorate.run.journey import teachers
-from quorate.run.stages import NoStages
-from quorate.run.task import Task, Wishes, prepare
 from quorate.types import Secret
 
 
@@ -83,15 +83,15 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
 
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    from quorate.run import journey
+    from quorate.pipeline import flow
 
     key = bytes(range(32))
-    real = journey.train_chunk
+    real = flow.train_chunk
 
     def scaled_together(teacher: Any, rows: Any, *args: Any, **how: Any) -> Any:
         return real(teacher, StandardScaler().fit_transform(rows), *args, **how)
 
-    monkeypatch.setattr(journey, "train_chunk", scaled_together)
+    monkeypatch.setattr(flow, "train_chunk", scaled_together)
     before = trained(X, Y, GROUPS, key)
     after = trained(np.where((GROUPS == 7)[:, None], X + 5.0, X), Y, GROUPS, key)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]

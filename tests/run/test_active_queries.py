@@ -32,12 +32,12 @@ from quorate.labelling import (
 )
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.ledger import Budget, Ledger
+from quorate.pipeline.task import _told_of
 from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.settings import settings_from
 from quorate.run.status import read_status
-from quorate.run.task import _told_of
 
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]

@@ -20,8 +20,8 @@ from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
+from quorate.pipeline import flow
 from quorate.report import Facts, model_card, render_html, render_text
-from quorate.run import journey
 from quorate.run.batch import perform, read_batch
 from quorate.types import Secret
 
@@ -92,8 +92,8 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, broken: Any
 ) -> None:
     root = make_run(**{"data.unit": "patient_id"})
-    monkeypatch.setattr(journey, "partition_rows", broken)
-    monkeypatch.setattr(journey, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(flow, "partition_rows", broken)
+    monkeypatch.setattr(flow, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
     code, _, said = cli("run", root)
     assert code == 4
     assert "the rows of one unit are in two shards" in " ".join(said.split())
@@ -104,7 +104,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
 
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
-    real_check, real_train = journey.checks.shards, journey.train_chunk
+    real_check, real_train = flow.checks.shards, flow.train_chunk
 
     def look(task: Any, assigned: Any) -> Any:
         looked.append(assigned)
@@ -114,8 +114,8 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch:
         given.append(shards)
         return real_train(trainer, X, codes, shards, **how)
 
-    monkeypatch.setattr(journey.checks, "shards", look)
-    monkeypatch.setattr(journey, "train_chunk", train)
+    monkeypatch.setattr(flow.checks, "shards", look)
+    monkeypatch.setattr(flow, "train_chunk", train)
     fitted()
     assert len(looked) == 1
     assert {id(each) for each in given} == {id(looked[0])}
@@ -129,7 +129,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
-    monkeypatch.setattr(journey, "partition_rows", dealt_out)
+    monkeypatch.setattr(flow, "partition_rows", dealt_out)
     code, _, said = cli("ask", root, root / "new.csv")
     assert code == 4
     assert "not those of a hash partition" in " ".join(said.split())
@@ -142,7 +142,7 @@ def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked() -> None:
     unseen = Facts.from_json(facts.to_json())
     from dataclasses import replace
 
-    from quorate.run.checks import shards_not_looked_at
+    from quorate.pipeline.checks import shards_not_looked_at
 
     unseen = replace(unseen, checks=(shards_not_looked_at(task), *unseen.checks[1:]))
     assert "exactly one teacher; not checked" in render_text(unseen)

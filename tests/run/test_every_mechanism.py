@@ -28,11 +28,11 @@ from quorate.mechanisms import (
     SoftLabel,
     StableSparseVector,
 )
+from quorate.pipeline.facts import told
+from quorate.pipeline.flow import votes
 from quorate.planning import KINDS
 from quorate.report import Facts
-from quorate.run.accounts import told
 from quorate.run.batch import check, perform, read_batch
-from quorate.run.journey import votes
 from quorate.run.online import ask
 from quorate.run.stages import FolderStages
 

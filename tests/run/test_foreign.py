@@ -28,8 +28,8 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
+from quorate.pipeline.facts import told
 from quorate.planning import schedule_event
-from quorate.run.accounts import told
 from quorate.run.foreign import (
     FIGURE_LOST,
     VotesReleased,

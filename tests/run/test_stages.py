@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger
+from quorate.pipeline.models import built_in, model_of
+from quorate.pipeline.stages import NoStages, stage_key
 from quorate.run.folder import RunFolder
-from quorate.run.models import built_in, model_of
-from quorate.run.stages import FolderStages, NoStages, stage_key
+from quorate.run.stages import FolderStages
 from quorate.types import Secret
 
 KEY, OTHER = Secret(bytes(32)), Secret(bytes([1]) * 32)

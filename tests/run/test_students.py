@@ -22,8 +22,8 @@ from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.cli.init import TEMPLATE
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
+from quorate.pipeline.models import METHODS, SHARES, student_of
 from quorate.run.batch import perform, read_batch, read_facts
-from quorate.run.models import METHODS, SHARES, student_of
 from quorate.run.settings import settings_from
 from quorate.students import (
     FromAnswers,

@@ -226,17 +226,17 @@ class Overhears:
 
 
 def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(monkeypatch):
-    from quorate.run import journey
+    from quorate.pipeline import flow
 
     counted = []
-    votes = journey.votes
+    votes = flow.votes
 
     def overheard(*given):
         ensemble, counts = votes(*given)
         counted.append(counts.reveal().copy())
         return ensemble, counts
 
-    monkeypatch.setattr(journey, "votes", overheard)
+    monkeypatch.setattr(flow, "votes", overheard)
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(300, 3)), rng.normal(size=(30, 3))
     student = Overhears()

@@ -13,8 +13,8 @@ from quorate.cli.progress import progress
 if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit
     from quorate.audit.cheats import Case
+    from quorate.pipeline.flow import Watch
     from quorate.run.audited import RunAudit
-    from quorate.run.journey import Watch
 
 WIDTH = 80
 CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a million audits

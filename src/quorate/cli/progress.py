@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quorate.run.journey import Watch
+    from quorate.pipeline.flow import Watch
 
 STAGES = {
     "teachers": "training teachers",

@@ -83,10 +83,10 @@ def release(
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
     from quorate.ledger import Budget
+    from quorate.pipeline.facts import answers_of
     from quorate.release.source import noise_and_key
     from quorate.release.target import floor_budget
     from quorate.report.sentences import counted
-    from quorate.run.accounts import answers_of
     from quorate.run.foreign import release_votes, share_for_figure
 
     votes = _read(file, classes, kind, n_teachers)

@@ -20,16 +20,16 @@ from quorate.data import PublicPool, is_frame, match_columns, missing_columns, n
 from quorate.errors import InvalidParameter, SeededNoiseRefused
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.pipeline.facts import Occasion, facts, guarantee
+from quorate.pipeline.flow import conduct
+from quorate.pipeline.models import Role, built_in
+from quorate.pipeline.task import Wishes, prepare
 from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, render_html, render_text
-from quorate.run.accounts import Occasion, facts, guarantee
-from quorate.run.journey import conduct
-from quorate.run.models import Role, built_in
-from quorate.run.task import Wishes, prepare
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
 

@@ -21,15 +21,15 @@ from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
 from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
 from quorate.ledger import Budget, Ledger, Reservation
+from quorate.pipeline.facts import Occasion, ex_post, facts, guarantee, score
+from quorate.pipeline.flow import Outcome, answering_purposes, asked_of, conduct
+from quorate.pipeline.inputs import HOLDS_PRIVATE
+from quorate.pipeline.task import Task, Wishes, prepare
 from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Utility, render_html, render_text
-from quorate.run.accounts import Occasion, ex_post, facts, guarantee, score
-from quorate.run.inputs import HOLDS_PRIVATE
-from quorate.run.journey import Outcome, answering_purposes, asked_of, conduct
-from quorate.run.task import Task, Wishes, prepare
 from quorate.students import Declined, class_probabilities
 from quorate.types import FloatArray, Secret
 

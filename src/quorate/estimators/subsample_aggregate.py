@@ -27,13 +27,13 @@ from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stor
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.pipeline.scope import claim_of_rows
+from quorate.pipeline.task import processes, unit_of
 from quorate.release import RollbackGuard, ledger_location, session
 from quorate.release.claims import claimed, spent_of
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
 from quorate.release.target import floor_budget
-from quorate.run.claims import claim_of_rows
-from quorate.run.task import processes, unit_of
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary

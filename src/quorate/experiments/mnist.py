@@ -31,7 +31,7 @@ from quorate.labelling import Sanitiser, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
-from quorate.run.task import processes
+from quorate.pipeline.task import processes
 from quorate.students import FromValues, Lesson
 from quorate.types import FloatArray, Secret
 

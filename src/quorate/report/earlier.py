@@ -8,8 +8,8 @@ from quorate.outcomes import Outcome
 
 #: What version 0.1 looked at before it wrote that a check had passed, and by which function. The rest were constants.
 _LOOKED_AT = {
-    "noise": "quorate.run.accounts.checks",
-    "seed": "quorate.run.accounts.checks",
+    "noise": "quorate.pipeline.facts.checks",
+    "seed": "quorate.pipeline.facts.checks",
     "chain": "quorate.ledger.ledger.Ledger.verify",
     "audit": "quorate.run.audited.with_audit",
     "shard audit": "quorate.audit.shards.audit_shards",

@@ -1,6 +1,5 @@
-"""A run: from what a user asked for to labels, a student and a report that may leave.
+"""A run in a folder: settings, stages that are found again after a kill, what is published, and what is asked later.
 
-Here belongs the main flow, in memory (``task``, ``journey``, ``accounts``) and in a folder (``settings``, ``folder``,
-``batch``, ``online``), with stages that are found again after a kill. What is done in a stage belongs in the room of
-its subject; what is typed and printed, in :mod:`quorate.cli`. Begin with :mod:`~quorate.run.journey`.
+Here belongs what has to do with the folder of a run: ``settings``, ``folder``, ``batch``, ``online``, ``status``.
+What a run does in memory belongs to ``pipeline/``; what is typed and printed, to ``cli/``. Begin with ``batch``.
 """

@@ -21,14 +21,14 @@ from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
+from quorate.pipeline.flow import Watch
+from quorate.pipeline.task import Task
 from quorate.release.files import write_atomically
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
 from quorate.report.checks import name_of
 from quorate.run.batch import Batch
 from quorate.run.folder import RunFolder
-from quorate.run.journey import Watch
-from quorate.run.task import Task
 
 FORMAT = 1
 RUNS = 100_000  # of one answer

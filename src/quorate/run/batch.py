@@ -23,21 +23,22 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Preco
 from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import SoftLabel
+from quorate.pipeline.facts import Occasion, facts, score, told
+from quorate.pipeline.flow import Outcome, Watch, conduct, schedule
+from quorate.pipeline.inputs import HOLDS_PRIVATE
+from quorate.pipeline.models import model_of, student_of
+from quorate.pipeline.stages import stage_key
+from quorate.pipeline.task import Task, Wishes, prepare
 from quorate.planning import form_of, scale_of
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
-from quorate.run.accounts import Occasion, facts, score, told
 from quorate.run.folder import RunFolder
-from quorate.run.inputs import HOLDS_PRIVATE
-from quorate.run.journey import Outcome, Watch, conduct, schedule
-from quorate.run.models import model_of, student_of
 from quorate.run.notes import notes
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
-from quorate.run.stages import FolderStages, stage_key
-from quorate.run.task import Task, Wishes, prepare
+from quorate.run.stages import FolderStages
 from quorate.types import Secret
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"

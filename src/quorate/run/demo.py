@@ -8,9 +8,9 @@ import numpy as np
 import polars as pl
 
 from quorate.data import load_adult, public_encoder
+from quorate.pipeline.facts import score_predictions
+from quorate.pipeline.models import built_in
 from quorate.report import Score
-from quorate.run.accounts import score_predictions
-from quorate.run.models import built_in
 
 SETTINGS = """\
 # The demo's run: income above 50K in Adult (UCI, CC BY 4.0). The rows are public; they play the private ones here.

@@ -22,15 +22,15 @@ from quorate.labelling import Released, Sanitiser, label, release_data_dependent
 from quorate.ledger import Budget, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
+from quorate.pipeline.facts import told
+from quorate.pipeline.scope import claim_of_votes
+from quorate.pipeline.stages import stage_key
 from quorate.planning import AnyMechanism, check_mechanism, schedule_event
 from quorate.release.claims import claimed
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
-from quorate.run.accounts import told
-from quorate.run.claims import claim_of_votes
 from quorate.run.folder import RunFolder
-from quorate.run.stages import stage_key
 from quorate.run.votes_file import VotesFile
 from quorate.types import IntArray, Secret
 

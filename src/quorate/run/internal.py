@@ -20,11 +20,11 @@ from quorate.ensemble import (
     train_teachers,
 )
 from quorate.mechanisms import SoftLabel
+from quorate.pipeline.flow import votes
+from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.run.batch import Batch
-from quorate.run.journey import votes
 from quorate.run.stages import FolderStages
-from quorate.run.task import Task
 from quorate.types import IntArray, Secret, derive
 
 EXCHANGES = 10  # pairs of teachers trained to estimate stability

@@ -12,8 +12,8 @@ from quorate.data import column_names, is_frame
 from quorate.data.columns import column, listed
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
+from quorate.pipeline.task import Task
 from quorate.run.settings import DataSettings
-from quorate.run.task import Task
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
 

@@ -10,10 +10,7 @@ from quorate.data import check_features, match_columns, read_data, row_digests, 
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
 from quorate.mechanisms import DECLINED
-from quorate.release import NEVER_ASKED
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
-from quorate.run.batch import Batch
-from quorate.run.journey import (
+from quorate.pipeline.flow import (
     FINISHED,
     Watch,
     answering_purposes,
@@ -23,6 +20,9 @@ from quorate.run.journey import (
     memo_of,
     teachers,
 )
+from quorate.release import NEVER_ASKED
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
+from quorate.run.batch import Batch
 from quorate.run.stages import FolderStages
 
 

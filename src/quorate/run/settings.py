@@ -15,8 +15,8 @@ from typing import Any, Literal
 from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMED
+from quorate.pipeline.models import METHODS, SHARES
 from quorate.planning import KINDS
-from quorate.run.models import METHODS, SHARES
 
 Label = str | int | bool
 Auto = Literal["auto"]

@@ -10,11 +10,11 @@ from typing import Any
 from quorate.errors import LedgerBusy
 from quorate.labelling import is_closed
 from quorate.ledger import Ledger
+from quorate.pipeline.flow import CHUNK, FINISHED
 from quorate.release.claims import spent_of
 from quorate.report import Answers
 from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder
-from quorate.run.journey import CHUNK, FINISHED
 from quorate.run.settings import Settings, read_settings
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left

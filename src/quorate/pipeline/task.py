@@ -30,12 +30,12 @@ from quorate.labelling.active import Strategy
 from quorate.mechanisms import InteractiveNoisyMax
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
+from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
+from quorate.pipeline.inputs import Inputs, PrivateRows, Views, check_inputs, look
+from quorate.pipeline.models import built_in
 from quorate.planning import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
 from quorate.release.described import described
 from quorate.release.target import floor_budget
-from quorate.run.inputs import Inputs, PrivateRows, Views, check_inputs, look
-from quorate.run.models import built_in
-from quorate.run.rehearsal import rehearse_strategy, rehearse_student, rehearse_teacher
 from quorate.students import Declined, Student, as_student
 from quorate.types import IntArray, Secret, derive
 

@@ -21,6 +21,9 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_epsilon
 from quorate.labelling.released import Gathering
 from quorate.ledger import Ledger, Reservation
+from quorate.pipeline.checks import about
+from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
+from quorate.pipeline.task import Task
 from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
 from quorate.release.claims import claimed, spent_of
 from quorate.report import (
@@ -36,9 +39,6 @@ from quorate.report import (
     Spending,
     Utility,
 )
-from quorate.run.checks import about
-from quorate.run.journey import Outcome, answering_purposes, answers_left
-from quorate.run.task import Task
 from quorate.students import FromAnswers, Student
 from quorate.students.declared import last_step
 

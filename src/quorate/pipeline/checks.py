@@ -6,9 +6,9 @@ from quorate.ensemble import PartitionFault, check_partition, check_unfitted
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
+from quorate.pipeline.task import Task
 from quorate.report import Check
 from quorate.report.checks import name_of
-from quorate.run.task import Task
 from quorate.types import IntArray, Secret
 
 SHARDS = "shards"

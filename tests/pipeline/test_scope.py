@@ -16,10 +16,10 @@ from quorate.errors import PreconditionFailed
 from quorate.ledger.claim import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
+from quorate.pipeline import flow
+from quorate.pipeline.scope import BY_POSITION
 from quorate.release.claims import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
 from quorate.release.keys import fingerprint_key
-from quorate.run import journey
-from quorate.run.claims import BY_POSITION
 from quorate.run.foreign import release_votes
 from quorate.run.votes_file import VotesFile
 from quorate.types import Secret
@@ -86,7 +86,7 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(
     made = make(ledger, groups=first)
     ledger.same_release(fingerprint(X, Y, slot_bytes(then, N), fingerprint_key(ledger)), "the ids were added")
     entries, spent = ledger.head, ledger.spent
-    monkeypatch.setattr(journey, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(flow, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with pytest.raises(PreconditionFailed, match="cannot be for two units") as refusal:
         make(ledger, groups=then)
     assert "\n" not in str(refusal.value)

@@ -22,7 +22,7 @@ from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.training import rows_alone
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
-from quorate.run.inputs import Inputs, Views
+from quorate.pipeline.inputs import Inputs, Views
 from quorate.students.declared import fit_student
 from quorate.types import IntArray
 

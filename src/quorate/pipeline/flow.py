@@ -29,12 +29,12 @@ from quorate.labelling import Memo, Pool, Released, is_closed, label, label_adap
 from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
+from quorate.pipeline import checks
+from quorate.pipeline.scope import claim_of
+from quorate.pipeline.stages import NoStages, StageStore, stage_key
+from quorate.pipeline.task import Task
 from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.report import Check
-from quorate.run import checks
-from quorate.run.claims import claim_of
-from quorate.run.stages import NoStages, StageStore, stage_key
-from quorate.run.task import Task
 from quorate.students import Lesson, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
 

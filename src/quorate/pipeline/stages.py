@@ -1,0 +1,67 @@
+"""Stages keyed by content: what was computed once, from the same things, is not computed again.
+
+A stage's key is a keyed hash of everything its result is made from. Two runs with the same key would compute the
+same bytes, so a stored result may stand in for the computation; anything else is computed afresh. The keys are
+made with the run's secret key, because an unkeyed hash of private rows can be guessed at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from quorate.types import Secret
+
+
+class StageStore(Protocol):
+    """Where stage results are kept: a run's folder, or nowhere."""
+
+    @property
+    def keeps(self) -> bool:
+        """Whether what is saved can be loaded again; where not, a caller need not serialise."""
+
+    def load(self, stage: str, key: str) -> bytes | None:
+        """Return what was saved for this stage under this very key, or None."""
+
+    def save(self, stage: str, key: str, content: bytes) -> None:
+        """Keep `content`, durably, in place of whatever the stage held before."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoStages:
+    """An estimator in memory keeps nothing: a killed process leaves no private file behind."""
+
+    keeps: bool = False
+
+    def load(self, stage: str, key: str) -> None:
+        """Return None: nothing is kept."""
+
+    def save(self, stage: str, key: str, content: bytes) -> None:
+        """Keep nothing."""
+
+
+def stage_key(key: Secret[bytes], stage: str, made_from: Mapping[str, Any]) -> str:
+    """Keyed hash of everything a stage's result is made from.
+
+    Parameters
+    ----------
+    key : Secret[bytes]
+        The run's key, 32 bytes.
+    stage : str
+        The stage's name.
+    made_from : mapping
+        Plain JSON values: fingerprints, parameters, versions.
+
+    Examples
+    --------
+    >>> key = Secret(bytes(32))
+    >>> stage_key(key, "votes", {"n_teachers": 10}) == stage_key(key, "votes", {"n_teachers": 10})
+    True
+    >>> stage_key(key, "votes", {"n_teachers": 10}) == stage_key(key, "votes", {"n_teachers": 11})
+    False
+    """
+    text = json.dumps([stage, made_from], sort_keys=True, ensure_ascii=False, allow_nan=False)
+    return blake2b(text.encode(), key=key.reveal(), digest_size=16).hexdigest()
