@@ -186,14 +186,11 @@ LONGEST_FILE = 400
 
 # What is not yet as it should be, to be emptied: nothing may be added, and what is mended must leave.
 LONG_FUNCTIONS = {
-    "estimators/subsample_aggregate.py: fit",
-    "run/foreign.py: release_votes",
     "pipeline/task.py: prepare",
 }
 LONG_FILES = {
     "ensemble/held_out.py",
     "estimators/private_classifier.py",
-    "estimators/subsample_aggregate.py",
     "run/batch.py",
     "pipeline/task.py",
 }

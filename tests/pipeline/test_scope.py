@@ -18,7 +18,7 @@ from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
 from quorate.pipeline import flow
 from quorate.pipeline.scope import BY_POSITION
-from quorate.release.claims import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
+from quorate.release.guarantee import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
 from quorate.release.keys import fingerprint_key
 from quorate.run.foreign import release_votes
 from quorate.run.votes_file import VotesFile

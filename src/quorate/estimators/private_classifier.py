@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,12 +19,12 @@ from quorate.data import PrivateRecords, check_features, encode_labels, match_co
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
 from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Budget
 from quorate.pipeline.facts import Occasion, ex_post, facts, guarantee, score
 from quorate.pipeline.flow import Outcome, answering_purposes, asked_of, conduct
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.task import Task, Wishes, prepare
-from quorate.release import GivenLedger, RollbackGuard, ledger_location, session
+from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
@@ -213,16 +212,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
             noise=noise,
         )
-        guard = RollbackGuard()
-        with self._opened(guard=guard) as ledger:
+        budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard) as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             private = task.inputs.private.reveal()
             self._kept = _Kept(
                 task=task.without_private_rows(),
                 outcome=outcome,
-                ledger=ledger,
-                guard=guard,
+                account=Account(charge=outcome.charge, ledger=ledger, budget=budget, guard=guard),
                 memo=outcome.memo(task),
                 records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
                 occasion=Occasion(
@@ -277,8 +275,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             )
         rows = self._public_rows(X)
         task = kept.task
-        with self._opened(kept.ledger, kept.guard) as ledger:
-            reservation = self._reservation(ledger)
+        with kept.account.open(self.ledger) as (_, reservation):
             online = OnlineAnswers(
                 count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
                 mechanism=task.recipe.mechanism,
@@ -295,8 +292,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     def ex_post_epsilon_(self) -> float | None:
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         self._student()
-        with self._opened(self._kept.ledger, self._kept.guard) as ledger:
-            found = ex_post(self._kept.task, ledger, self._reservation(ledger))
+        with self._kept.account.open(self.ledger) as (ledger, reservation):
+            found = ex_post(self._kept.task, ledger, reservation)
         return None if found is None else found.epsilon
 
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
@@ -324,9 +321,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             if kept.records.are_in(rows, codes):
                 raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        with self._opened(kept.ledger, kept.guard) as ledger:
-            reservation = ledger.reservation(kept.outcome.reservation.key, client=kept.outcome.reservation.client)
-            outcome = replace(kept.outcome, reservation=reservation or kept.outcome.reservation)
+        with kept.account.open(self.ledger) as (ledger, reservation):
+            outcome = replace(kept.outcome, reservation=reservation)
             return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
 
     def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
@@ -384,13 +380,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             raise NotFittedError("this PrivateClassifier is not fitted; call fit(X, y, public=PublicPool(...)) first")
         return self.student_
 
-    def _reservation(self, ledger: Ledger) -> Reservation:
-        made = self._kept.outcome.reservation
-        found = ledger.reservation(made.key, client=made.client)
-        if found is None:
-            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
-        return found
-
     def _public_rows(self, X: Any) -> Any:
         rows, pool = check_features(X, "X", allow_missing=True), self._kept.task.inputs.public
         if rows.shape[1] != pool.shape[1]:
@@ -401,12 +390,6 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, _ = match_columns(rows, pool)
         return rows
 
-    def _opened(
-        self, in_memory: Ledger | None = None, guard: RollbackGuard | None = None
-    ) -> AbstractContextManager[Ledger]:
-        budget = Budget(*floor_budget(self.epsilon, self.delta))
-        return session(self.ledger, budget=budget, in_memory=in_memory, guard=guard)
-
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
@@ -414,8 +397,7 @@ class _Kept:
 
     task: Task
     outcome: Outcome
-    ledger: Ledger
-    guard: RollbackGuard
+    account: Account
     memo: Memo
     records: PrivateRecords
     occasion: Occasion

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from hashlib import blake2b
-from importlib.metadata import version
 from itertools import count as numbers
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee, explain
+from quorate.accounting import Guarantee
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import count
 from quorate.data import PublicPool, check_classes, fingerprint
@@ -25,10 +24,10 @@ from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.errors import DataRefused, InvalidParameter, SeededNoiseRefused
 from quorate.ledger import Budget, Claim, Ledger, Reservation
-from quorate.release import GivenLedger, ledger_location, session
-from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
+from quorate.release import Charge, GivenLedger, guarantee_of, ledger_location, session
+from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.types import FloatArray, Secret
 
@@ -176,11 +175,20 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 ledger, plan, data, delta=delta, grouped=groups is not None, seeded=noise.seeded
             )
             weights, n_rounds = descend(plan, units, reservation, noise)
-            guarantee = _guarantee(ledger, plan, delta=delta, seeded=noise.seeded)
+            promised = guarantee_of(
+                ledger,
+                plan.event,
+                delta=delta,
+                mechanism=f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
+                f"{plan.sigma * plan.grid.step:.6g} on each of {plan.round_event.numbers:,} numbers, "
+                f"clip {plan.grid.clip:.6g}",
+                seeded=noise.seeded,
+                before="the first round",
+            )
         self.model_ = published_model(plan, schema, weights, classes)
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: FloatArray = self.model_[-1].intercept_
-        self.guarantee_: Guarantee = guarantee
+        self.guarantee_: Guarantee = promised
         self.plan_ = plan
         self.n_rounds_ = n_rounds
         self.classes_ = np.asarray(list(classes))
@@ -243,14 +251,15 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         told = repr((plan.digest, data, unit, grouped, [repr(each) for each in check_classes(self.classes)]))
         key = f"direct {blake2b(told.encode(), digest_size=16).hexdigest()}"
         for attempt in numbers():
-            reservation = ledger.reserve(
-                plan.event,
+            charge = Charge(
+                event=plan.event,
                 delta=delta,
                 purposes={PURPOSE: plan.settings.rounds},
                 key=f"{key} {attempt}",
-                client=SEEDED_CLIENT if seeded else LOCAL_CLIENT,
-                claim=Claim(unit=unit, neighbours=change.stated, caveats=tuple(caveats)),
+                scope=Claim.about(change, caveats=tuple(caveats)),
+                seeded=seeded,
             )
+            reservation = charge.reserve(ledger)
             stored = any(block.answers is not None for block in reservation.blocks(PURPOSE))
             if stored or reservation.remaining(PURPOSE):
                 return reservation
@@ -267,23 +276,6 @@ def _pool(public: Any) -> PublicPool:
     raise InvalidParameter(
         f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
         "model selection cannot cut it along private folds"
-    )
-
-
-def _guarantee(ledger: Ledger, plan: DirectPlan, *, delta: float, seeded: bool) -> Guarantee:
-    together = claimed(ledger, seeded=seeded)
-    epsilon, spent_delta = spent_of(ledger)
-    _, rule = explain(plan.event, delta)
-    return Guarantee(
-        epsilon=epsilon,
-        delta=spent_delta,
-        unit=together.unit,
-        neighbours=together.neighbours,
-        mechanism=f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
-        f"{plan.sigma * plan.grid.step:.6g} on each of {plan.round_event.numbers:,} numbers, clip {plan.grid.clip:.6g}",
-        accounting=f"{rule}, priced before the first round and composed by {ledger.budget.composition}; "
-        f"quorate {version('quorate')}",
-        caveats=together.caveats,
     )
 
 

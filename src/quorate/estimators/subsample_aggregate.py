@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -14,25 +12,24 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee, explain
+from quorate.accounting import Guarantee
 from quorate.arguments import count, real
 from quorate.data import check_features, fingerprint, n_rows, slot_bytes
 from quorate.data.identity import as_list
 from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import Shard, function_values, portable, split_rows
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SecretRefused
+from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.question import question_of
 from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stored_answers
-from quorate.ledger import Budget, Ledger, Reservation
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
 from quorate.pipeline.scope import claim_of_rows
 from quorate.pipeline.task import processes, unit_of
-from quorate.release import RollbackGuard, ledger_location, session
-from quorate.release.claims import claimed, spent_of
+from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.types import Secret
 
@@ -185,7 +182,7 @@ class SubsampleAggregate(BaseEstimator):
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
-        claim = claim_of_rows(unit, self.partition)
+        scope = claim_of_rows(unit, self.partition)
         jobs = processes(self.jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
 
@@ -202,45 +199,38 @@ class SubsampleAggregate(BaseEstimator):
         print_ = fingerprint(rows, y, slots, fingerprint_key(place))
         shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
 
+        charge = Charge(
+            event=mechanism.event,
+            delta=delta,
+            purposes=stable_purposes(mechanism),
+            key=_charge_key(mechanism, n_shards, self.partition, unit, print_),
+            scope=scope,
+            seeded=noise.seeded,
+        )
         budget = Budget(epsilon, delta)
         guard = RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
-            reservation = ledger.reserve(
-                mechanism.event,
-                delta=delta,
-                purposes=stable_purposes(mechanism),
-                key=_charge_key(mechanism, n_shards, self.partition, unit, print_),
-                client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
-                claim=claim,
-            )
+            charge.reserve(ledger)
             kept = _Kept(
                 shards=shards,
                 answers=StableAnswers(mechanism, noise),
-                charge=(reservation.key, reservation.client),
-                ledger=ledger,
-                guard=guard,
-                budget=budget,
+                account=Account(charge=charge, ledger=ledger, budget=budget, guard=guard),
                 unit=unit,
                 jobs=jobs,
             )
-            together = claimed(ledger, seeded=noise.seeded)
-            spent_epsilon, spent_delta = spent_of(ledger)
-            guarantee = Guarantee(
-                epsilon=spent_epsilon,
-                delta=spent_delta,
-                unit=together.unit,
-                neighbours=together.neighbours,
+            promised = guarantee_of(
+                ledger,
+                mechanism.event,
+                delta=delta,
                 mechanism=f"exact plurality values of at most {mechanism.n_queries:,} functions on {n_shards:,} "
                 f"shards, at most {mechanism.cutoff:,} of them declined: StableSparseVector, {mechanism.calibration} "
                 "calibration",
-                accounting=f"{explain(mechanism.event, delta)[1]}, priced before the first answer and composed by "
-                f"{ledger.budget.composition}; quorate {version('quorate')}",
-                caveats=together.caveats,
+                seeded=noise.seeded,
             )
         self._kept = kept
         self.mechanism_ = mechanism
         self.votes_ahead_ = _votes_ahead(mechanism.passing_dist())
-        self.guarantee_ = guarantee
+        self.guarantee_: Guarantee = promised
         return self
 
     def ask(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> DiscreteValue | None:
@@ -308,8 +298,7 @@ class SubsampleAggregate(BaseEstimator):
     def answers_left_(self) -> AnswersLeft:
         """How many questions may still be declined, and asked."""
         kept = self._fitted()
-        with self._opened(kept) as ledger:
-            reservation = kept.reservation(ledger)
+        with kept.account.open(self.ledger) as (_, reservation):
             return AnswersLeft(kept.answers.declines_left(reservation), reservation.remaining(QUERY))
 
     def summary(self) -> str:
@@ -318,8 +307,7 @@ class SubsampleAggregate(BaseEstimator):
         All of it is public.
         """
         kept = self._fitted()
-        with self._opened(kept) as ledger:
-            reservation = kept.reservation(ledger)
+        with kept.account.open(self.ledger) as (ledger, reservation):
             told = list(stored_answers(reservation).values())
             asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
             declines = kept.answers.declines_left(reservation)
@@ -349,8 +337,7 @@ class SubsampleAggregate(BaseEstimator):
     def _ask(self, asked: list[tuple[Callable[..., Any], tuple[Any, ...], str | None]]) -> list[DiscreteValue | None]:
         kept = self._fitted()
         questions = [question_of(function, args, name=name) for function, args, name in asked]
-        with self._opened(kept) as ledger:
-            reservation = kept.reservation(ledger)
+        with kept.account.open(self.ledger) as (_, reservation):
             known = dict(stored_answers(reservation))
             new = {question: each for question, each in zip(questions, asked, strict=True) if question not in known}
             if new:
@@ -377,9 +364,6 @@ class SubsampleAggregate(BaseEstimator):
             )
         return n_shards
 
-    def _opened(self, kept: _Kept) -> AbstractContextManager[Ledger]:
-        return session(self.ledger, budget=kept.budget, in_memory=kept.ledger, guard=kept.guard)
-
     def _fitted(self) -> _Kept:
         if not hasattr(self, "_kept"):
             raise NotFittedError("this SubsampleAggregate is not fitted; call fit(X, y) first")
@@ -392,20 +376,9 @@ class _Kept:
 
     shards: Secret[tuple[Shard, ...]] = field(repr=False)
     answers: StableAnswers
-    charge: tuple[str, str]
-    ledger: Ledger
-    guard: RollbackGuard
-    budget: Budget
+    account: Account
     unit: str
     jobs: int
-
-    def reservation(self, ledger: Ledger) -> Reservation:
-        """Return the run's charge, as the ledger that was opened for this act holds it."""
-        key, client = self.charge
-        found = ledger.reservation(key, client=client)
-        if found is None:
-            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
-        return found
 
 
 def _votes_ahead(distance: int) -> int:

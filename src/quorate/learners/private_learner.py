@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import blake2b
-from importlib.metadata import version
 from itertools import count as numbers
 from typing import Any, ClassVar, Self
 
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import ApproxDP, Guarantee, Neighbouring, explain
+from quorate.accounting import ApproxDP, Guarantee, Neighbouring
 from quorate.arguments import one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
@@ -23,11 +22,11 @@ from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_label
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Claim, Ledger, Reservation
 from quorate.noise import NoiseSource
-from quorate.release import draw, ledger_location, session
-from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
+from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.described import described
+from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
@@ -160,9 +159,17 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
         with session(self.ledger, budget=Budget(epsilon, delta), fingerprint=print_) as ledger:
             concept = self._released(ledger, sample, plan, noise, print_)
-            guarantee = self._guarantee(ledger, plan, cautions, seeded=noise.seeded)
+            promised = guarantee_of(
+                ledger,
+                plan.event,
+                delta=_delta(plan),
+                mechanism=plan.told,
+                seeded=noise.seeded,
+                before="the concept was drawn",
+                caveats=tuple(cautions),
+            )
         self.concept_ = concept
-        self.guarantee_ = guarantee
+        self.guarantee_: Guarantee = promised
         self.plan_ = plan
         self.n_labels_used_ = plan.n_labels
         self.transcript_covered_ = self.transcript_covered
@@ -235,31 +242,17 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         }
         told = repr((type(self).__qualname__, described(params), described(plan), print_, self._occasion()))
         key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
-        claim = Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
+        scope = Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
         for attempt in numbers():
-            yield ledger.reserve(
-                plan.event,
+            charge = Charge(
+                event=plan.event,
                 delta=_delta(plan),
                 purposes={PURPOSE: 1},
                 key=f"{key} {attempt}",
-                client=SEEDED_CLIENT if seeded else LOCAL_CLIENT,
-                claim=claim,
+                scope=scope,
+                seeded=seeded,
             )
-
-    def _guarantee(self, ledger: Ledger, plan: Plan, cautions: Iterable[str], *, seeded: bool) -> Guarantee:
-        together = claimed(ledger, seeded=seeded)
-        spent_epsilon, spent_delta = spent_of(ledger)
-        _, rule = explain(plan.event, _delta(plan))
-        return Guarantee(
-            epsilon=spent_epsilon,
-            delta=spent_delta,
-            unit=together.unit,
-            neighbours=together.neighbours,
-            mechanism=plan.told,
-            accounting=f"{rule}, priced before the concept was drawn and composed by {ledger.budget.composition}; "
-            f"quorate {version('quorate')}",
-            caveats=(*together.caveats, *cautions),
-        )
+            yield charge.reserve(ledger)
 
 
 def bare(learner: PrivateLearner) -> PrivateLearner:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quorate.accounting import Guarantee, explain
+from quorate.accounting import Guarantee
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_epsilon
@@ -25,7 +25,8 @@ from quorate.pipeline.checks import about
 from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
 from quorate.pipeline.task import Task
 from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
-from quorate.release.claims import claimed, spent_of
+from quorate.release import guarantee_of
+from quorate.release.guarantee import spent_of
 from quorate.report import (
     Answers,
     Choice,
@@ -58,19 +59,13 @@ class Occasion:
 
 def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
-    epsilon, delta = spent_of(ledger)
-    together = claimed(ledger, seeded=task.noise.seeded)
-    _, rule = explain(reservation.event, task.facts.delta)
     total = task.recipe.n_queries + task.recipe.online_answers
-    return Guarantee(
-        epsilon=epsilon,
-        delta=delta,
-        unit=together.unit,
-        neighbours=together.neighbours,
+    return guarantee_of(
+        ledger,
+        reservation.event,
+        delta=task.facts.delta,
         mechanism=f"at most {total:,} answers of {told(task.recipe.mechanism)}",
-        accounting=f"{rule}, priced before the first answer and composed by {ledger.budget.composition}; "
-        f"quorate {version('quorate')}",
-        caveats=together.caveats,
+        seeded=task.noise.seeded,
     )
 
 

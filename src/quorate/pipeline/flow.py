@@ -33,7 +33,7 @@ from quorate.pipeline import checks
 from quorate.pipeline.scope import claim_of
 from quorate.pipeline.stages import NoStages, StageStore, stage_key
 from quorate.pipeline.task import Task
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
+from quorate.release import Charge
 from quorate.report import Check
 from quorate.students import Lesson, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
@@ -51,6 +51,7 @@ class Outcome:
     student: Any
     released: Released
     queries: IntArray
+    charge: Charge
     reservation: Reservation
     ensemble: Ensemble | None
     checks: tuple[Check, ...] = ()  # what was looked at on the way
@@ -90,12 +91,12 @@ def conduct(
     see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
     charge = schedule(task, key or secrets.token_hex(16))
-    ledger.foresee(**charge)  # a refusal comes before any work
+    charge.check_affordable(ledger)  # a refusal comes before any work
     queries = task.queries
     shards = shards_of(task)
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
     ensemble, counts = votes(task, queries, stages, see, shards=shards)
-    reservation = ledger.reserve(**charge)
+    reservation = charge.reserve(ledger)
     interactive = isinstance(task.recipe.mechanism, InteractiveNoisyMax)
     if task.strategy is None:
         released = label(
@@ -118,7 +119,7 @@ def conduct(
             progress=lambda done, total: see("labels", done, total),
         )
         queries, released = found.rows, found.released
-        stages.save(FINISHED, finished_key(task, charge["key"]), b"")
+        stages.save(FINISHED, finished_key(task, charge.key), b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
@@ -128,6 +129,7 @@ def conduct(
         student=student,
         released=released,
         queries=queries,
+        charge=charge,
         reservation=reservation,
         ensemble=ensemble,
         checks=(looked,),
@@ -185,21 +187,21 @@ def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
     return Memo(dict(zip(digests, released.codes[known].tolist(), strict=True)))
 
 
-def schedule(task: Task, key: str) -> dict[str, Any]:
+def schedule(task: Task, key: str) -> Charge:
     """Everything that is to be charged at once, before the first answer: labels and online answers, one cap."""
     purposes = {
         "label": task.recipe.n_queries,
         "online answer": task.recipe.online_answers,
         **stages_of(task.recipe.mechanism),
     }
-    return {
-        "event": task.recipe.event,
-        "delta": task.facts.delta,
-        "purposes": {purpose: count for purpose, count in purposes.items() if count},
-        "key": key,
-        "client": SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT,
-        "claim": claim_of(task),
-    }
+    return Charge(
+        event=task.recipe.event,
+        delta=task.facts.delta,
+        purposes={purpose: count for purpose, count in purposes.items() if count},
+        key=key,
+        scope=claim_of(task),
+        seeded=task.noise.seeded,
+    )
 
 
 def votes(

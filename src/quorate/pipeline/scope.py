@@ -7,7 +7,7 @@ from quorate.accounting.neighbouring import ONE_RECORD
 from quorate.ensemble import Partition, change_of_one_teacher
 from quorate.ledger import Claim
 from quorate.pipeline.task import Task
-from quorate.release.claims import N_IS_PUBLIC
+from quorate.release.guarantee import N_IS_PUBLIC
 
 BY_POSITION = (
     "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "

@@ -2,12 +2,13 @@
 
 The way of one answer::
 
-    charge        Ledger.reserve       the whole schedule, at its exact price
+    charge        Charge.reserve       the whole schedule, at its exact price
     cover         check_covered        that it was this mechanism which was paid for
     draw          draw, release        a block counts as given, durably
     noise         Drawn.noise          from that block alone; the thresholds of a sparse vector: Stages
     store         Drawn.store          durably
     answer        what release returns
+    guarantee     guarantee_of         what everything on the ledger promises together
 
 Here belongs what must not be done twice or otherwise: that order, the session on a ledger around it, the keys that bind
 data to a ledger, where noise comes from and who is said to charge it, and what everything on one ledger promises
@@ -18,19 +19,24 @@ Begin with :mod:`quorate.release.answer`.
 from __future__ import annotations
 
 from quorate.release.answer import Drawn, draw, release
+from quorate.release.charge import Account, Charge
 from quorate.release.coverage import check_covered
+from quorate.release.guarantee import guarantee_of
 from quorate.release.session import GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.single import release_once
 from quorate.release.stages import NEVER_ASKED, Stages
 
 __all__ = [
     "NEVER_ASKED",
+    "Account",
+    "Charge",
     "Drawn",
     "GivenLedger",
     "RollbackGuard",
     "Stages",
     "check_covered",
     "draw",
+    "guarantee_of",
     "ledger_location",
     "release",
     "release_once",

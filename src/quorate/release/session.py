@@ -58,7 +58,8 @@ class RollbackGuard:
 def session(
     given: GivenLedger,
     *,
-    budget: Budget,
+    budget: Budget | None,
+    same_budget: bool = False,
     in_memory: Ledger | None = None,
     guard: RollbackGuard | None = None,
     fingerprint: str | None = None,
@@ -69,8 +70,10 @@ def session(
     ----------
     given : path, Ledger or None
         The argument of an estimator.
-    budget : Budget
-        What a new ledger is opened with. One that exists has its own.
+    budget : Budget or None
+        What a new ledger is opened with. One that exists has its own. None where there must be one.
+    same_budget : bool, default False
+        Whether a file that exists is refused where it has another budget.
     in_memory : Ledger, optional
         Where None was given, the one that was made before.
     guard : RollbackGuard, optional
@@ -83,7 +86,7 @@ def session(
     LedgerIntegrityError
         If the ledger does not hold what was seen in it before.
     LedgerMismatch
-        If it belongs to other data.
+        If it belongs to other data, or has another budget.
 
     Examples
     --------
@@ -92,7 +95,7 @@ def session(
     (False, ('keyed hash of the data',))
     """
     guard = guard or RollbackGuard()
-    with _held(given, budget, in_memory) as ledger:
+    with _held(given, budget, in_memory, same_budget=same_budget) as ledger:
         guard.check(ledger)
         if fingerprint is not None:
             ledger.bind(fingerprint)
@@ -104,17 +107,21 @@ def session(
 
 
 @contextmanager
-def _held(given: GivenLedger, budget: Budget, in_memory: Ledger | None) -> Iterator[Ledger]:
+def _held(
+    given: GivenLedger, budget: Budget | None, in_memory: Ledger | None, *, same_budget: bool
+) -> Iterator[Ledger]:
     if isinstance(given, Ledger):
         yield given
     elif given is None:
         yield in_memory or Ledger(budget=budget)
     else:
-        with _opened_file(Path(given), budget) as ledger:
+        with _opened_file(Path(given), budget, same_budget=same_budget) as ledger:
             yield ledger
 
 
-def _opened_file(path: Path, budget: Budget) -> Ledger:
+def _opened_file(path: Path, budget: Budget | None, *, same_budget: bool) -> Ledger:
+    if same_budget or budget is None:
+        return Ledger(path, budget=budget)
     try:
         return Ledger(path)
     except PreconditionFailed as refusal:

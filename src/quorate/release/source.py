@@ -12,6 +12,17 @@ from quorate.types import Secret
 LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
 
 
+def client_of(*, seeded: bool) -> str:
+    """Return who charges, as the ledger has it: a charge whose noise is seeded is told apart for ever.
+
+    Examples
+    --------
+    >>> client_of(seeded=True)
+    'local, seeded noise: no guarantee'
+    """
+    return SEEDED_CLIENT if seeded else LOCAL_CLIENT
+
+
 def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = None) -> tuple[NoiseSource, Secret[bytes]]:
     """Return where noise comes from, and the run's key: the given one, or a fresh one.
 

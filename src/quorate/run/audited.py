@@ -24,7 +24,6 @@ from quorate.outcomes import Outcome
 from quorate.pipeline.flow import Watch
 from quorate.pipeline.task import Task
 from quorate.release.files import write_atomically
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
 from quorate.report.checks import name_of
 from quorate.run.batch import Batch
@@ -240,8 +239,7 @@ def charged_event(batch: Batch) -> Event:
     reservation = None
     if batch.folder.has_ledger:
         with batch.open_ledger() as ledger:
-            client = SEEDED_CLIENT if batch.task.noise.seeded else LOCAL_CLIENT
-            reservation = ledger.reservation(batch.charge_key, client=client)
+            reservation = batch.charge.find(ledger)
     if reservation is None:
         root = batch.folder.root
         raise PreconditionFailed(

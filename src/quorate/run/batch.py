@@ -30,9 +30,10 @@ from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.stages import stage_key
 from quorate.pipeline.task import Task, Wishes, prepare
 from quorate.planning import form_of, scale_of
+from quorate.release import Charge
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key, read_or_create_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
@@ -73,9 +74,21 @@ class Batch:
         }
         return stage_key(self.task.key, "labels", made_from)
 
-    def open_ledger(self) -> AbstractContextManager[Ledger]:
-        """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`."""
-        return self.folder.open_ledger(budget_of(self.settings))
+    @property
+    def charge(self) -> Charge:
+        """What the run asks of its ledger."""
+        return schedule(self.task, self.charge_key)
+
+    def open_ledger(self, *, bind: bool = False) -> AbstractContextManager[Ledger]:
+        """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`.
+
+        Parameters
+        ----------
+        bind : bool, default False
+            Whether it is refused where it belongs to other data.
+        """
+        fingerprint = self.task.fingerprint if bind else None
+        return self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint)
 
 
 def budget_of(settings: Settings) -> Budget:
@@ -197,8 +210,7 @@ def told_of_changes(batch: Batch, ledger: Ledger) -> Iterator[None]:
         yield
     except BudgetExhausted as refusal:
         finished = (batch.folder.public / "facts.json").exists() and len(ledger.reservations()) > 0
-        client = SEEDED_CLIENT if batch.task.noise.seeded else LOCAL_CLIENT
-        if not finished or ledger.reservation(batch.charge_key, client=client) is not None:
+        if not finished or batch.charge.find(ledger) is not None:
             raise
         raise BudgetExhausted(
             f"the settings or files differ from the finished run's; put them back, or start a new run: {refusal}",
@@ -258,13 +270,11 @@ def check(batch: Batch) -> dict[str, Any]:
     """
     task = batch.task
     if batch.folder.has_ledger:
-        with batch.open_ledger() as ledger:
-            ledger.bind(task.fingerprint)
-            with told_of_changes(batch, ledger):
-                ledger.foresee(**schedule(task, batch.charge_key))
+        with batch.open_ledger(bind=True) as ledger, told_of_changes(batch, ledger):
+            batch.charge.check_affordable(ledger)
     else:
         with Ledger(budget=budget_of(batch.settings)) as ledger:
-            ledger.foresee(**schedule(task, batch.charge_key))
+            batch.charge.check_affordable(ledger)
     return {
         "n_teachers": task.recipe.n_teachers,
         "n_queries": task.recipe.n_queries,

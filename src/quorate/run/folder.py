@@ -10,8 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from quorate.errors import LedgerIntegrityError
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.anchor import AnchorFile
 from quorate.ledger.sqlite import both_missing, had_ledger
+from quorate.release import RollbackGuard, session
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +49,10 @@ class RunFolder:
     @property
     def _has_results(self) -> bool:
         """Whether there is anything that is only made while a ledger with an entry is open."""
-        return self.head.exists() or any(self.private.glob("*.stage")) or self._has_published
+        return self.head.exists() or any(self.private.glob("*.stage")) or self.has_published
 
     @property
-    def _has_published(self) -> bool:
+    def has_published(self) -> bool:
         """Whether there is anything that is only written once the ledger's newest entry was noted."""
         return any((self.public / name).exists() for name in ("labels.csv", "guarantee.json", "facts.json"))
 
@@ -61,8 +61,9 @@ class RunFolder:
         """The newest entry of the ledger when it was last let go of, kept away from the ledger and its anchor."""
         return self.private / "ledger.head"
 
-    @contextmanager
-    def open_ledger(self, budget: Budget | None = None) -> Iterator[Ledger]:
+    def open_ledger(
+        self, budget: Budget | None = None, *, fingerprint: str | None = None
+    ) -> AbstractContextManager[Ledger]:
         """Open the run's ledger for one act, which keeps every other process out until it is over.
 
         Its newest entry is noted on the private side, when it is opened and when it is let go of, so that an older
@@ -72,6 +73,8 @@ class RunFolder:
         ----------
         budget : Budget, optional
             Needed where there is no ledger yet, and never was.
+        fingerprint : str, optional
+            Keyed hash of the private data: a ledger that belongs to other data is refused.
 
         Raises
         ------
@@ -79,38 +82,13 @@ class RunFolder:
             If ledger and anchor are gone from a folder that holds what was made with them; if the ledger is older
             than the private side; if that note is gone, and something was published; or for any reason of
             :class:`~quorate.ledger.Ledger`.
+        LedgerMismatch
+            If it has another budget, or belongs to other data.
         """
         if self.has_ledger and not self._ledger_stands:
             raise LedgerIntegrityError(both_missing(self.ledger))
-        noted = AnchorFile(self.head, at=lambda _: None)
-        with Ledger(self.ledger, budget=budget) as ledger:
-            self._note(ledger, noted)
-            try:
-                yield ledger
-            finally:
-                if ledger.healthy:
-                    self._note(ledger, noted)
-
-    def _note(self, ledger: Ledger, noted: AnchorFile) -> None:
-        """Hold the ledger against the entry noted last, then note its newest one, where there is a private side."""
-        if not self.private.is_dir():
-            return
-        newest = noted.read()
-        if newest is None and self._has_published:
-            raise LedgerIntegrityError(
-                f"private/{self.head.name} is missing beside what was published: whether {self.ledger.name} is the "
-                f"newest ledger is unknown; restore it, or copy {self.ledger.name}.anchor there if you know that it is"
-            )
-        if newest is not None:
-            try:
-                ledger.check_receipt(Receipt(newest.sequence, newest.hash))
-            except LedgerIntegrityError:
-                raise LedgerIntegrityError(
-                    f"{self.ledger.name} and its anchor are older than private/{self.head.name}, or of another "
-                    "run; restore the newest ones, nothing is released until then"
-                ) from None
-        if newest != ledger.head:
-            noted.write(ledger.head)
+        guard = NotedHead(self)
+        return session(self.ledger, budget=budget, same_budget=True, guard=guard, fingerprint=fingerprint)
 
     @property
     def private(self) -> Path:
@@ -127,3 +105,39 @@ class RunFolder:
         self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.private.chmod(0o700)  # mkdir's mode is subject to the umask, and to nothing where it existed already
         self.public.mkdir(parents=True, exist_ok=True)
+
+
+class NotedHead(RollbackGuard):
+    """The newest entry of a run's ledger, noted on the private side; where there is none, nothing is."""
+
+    def __init__(self, folder: RunFolder) -> None:
+        super().__init__()
+        self._folder = folder
+        self._file = AnchorFile(folder.head, at=lambda _: None)
+
+    def check(self, ledger: Ledger) -> None:
+        """Hold the ledger against the entry noted last, then note its newest one."""
+        folder = self._folder
+        if not folder.private.is_dir():
+            return
+        noted = self._file.read()
+        if noted is None and folder.has_published:
+            raise LedgerIntegrityError(
+                f"private/{folder.head.name} is missing beside what was published: whether {folder.ledger.name} is the "
+                f"newest ledger is unknown; restore it, or copy {folder.ledger.name}.anchor there if you know that it "
+                "is"
+            )
+        if noted is not None:
+            try:
+                ledger.check_receipt(Receipt(noted.sequence, noted.hash))
+            except LedgerIntegrityError:
+                raise LedgerIntegrityError(
+                    f"{folder.ledger.name} and its anchor are older than private/{folder.head.name}, or of another "
+                    "run; restore the newest ones, nothing is released until then"
+                ) from None
+        if noted != ledger.head:
+            self._file.write(ledger.head)
+
+    def note(self, ledger: Ledger) -> None:
+        """Do the same when the ledger is let go of."""
+        self.check(ledger)

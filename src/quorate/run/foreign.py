@@ -7,29 +7,27 @@ import io
 import json
 from dataclasses import dataclass
 from hashlib import blake2b
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 
-from quorate.accounting import Composed, Guarantee, epsilon, explain
+from quorate.accounting import Composed, Guarantee, epsilon
 from quorate.accounting.data_dependent import SanitisedTotal, gnmax_rdp, release_rdp, threshold_rdp
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
-from quorate.ledger import Budget, Reservation
+from quorate.ledger import Budget, Claim, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import claim_of_votes
 from quorate.pipeline.stages import stage_key
 from quorate.planning import AnyMechanism, check_mechanism, schedule_event
-from quorate.release.claims import claimed
+from quorate.release import Charge, guarantee_of
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.folder import RunFolder
 from quorate.run.votes_file import VotesFile
 from quorate.types import IntArray, Secret
@@ -108,57 +106,70 @@ def release_votes(
     check_mechanism(mechanism, n_classes=len(votes.classes))
     folder = RunFolder(root)
     folder.make()
-    counts = votes.counts.reveal()
     key = fingerprint_key(folder.ledger)
-    print_ = fingerprint(counts.astype(np.float64), None, None, key)
-    event = schedule_event(mechanism, votes.n_queries)
-    purposes = {"label": votes.n_queries, **stages_of(mechanism)}
-    paid_by = None
-    if sanitiser is not None:
-        paid_by = {**dict.fromkeys(purposes, 0), "evaluation": 1}
-        event, purposes = Composed((event, sanitiser.event)), {**purposes, "evaluation": 1}
-    with folder.open_ledger(budget) as ledger:
-        ledger.bind(print_)
-        reservation = ledger.reserve(
-            event,
-            delta=delta,
-            purposes=purposes,
-            key=stage_key(
-                key,
-                "votes made elsewhere",
-                # Several mechanisms have one event, and their answers differ.
-                {
-                    "votes": print_,
-                    "order": _order(counts, key),  # the fingerprint does not see it, and labels go by it
-                    "mechanism": repr((mechanism, sanitiser)),
-                    "event": event.to_json(),
-                    "delta": delta,
-                },
-            ),
-            client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
-            claim=claim_of_votes(unit),
-            paid_by=paid_by,
-        )
+    data = fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
+    charge = _charge(
+        votes, mechanism, sanitiser, key=key, data=data, delta=delta, scope=claim_of_votes(unit), seeded=noise.seeded
+    )
+    with folder.open_ledger(budget, fingerprint=data) as ledger:
+        reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
         if sanitiser is not None:
             total = _sanitised(votes, mechanism, sanitiser, reservation, released, noise)
             sanitised = None if total is None else total.epsilon(delta)
-        spent = ledger.spent
-        together = claimed(ledger, seeded=noise.seeded)
         lost = sanitiser is not None and sanitised is None
-        guarantee = Guarantee(
-            epsilon=float("inf") if spent.epsilon is None else spent.epsilon,
-            delta=1.0 if spent.delta is None else spent.delta,
-            unit=together.unit,
-            neighbours=together.neighbours,
+        promised = guarantee_of(
+            ledger,
+            charge.event,
+            delta=delta,
             mechanism=f"at most {votes.n_queries:,} answers of {told(mechanism)}",
-            accounting=f"{explain(event, delta)[1]}; quorate {version('quorate')}",
-            caveats=(*together.caveats, FIGURE_LOST) if lost else together.caveats,
+            seeded=noise.seeded,
+            caveats=(FIGURE_LOST,) if lost else (),
         )
     write_atomically(folder.public / "labels.csv", _labels(votes, released, seeded=noise.seeded).encode())
-    write_atomically(folder.public / "guarantee.json", (guarantee.to_json() + "\n").encode())
-    return VotesReleased(released, guarantee, sanitised)
+    write_atomically(folder.public / "guarantee.json", (promised.to_json() + "\n").encode())
+    return VotesReleased(released, promised, sanitised)
+
+
+def _charge(
+    votes: VotesFile,
+    mechanism: AnyMechanism,
+    sanitiser: Sanitiser | None,
+    *,
+    key: Secret[bytes],
+    data: str,
+    delta: float,
+    scope: Claim,
+    seeded: bool,
+) -> Charge:
+    """Everything that is to be charged at once: the labels, and the data-dependent figure if there is to be one."""
+    event = schedule_event(mechanism, votes.n_queries)
+    purposes = {"label": votes.n_queries, **stages_of(mechanism)}
+    charged_to = None
+    if sanitiser is not None:
+        charged_to = {**dict.fromkeys(purposes, 0), "evaluation": 1}
+        event, purposes = Composed((event, sanitiser.event)), {**purposes, "evaluation": 1}
+    return Charge(
+        event=event,
+        delta=delta,
+        purposes=purposes,
+        key=stage_key(
+            key,
+            "votes made elsewhere",
+            # Several mechanisms have one event, and their answers differ.
+            {
+                "votes": data,
+                "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
+                "mechanism": repr((mechanism, sanitiser)),
+                "event": event.to_json(),
+                "delta": delta,
+            },
+        ),
+        scope=scope,
+        seeded=seeded,
+        charged_to=charged_to,
+    )
 
 
 def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, float]:

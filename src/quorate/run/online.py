@@ -21,7 +21,6 @@ from quorate.pipeline.flow import (
     teachers,
 )
 from quorate.release import NEVER_ASKED
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
 from quorate.run.batch import Batch
 from quorate.run.stages import FolderStages
 
@@ -86,10 +85,8 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
         task.inputs.public,
         called=(path.name, "the public pool"),
     )
-    with batch.open_ledger() as ledger:
-        ledger.bind(task.fingerprint)
-        client = SEEDED_CLIENT if task.noise.seeded else LOCAL_CLIENT
-        reservation = ledger.reservation(batch.charge_key, client=client)
+    with batch.open_ledger(bind=True) as ledger:
+        reservation = batch.charge.find(ledger)
         if reservation is None and (batch.folder.public / "facts.json").exists():
             raise PreconditionFailed(
                 "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"

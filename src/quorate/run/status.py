@@ -11,7 +11,7 @@ from quorate.errors import LedgerBusy
 from quorate.labelling import is_closed
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import CHUNK, FINISHED
-from quorate.release.claims import spent_of
+from quorate.release.guarantee import spent_of
 from quorate.report import Answers
 from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from quorate.errors import BudgetExhausted, PreconditionFailed
+from quorate.errors import BudgetExhausted
 from quorate.labelling import Memo
 from quorate.learners.concepts.protocol import Concept
-from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
-from quorate.release import Drawn, GivenLedger, RollbackGuard, session
+from quorate.release import Account, Drawn
 from quorate.types import IntArray, Secret
 
 PURPOSE = "prediction"
@@ -28,16 +26,9 @@ class Hypotheses:
     mechanism: PrivatePrediction
     n_queries: int
     noise: NoiseSource
-    charge: tuple[str, str]
-    ledger: Ledger
-    budget: Budget
+    account: Account
     memo: Memo
-    guard: RollbackGuard
     drawn: int = 0
-
-    def opened(self, given: GivenLedger) -> AbstractContextManager[Ledger]:
-        """Open the ledger for one act, if it holds all that this object saw it hold."""
-        return session(given, budget=self.budget, in_memory=self.ledger, guard=self.guard)
 
     def answers(self, points: Any, drawn: Drawn) -> list[int]:
         """Let the hypotheses vote on some points, and release one label each."""
@@ -57,14 +48,6 @@ class Hypotheses:
                 limit=self.n_queries,
                 unit="answers",
             )
-
-    def reservation(self, ledger: Ledger) -> Reservation:
-        """Return the charge of the fit, as the ledger that was opened for this act holds it."""
-        key, client = self.charge
-        found = ledger.reservation(key, client=client)
-        if found is None:
-            raise PreconditionFailed("the ledger holds no reservation of this fit; give the ledger it was fitted with")
-        return found
 
 
 def votes_of(hypotheses: tuple[Concept, ...], points: Any) -> IntArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-from importlib.metadata import version
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee, explain
+from quorate.accounting import Guarantee
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.labelling import Memo
@@ -28,10 +27,10 @@ from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_REC
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups
 from quorate.ledger import Budget, Claim
 from quorate.noise import NoiseSource
-from quorate.release import RollbackGuard, draw, ledger_location, session
-from quorate.release.claims import N_IS_PUBLIC, claimed, spent_of
+from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
+from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT, noise_and_key
+from quorate.release.source import noise_and_key
 from quorate.release.target import floor_epsilon
 from quorate.types import Secret
 
@@ -159,49 +158,43 @@ class AgnosticPrediction(BaseEstimator):
         if self.rows == "theorem" and missed:
             raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
 
+        charge = Charge(
+            event=plan.price.event,
+            delta=0.0,
+            purposes={PURPOSE: n_queries},
+            # A sample of its own for each fit, and so a charge of its own.
+            key=f"agnostic prediction {secrets.token_hex(16)}",
+            scope=Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
+            seeded=noise.seeded,
+        )
         budget = Budget(epsilon, 0.0)
         print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
         guard = RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
-            reservation = ledger.reserve(
-                plan.price.event,
-                delta=0.0,
-                purposes={PURPOSE: n_queries},
-                # A sample of its own for each fit, and so a charge of its own.
-                key=f"agnostic prediction {secrets.token_hex(16)}",
-                client=SEEDED_CLIENT if noise.seeded else LOCAL_CLIENT,
-                claim=Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
-            )
+            charge.reserve(ledger)
             labels = sample.labels.reveal()
             known = labels != UNLABELLED
             hypotheses = self._hypotheses(sample.points.reveal()[known], labels[known].astype(np.uint8), plan, noise)
-            together = claimed(ledger, seeded=noise.seeded)
-            spent_epsilon, spent_delta = spent_of(ledger)
-            guarantee = Guarantee(
-                epsilon=spent_epsilon,
-                delta=spent_delta,
-                unit=together.unit,
-                neighbours=together.neighbours,
+            promised = guarantee_of(
+                ledger,
+                plan.price.event,
+                delta=0.0,
                 mechanism=f"at most {n_queries:,} predictions at ε = {plan.mechanism.epsilon:.4g} each, by "
                 f"{plan.n_hypotheses:,} concepts learned on parts of {plan.price.n_sampled:,} of {sample.n_labelled:,} "
                 f"labelled rows, sampled in secret and relabelled by a choice at ε = {plan.price.choice_epsilon:.4g}",
-                accounting=f"{explain(plan.price.event, 0.0)[1]}, priced before the first answer and composed by "
-                f"{ledger.budget.composition}; quorate {version('quorate')}",
-                caveats=(*together.caveats, *missed),
+                seeded=noise.seeded,
+                caveats=missed,
             )
             self._kept = Hypotheses(
                 concepts=hypotheses,
                 mechanism=plan.mechanism,
                 n_queries=n_queries,
                 noise=noise,
-                charge=(reservation.key, reservation.client),
-                ledger=ledger,
-                budget=budget,
+                account=Account(charge=charge, ledger=ledger, budget=budget, guard=guard),
                 memo=Memo(),
-                guard=guard,
             )
         self.plan_ = plan
-        self.guarantee_: Guarantee = guarantee
+        self.guarantee_: Guarantee = promised
         self.n_features_in_ = self.concepts.n_features
         return self
 
@@ -234,8 +227,7 @@ class AgnosticPrediction(BaseEstimator):
             first, _ = distinct(digests)
             new = [i for i in first.tolist() if memo.recall(digests[i]) is None]
             if new:
-                with kept.opened(self.ledger) as ledger:
-                    reservation = kept.reservation(ledger)
+                with kept.account.open(self.ledger) as (_, reservation):
                     kept.refuse_more_than(len(new))  # whatever the ledger says
                     drawn = draw(reservation, PURPOSE, len(new))
                     kept.drawn += len(new)
@@ -247,8 +239,8 @@ class AgnosticPrediction(BaseEstimator):
     def answers_left_(self) -> int:
         """How many more distinct points may be asked."""
         kept = self._fitted()
-        with kept.opened(self.ledger) as ledger:
-            return kept.reservation(ledger).remaining(PURPOSE)
+        with kept.account.open(self.ledger) as (_, reservation):
+            return reservation.remaining(PURPOSE)
 
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled rows are proven to be enough for α and β, at ε.

@@ -1,9 +1,11 @@
-"""What everything on one ledger promises together, and what it cost."""
+"""The guarantee: what everything on one ledger cost and promises together."""
 
 from __future__ import annotations
 
 import math
+from importlib.metadata import version
 
+from quorate.accounting import Event, Guarantee, explain
 from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Claim, Ledger
@@ -19,6 +21,55 @@ NOT_CLAIMED = (
     "part of what was charged to the ledger does not say whose data it protects and against which change; that it "
     "protects the same is the owner's statement"
 )
+
+
+def guarantee_of(
+    ledger: Ledger,
+    event: Event,
+    *,
+    delta: float,
+    mechanism: str,
+    seeded: bool,
+    before: str = "the first answer",
+    caveats: tuple[str, ...] = (),
+) -> Guarantee:
+    """Say what everything that was charged to a ledger guarantees together.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        With the charge of the release.
+    event : Event
+        What the release was charged for.
+    delta : float
+        δ at which it was priced.
+    mechanism : str
+        What the release draws, in words.
+    seeded : bool
+        Whether its noise was seeded.
+    before : str, default "the first answer"
+        What had not happened yet when the price was paid.
+    caveats : tuple of str
+        What is to be said of this release beside what the ledger says of all.
+
+    Raises
+    ------
+    PreconditionFailed
+        If no reservation says whose data it protects.
+    """
+    epsilon, spent_delta = spent_of(ledger)
+    scope = claimed(ledger, seeded=seeded)
+    _, rule = explain(event, delta)
+    return Guarantee(
+        epsilon=epsilon,
+        delta=spent_delta,
+        unit=scope.unit,
+        neighbours=scope.neighbours,
+        mechanism=mechanism,
+        accounting=f"{rule}, priced before {before} and composed by {ledger.budget.composition}; "
+        f"quorate {version('quorate')}",
+        caveats=(*scope.caveats, *caveats),
+    )
 
 
 def spent_of(ledger: Ledger) -> tuple[float, float]:

@@ -1,0 +1,132 @@
+"""A charge: what a release asks of a ledger, all of it at once and before the first answer; and the way back to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from quorate.accounting import Event
+from quorate.errors import PreconditionFailed
+from quorate.ledger import Budget, Claim, Ledger, Reservation
+from quorate.release.session import GivenLedger, RollbackGuard, session
+from quorate.release.source import client_of
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Charge:
+    """What a release asks of a ledger; the arguments are those of :meth:`quorate.ledger.Ledger.reserve`.
+
+    Parameters
+    ----------
+    event : Event
+        All that the release may draw.
+    delta : float
+        δ at which it is priced.
+    purposes : mapping of str to int
+        How many answers there are for each purpose.
+    key : str
+        Idempotency key: the same charge is made once, however often a run is resumed.
+    scope : Claim
+        Whose data the release protects, against which change.
+    seeded : bool
+        Whether its noise is seeded; the ledger then says so.
+    charged_to : mapping of str to int, optional
+        Which part of a composed event pays for each purpose.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> scope = Claim(unit="person", neighbours="add, remove or replace one person")
+    >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> charge.find(ledger) is None, charge.reserve(ledger).key, charge.find(ledger).key, ledger.spent.epsilon
+    (True, 'a sum', 'a sum', 0.25)
+    """
+
+    event: Event
+    delta: float
+    purposes: Mapping[str, int]
+    key: str
+    scope: Claim
+    seeded: bool
+    charged_to: Mapping[str, int] | None = None
+
+    @property
+    def client(self) -> str:
+        """Who charges, as the ledger has it."""
+        return client_of(seeded=self.seeded)
+
+    def check_affordable(self, ledger: Ledger) -> None:
+        """Raise what :meth:`reserve` would raise now, and charge nothing: a refusal comes before long work."""
+        ledger.foresee(
+            self.event,
+            delta=self.delta,
+            purposes=self.purposes,
+            key=self.key,
+            client=self.client,
+            claim=self.scope,
+            paid_by=self.charged_to,
+        )
+
+    def reserve(self, ledger: Ledger) -> Reservation:
+        """Make the charge, durably; or return the reservation that it made before."""
+        return ledger.reserve(
+            self.event,
+            delta=self.delta,
+            purposes=self.purposes,
+            key=self.key,
+            client=self.client,
+            claim=self.scope,
+            paid_by=self.charged_to,
+        )
+
+    def find(self, ledger: Ledger) -> Reservation | None:
+        """Return the reservation that the charge made; None where it was not made."""
+        return ledger.reservation(self.key, client=self.client)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Account:
+    """What a fitted estimator keeps of its ledger: a charge that was made, and the way back to it.
+
+    Parameters
+    ----------
+    charge : Charge
+        Made by the fit.
+    ledger : Ledger
+        What it was charged to.
+    budget : Budget
+        What that ledger was to be opened with.
+    guard : RollbackGuard
+        The newest entry that the estimator knows of.
+    """
+
+    charge: Charge
+    ledger: Ledger = field(repr=False)
+    budget: Budget
+    guard: RollbackGuard = field(repr=False)
+
+    @contextmanager
+    def open(self, given: GivenLedger) -> Iterator[tuple[Ledger, Reservation]]:
+        """Open the ledger for one question.
+
+        Parameters
+        ----------
+        given : path, Ledger or None
+            The argument of the estimator.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            If it does not hold what the estimator saw in it before.
+        PreconditionFailed
+            If it does not hold the charge.
+        """
+        with session(given, budget=self.budget, in_memory=self.ledger, guard=self.guard) as ledger:
+            reservation = self.charge.find(ledger)
+            if reservation is None:
+                raise PreconditionFailed(
+                    "the ledger holds no reservation of this fit; give the ledger it was fitted with"
+                )
+            yield ledger, reservation
