@@ -150,12 +150,18 @@ def test_a_finished_run_is_of_use(name: str, tmp_path: Path) -> None:
         path.name for path in (tmp_path / "outbox").iterdir()
     }
 
-    answered = json.loads(done("ask", root, root / "new.csv", "--json"))
-    assert json.loads(done("ask", root, root / "new.csv", "--json"))["answers"] == answered["answers"]
-    asked = Durable.of(root)
-    assert asked.charged == before.charged
-    assert asked.drawn == {**before.drawn, "online answer": 2}
-    assert asked.stages == before.stages
+    if name == "finished-stream":  # its labels used up all stages: nothing is left to ask with
+        code, said = command("ask", root, root / "new.csv", "--json")
+        assert code == 3, said
+        asked = Durable.of(root)
+        assert asked == before
+    else:
+        answered = json.loads(done("ask", root, root / "new.csv", "--json"))
+        assert json.loads(done("ask", root, root / "new.csv", "--json"))["answers"] == answered["answers"]
+        asked = Durable.of(root)
+        assert asked.charged == before.charged
+        assert asked.drawn == {**before.drawn, "online answer": 2}
+        assert asked.stages == before.stages
 
     done("run", root, "--json")
     assert Durable.of(root).entries == asked.entries
