@@ -12,40 +12,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.stats import chisquare
+from tests.scripted_noise import ScriptedNoise
 
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.random_subsets import (
     random_arrangement,
     random_draws,
     random_integers,
-    random_permutation,
-    random_subset,
 )
 from quorate.noise import OSNoise, SeededNoise
-from quorate.types import IntArray, WordArray
+from quorate.types import IntArray
 
 FALSE_ALARM = 1e-6
 
 
-class Told:
-    """A source that gives the words it was told."""
-
-    seeded = True
-
-    def __init__(self, words: list[int]) -> None:
-        self.left = list(words)
-
-    def words(self, n: int) -> WordArray:
-        given, self.left = self.left[:n], self.left[n:]
-        assert len(given) == n
-        return np.array(given, dtype=np.uint64)
-
-    def at(self, purpose: str, index: int) -> Told:
-        return self
-
-
 def test_each_word_of_the_complete_blocks_gives_its_remainder() -> None:
-    assert random_integers(np.array([10, 3, 1]), Told([27, 2**64 - 2, 5])).tolist() == [7, (2**64 - 2) % 3, 0]
+    assert random_integers(np.array([10, 3, 1]), ScriptedNoise(*[27, 2**64 - 2, 5])).tolist() == [7, (2**64 - 2) % 3, 0]
 
 
 @pytest.mark.parametrize("bound", [3, 10, 2**61 + 1, 2**62])
@@ -54,7 +36,7 @@ def test_words_of_the_incomplete_block_are_drawn_again(bound: int) -> None:
     told = [first_incomplete - 1]
     if first_incomplete < 2**64:
         told = [first_incomplete, 2**64 - 1, *told]
-    source = Told(told)
+    source = ScriptedNoise(*told)
     assert random_integers(np.array([bound]), source).tolist() == [bound - 1]
     assert source.left == []
 
@@ -63,29 +45,28 @@ def test_words_of_the_incomplete_block_are_drawn_again(bound: int) -> None:
 def test_every_arrangement_has_exactly_one_path(n: int, size: int) -> None:
     """Of the n(n−1)… equally likely sequences of integers each gives another arrangement."""
     steps = product(*(range(n - i) for i in range(size)))
-    found = Counter(tuple(random_arrangement(n, size, Told(list(each))).tolist()) for each in steps)
+    found = Counter(tuple(random_arrangement(n, size, ScriptedNoise(*list(each))).tolist()) for each in steps)
     assert found == Counter(permutations(range(n), size))
     assert len(found) == factorial(n) // factorial(n - size)
 
 
 @given(n=st.integers(0, 60), seed=st.integers(0, 2**32), data=st.data())
-def test_a_subset_is_increasing_distinct_and_in_range(n: int, seed: int, data: st.DataObject) -> None:
+def test_an_arrangement_is_distinct_and_in_range(n: int, seed: int, data: st.DataObject) -> None:
     size = data.draw(st.integers(0, n))
-    subset = random_subset(n, size, SeededNoise(seed))
-    assert len(subset) == size
-    assert subset.tolist() == sorted(set(subset.tolist()))
-    assert ((subset >= 0) & (subset < max(n, 1))).all()
+    arranged = random_arrangement(n, size, SeededNoise(seed))
+    assert len(arranged) == len(set(arranged.tolist())) == size
+    assert ((arranged >= 0) & (arranged < max(n, 1))).all()
 
 
-def test_a_permutation_has_every_index_once() -> None:
-    assert np.sort(random_permutation(1_000, OSNoise())).tolist() == list(range(1_000))
+def test_an_arrangement_of_all_has_every_index_once() -> None:
+    assert np.sort(random_arrangement(1_000, 1_000, OSNoise())).tolist() == list(range(1_000))
 
 
 def test_addresses_separate_uses_of_one_source() -> None:
     noise = SeededNoise(5)
-    first, second = (random_permutation(50, noise.at("kept rows", i)).tolist() for i in (0, 1))
+    first, second = (random_arrangement(50, 50, noise.at("kept rows", i)).tolist() for i in (0, 1))
     assert first != second
-    assert first == random_permutation(50, noise.at("kept rows", 0)).tolist()
+    assert first == random_arrangement(50, 50, noise.at("kept rows", 0)).tolist()
 
 
 def p_of_arrangements(n: int, size: int, draw: object, runs: int = 12_000) -> float:
@@ -143,9 +124,9 @@ def test_draws_with_replacement_repeat_as_often_as_they_should() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: random_subset(3, 4, OSNoise()),
-        lambda: random_subset(-1, 0, OSNoise()),
-        lambda: random_subset(3, True, OSNoise()),
+        lambda: random_arrangement(3, 4, OSNoise()),
+        lambda: random_arrangement(-1, 0, OSNoise()),
+        lambda: random_arrangement(3, True, OSNoise()),
         lambda: random_draws(0, 1, OSNoise()),
         lambda: random_integers(np.array([0]), OSNoise()),
         lambda: random_integers(np.array([2**62 + 1]), OSNoise()),

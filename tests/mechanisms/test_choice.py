@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.scripted_noise import ScriptedNoise
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
@@ -103,33 +104,22 @@ def test_real_noise_serves_too(exact, mechanism, law):
     assert exact.fit(choices, law((3, 1, 2), 1.0)) > exact.FALSE_ALARM
 
 
-class Scripted:
-    seeded = True
-
-    def __init__(self, words):
-        self.left = list(words)
-
-    def words(self, n):
-        said, self.left = self.left[:n], self.left[n:]
-        return np.array(said, dtype=np.uint64)
-
-
 def test_the_exponential_mechanism_reads_256_bits():
     """Three equal candidates: the first border is 2^256/3, and only the last bits tell its two sides apart."""
     scores = np.zeros(3, dtype=np.int64)
     third = [0x5555555555555555] * 4
     just_above = [*third[:3], third[3] + 1]
 
-    assert Exponential(epsilon=1.0).release(scores, Scripted(third)) == 0
-    assert Exponential(epsilon=1.0).release(scores, Scripted(just_above)) == 1
-    assert Exponential(epsilon=1.0).release(scores, Scripted([0] * 4)) == 0
-    assert Exponential(epsilon=1.0).release(scores, Scripted([2**64 - 1] * 4)) == 2
+    assert Exponential(epsilon=1.0).release(scores, ScriptedNoise(*third)) == 0
+    assert Exponential(epsilon=1.0).release(scores, ScriptedNoise(*just_above)) == 1
+    assert Exponential(epsilon=1.0).release(scores, ScriptedNoise(*[0] * 4)) == 0
+    assert Exponential(epsilon=1.0).release(scores, ScriptedNoise(*[2**64 - 1] * 4)) == 2
 
 
 def test_permute_and_flip_breaks_a_tie_of_words_by_further_words():
     flips, same, then = [2**63] * 3, [7, 7, 3], [1, 2, 9]
 
-    assert PermuteAndFlip(epsilon=1.0).release(np.zeros(3, dtype=np.int64), Scripted([*flips, *same, *then])) == 1
+    assert PermuteAndFlip(epsilon=1.0).release(np.zeros(3, dtype=np.int64), ScriptedNoise(*[*flips, *same, *then])) == 1
 
 
 def test_the_coins_scale_is_rounded_towards_more_noise():

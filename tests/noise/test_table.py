@@ -8,29 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.scripted_noise import ScriptedNoise
 
 from quorate.noise import TOTAL_VARIATION, SeededNoise, discrete_gaussian
 from quorate.noise import discrete_gaussian as _  # noqa: F401  (the function; its module is imported below)
 from quorate.noise import discrete_laplace as discrete_laplace_function
 from quorate.noise.fixed_point import exp_negative
 from quorate.noise.table import InverseCDF
-
-
-class Scripted:
-    """A source that says what it was told to say."""
-
-    seeded = True
-
-    def __init__(self, *words):
-        self.left = list(words)
-
-    def words(self, n):
-        said, self.left = self.left[:n], self.left[n:]
-        assert len(said) == n, "more words asked for than scripted"
-        return np.array(said, dtype=np.uint64)
-
-    def at(self, purpose, index):
-        return self
 
 
 def modules():
@@ -94,7 +78,7 @@ class TestAWordThatMeetsABorder:
 
     @pytest.mark.parametrize(("word", "value"), [(0, 10), (low - 1, 10), (low + 1, 11), (high - 1, 11), (high + 1, 12)])
     def test_is_not_needed_next_to_the_border(self, word, value):
-        assert self.thirds.draw(1, Scripted(word)).tolist() == [value]
+        assert self.thirds.draw(1, ScriptedNoise(word)).tolist() == [value]
 
     @pytest.mark.parametrize(
         ("more", "value"),
@@ -108,13 +92,13 @@ class TestAWordThatMeetsABorder:
         ],
     )
     def test_is_decided_by_three_more_words(self, more, value):
-        source = Scripted(self.low, *more)
+        source = ScriptedNoise(self.low, *more)
 
         assert self.thirds.draw(1, source).tolist() == [value]
         assert not source.left
 
     def test_takes_its_words_after_those_of_the_whole_block(self):
-        source = Scripted(0, self.high, 2**64 - 1, *(self.high, self.high, self.high + 1))
+        source = ScriptedNoise(0, self.high, 2**64 - 1, *(self.high, self.high, self.high + 1))
 
         assert self.thirds.draw(3, source).tolist() == [10, 12, 12]
 
@@ -126,9 +110,9 @@ class TestAWordThatMeetsABorder:
         assert len({b >> 192 for b in borders}) == 1
         for i, border in enumerate(borders):
             words = [(border >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]
-            assert table.draw(1, Scripted(*words)).tolist() == [i + 1]
+            assert table.draw(1, ScriptedNoise(*words)).tolist() == [i + 1]
             words[-1] -= 1
-            assert table.draw(1, Scripted(*words)).tolist() == [i]
+            assert table.draw(1, ScriptedNoise(*words)).tolist() == [i]
 
 
 def slow_draw(weights, uniform):
@@ -150,7 +134,7 @@ def test_a_draw_is_the_inverse_cdf_of_its_256_bits(weights, uniform, near, off):
     for u in (uniform, min(max(at_border, 0), 2**256 - 1)):
         words = [(u >> shift) & (2**64 - 1) for shift in (192, 128, 64, 0)]
 
-        assert table.draw(1, Scripted(*words)).tolist() == [slow_draw(weights, u)]
+        assert table.draw(1, ScriptedNoise(*words)).tolist() == [slow_draw(weights, u)]
 
 
 def test_the_coin_of_a_large_sigma_falls_back_on_exact_bits():
@@ -164,7 +148,7 @@ def test_the_coin_of_a_large_sigma_falls_back_on_exact_bits():
     above[-1] += 1
 
     def coin(said):
-        return gaussian._coin(np.array([x]), np.array([base]), sigma, Scripted(*said)).tolist()
+        return gaussian._coin(np.array([x]), np.array([base]), sigma, ScriptedNoise(*said)).tolist()
 
     assert coin(below) == [True]
     assert coin(above) == [False]
@@ -184,7 +168,7 @@ def test_the_digits_of_a_large_geometric_draw_are_put_together_in_base_two_to_th
         words[one] = (table._borders[0] >> 192) + 1
         assert words[one] < table._borders[1] >> 192
 
-        assert geometric_module.geometric(scale, 1, Scripted(*words)).tolist() == [2 ** (15 * one)]
+        assert geometric_module.geometric(scale, 1, ScriptedNoise(*words)).tolist() == [2 ** (15 * one)]
 
 
 def test_tables_are_kept_but_not_without_bound():

@@ -111,30 +111,6 @@ def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
     return chosen
 
 
-def random_subset(n: int, size: int, noise: NoiseSource) -> IntArray:
-    """Draw a uniform subset of `size` of the indices below `n`: ``(size,)``, increasing.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> random_subset(10, 4, SeededNoise(0)).tolist()
-    [0, 2, 4, 5]
-    """
-    return np.sort(random_arrangement(n, size, noise))
-
-
-def random_permutation(n: int, noise: NoiseSource) -> IntArray:
-    """Draw a uniform order of the indices below `n`: ``(n,)``.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> sorted(random_permutation(5, SeededNoise(0)).tolist())
-    [0, 1, 2, 3, 4]
-    """
-    return random_arrangement(n, n, noise)
-
-
 def random_draws(n: int, size: int, noise: NoiseSource) -> IntArray:
     """Draw `size` independent, uniform indices below `n`: with replacement, ``(size,)``.
 

@@ -7,7 +7,7 @@ and calls all of it S. After the last one the base learner is run on rows drawn 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import e, exp, log
+from math import ceil, e, exp, log
 
 from quorate.learners.amplification.price import Price, worst_of
 from quorate.learners.amplification.with_replacement import with_replacement
@@ -163,7 +163,7 @@ def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     36645
     """
     wide = 10 * alpha
-    return _ceil(48 / wide * (10 * vc * log(48 * e / wide) + log(5 / beta)))
+    return ceil(48 / wide * (10 * vc * log(48 * e / wide) + log(5 / beta)))
 
 
 def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0: float) -> float:
@@ -179,8 +179,3 @@ def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0:
     """
     exponent = epsilon_0 * alpha * kept / (2 * vc)
     return beta / e * vc * exp(exponent) if exponent < 700 else float("inf")
-
-
-def _ceil(number: float) -> int:
-    whole = int(number)
-    return whole + (number > whole)
