@@ -62,7 +62,7 @@ def test_every_sentence_is_one_line_and_says_whom_it_is_about():
         assert "\n" not in sentence
         assert "patient" in sentence
     assert CAVEATS.for_data_subject().startswith("Whether or not any one patient is in the data, what was published is")
-    assert "on average at most 732 apart" in CAVEATS.for_data_subject()
+    assert "on average at most 732 of 1,000 times" in CAVEATS.for_data_subject()
     assert all(caveat in CAVEATS.for_reviewer() for caveat in CAVEATS.caveats)
     assert "epsilon=1.0 delta=1e-05" in CAVEATS.for_engineer()
     assert "2 caveats" in str(CAVEATS)

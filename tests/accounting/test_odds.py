@@ -98,7 +98,7 @@ def test_the_guarantee_says_the_same_odds(epsilon, delta):
 
     right = worlds_told_apart(epsilon, delta)
     assert said.right_guesses == right
-    assert f" on average at most {right:,} apart" in said.for_data_subject()
+    assert f" on average at most {right:,} of 1,000 times" in said.for_data_subject()
 
 
 def test_the_odds_are_rounded_up():

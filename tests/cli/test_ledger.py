@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 from quorate.ledger import Ledger
+from quorate.report import Facts, render_html
 
 REASON = "two visits were entered twice"
 
@@ -76,6 +77,37 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     assert told["budget"] == {"epsilon": 5.0, "delta": 1e-5, "composition": "sum"}
     assert (told["entry"]["kind"], told["entry"]["reason"]) == ("budget raised", "approved by the board")
     assert cli("check", finished)[0] == 0
+
+
+def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: Any) -> None:
+    page, card = finished / "public" / "report.html", finished / "public" / "model_card.md"
+    assert "never raised" in page.read_text()
+    assert "never raised" in card.read_text()
+    ask_for(finished, "5.0")
+    said = cli("ledger", "open", finished, "--raise-budget", "approved by the board")[1]
+    assert "every later report shows the raise and its reason" in said
+    raised = "to ε 5, δ 1e-5; reason: approved by the board"
+
+    assert cli("report", finished)[0] == 0
+    assert raised in page.read_text()
+    assert "budget ε 4; raised once" in page.read_text()
+    [told] = json.loads(cli("report", finished, "--json")[1])["spending"]["raises"]
+    assert (told["epsilon"], told["reason"]) == (5.0, "approved by the board")
+    assert raised in cli("status", finished)[1]
+    assert json.loads(cli("status", finished, "--json")[1])["raises"] == [told]
+    assert "to ε 5.0, δ 1e-05, reason approved by the board" in cli("ledger", "show", finished)[1]
+
+    done = cli("run", finished)[1]
+    assert "raised      on 2" in done
+    assert "approved by the board" in " ".join(done.split())
+    assert raised in card.read_text().replace("\\", "")
+    assert Facts.from_json((finished / "public" / "facts.json").read_text()).spending.raises is not None
+
+
+def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(finished: Path) -> None:
+    tree = json.loads((finished / "public" / "facts.json").read_text())
+    del tree["spending"]["raises"]
+    assert "raised" not in render_html(Facts.from_json(json.dumps(tree)))
 
 
 @pytest.mark.parametrize("epsilon", ["4.0", "3.0"])

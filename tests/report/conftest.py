@@ -14,6 +14,7 @@ from quorate.report import (
     Answers,
     Audit,
     AuditLine,
+    BudgetRaise,
     Check,
     Choice,
     ExPost,
@@ -205,6 +206,14 @@ def seeded(facts: Facts) -> Facts:
     return replace(facts, provenance=provenance, checks=checks)
 
 
+def with_raises(facts: Facts) -> Facts:
+    raises = (
+        BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=0.75, delta=1e-6, reason="approved by the board"),
+        BudgetRaise(time="2026-05-07T09:00:00Z", epsilon=1.0, delta=1e-5, reason="second year of the study"),
+    )
+    return replace(facts, spending=replace(facts.spending, raises=raises))
+
+
 def with_odometer(facts: Facts) -> Facts:
     ex_post = ExPost(epsilon=0.8123, delta=1e-5, meaning="The loss so far, valid whenever you choose to stop.")
     return replace(facts, spending=replace(facts.spending, ex_post=ex_post))
@@ -237,5 +246,6 @@ def runs() -> SimpleNamespace:
         many_classes=many_classes,
         seeded=seeded,
         with_odometer=with_odometer,
+        with_raises=with_raises,
         internal=planted_internal_facts,
     )

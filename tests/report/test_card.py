@@ -29,7 +29,7 @@ def test_its_figures_are_those_of_the_facts(facts):
     card = model_card(facts)
 
     for words in ("251 teachers", "4,013", "1,037 asked, 1,037 answered, 0 declined, 0 never asked",
-                  "at most 0\\.9988", "at most 1e\\-5", "at most 731 apart", "84.0 %",
+                  "at most 0\\.9988", "at most 1e\\-5", "731 of 1,000", "84.0 %",
                   "76.1 %", "82.3 % to 85.5 %", "2,003", "20,011", facts.provenance.ledger_head):  # fmt: skip
         assert words.replace("\\.", ".") in card.replace("\\.", "."), words
 
@@ -72,7 +72,7 @@ def test_a_seeded_run_is_stamped_and_promises_nothing(facts, runs):
     card = model_card(runs.seeded(facts))
 
     assert card.count("eproducible, therefore not private") >= 3
-    assert "1,000 equally likely" not in card
+    assert "1,000 pairs of equally likely" not in card
 
 
 def test_without_public_labels_the_card_says_so(facts):

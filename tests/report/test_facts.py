@@ -19,6 +19,7 @@ from quorate.types import Secret
         lambda runs: runs.made_up(),
         lambda runs: runs.many_classes(100),
         lambda runs: runs.with_odometer(runs.made_up()),
+        lambda runs: runs.with_raises(runs.made_up()),
         lambda runs: runs.seeded(runs.made_up(audit=None)),
         lambda runs: runs.many_classes(3, name=chr(0x202E) + "腎臓" + chr(0xE0001)),
     ],

@@ -53,8 +53,9 @@ def closeness(neighbouring: Neighbouring, epsilon: float, delta: float) -> str:
 def guesses(neighbouring: Neighbouring, right: int) -> str:
     """Return the same as odds, where the best observer is right in `right` of 1,000 pairs of worlds on average."""
     return (
-        f"Of {PAIRS:,} equally likely pairs of worlds, {neighbouring.worlds}, the best possible observer of what was "
-        f"published can tell on average at most {right:,} apart. Tossing a coin gets {PAIRS // 2:,} right on average."
+        f"Shown {PAIRS:,} pairs of equally likely worlds, {neighbouring.worlds}, the best possible observer of what "
+        f"was published would name the real one on average at most {right:,} of {PAIRS:,} times. Tossing a coin would "
+        f"name it {PAIRS // 2:,} times on average."
     )
 
 

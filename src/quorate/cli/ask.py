@@ -40,4 +40,4 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)
     if seeded:
-        click.echo("seeded noise: reproducible, therefore not private", err=True)
+        click.echo("seeded noise: reproducible, therefore not private, so no promise holds", err=True)

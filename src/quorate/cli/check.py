@@ -35,7 +35,7 @@ def command(run: Path, as_json: bool) -> None:
     )
     click.echo(f"  by         {found['released_by']}")
     budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
-    click.echo(f"  for        {budget} of this {found['unit']}-level budget")
+    click.echo(f"  spend      {budget} for {batch.task.neighbouring.any_one}")
     click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
     for sentence in found["why"]:
         click.echo(f"  why        {sentence}")
@@ -48,5 +48,8 @@ def command(run: Path, as_json: bool) -> None:
     for sentence in found["notes"]:
         click.echo(f"  note       {sentence}")
     if found["seeded"]:
-        click.echo("  WARNING    seeded noise: reproducible, therefore not private. Remove unsafe_noise_seed")
+        click.echo(
+            "  WARNING    seeded noise: reproducible, therefore not private, so no promise holds. Remove "
+            "unsafe_noise_seed"
+        )
     click.echo(f"\nNothing was charged. Next: quorate run {run}")

@@ -23,7 +23,7 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 # evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
 
 [budget]
-epsilon = 1.0                  # lifetime privacy budget of these data; there is no refill
+epsilon = 1.0                  # cap for the life of these data; raised only with a reason that every report shows
 delta = 1e-6                   # below 1 / number of units
 # composition = "sum"          # how runs on the same data add up: "sum" of (epsilon, delta), or "zcdp"
 

@@ -111,7 +111,9 @@ def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json
         with opened(run) as ledger:
             ledger.raise_budget(budget, raise_budget)
             now = f"ε = {at_most(budget.epsilon, 6)}, δ = {at_most(budget.delta, 6)}"
-            _tell(ledger, f"recorded: the budget is now {now}", as_json)
+            _tell(
+                ledger, f"recorded: the budget is now {now}; every later report shows the raise and its reason", as_json
+            )
 
 
 @command.command(name="close")
@@ -148,6 +150,8 @@ def line_of(entry: dict[str, Any]) -> str:
         for key, value in entry.items()
         if key in {"purpose", "purposes", "first", "count", "reason", "client"}
     }
+    if entry["kind"] == "budget raised":
+        shown = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **shown}
     facts = ", ".join(f"{key} {_short(value)}" for key, value in shown.items() if value is not None)
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}"
 

@@ -28,15 +28,18 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     """
     from quorate.release.files import write_atomically
     from quorate.report import render_html, render_json
+    from quorate.pipeline.facts import with_later_raises
     from quorate.run.batch import read_batch, read_facts
     from quorate.run.folder import RunFolder
     from quorate.run.internal import internal_facts
 
-    facts = read_facts(run)
+    facts, folder = read_facts(run), RunFolder(run)
+    if folder.has_ledger:
+        with folder.open_ledger() as ledger:
+            facts = with_later_raises(facts, ledger)
     if as_json:
         click.echo(render_json(facts), nl=False)
         return
-    folder = RunFolder(run)
     if edition == "public":
         path, mode = folder.public / "report.html", 0o644
         page = render_html(facts)

@@ -15,7 +15,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.report.notation import at_least, at_most
-    from quorate.report.sentences import counted
+    from quorate.report.sentences import SEEDED, counted, raised
     from quorate.run.status import read_status
 
     status = read_status(run)
@@ -37,4 +37,8 @@ def command(run: Path, as_json: bool) -> None:
             f"{at_least(status.account.usable_epsilon)} left; "
             f"δ {at_most(spent.delta)} of {at_most(budget.delta)} charged"
         )
+        for entry in status.account.raises:
+            click.echo(f"raised     {raised(entry)}")
+    if status.seeded:
+        click.echo(f"guarantee  none: {SEEDED}")
     click.echo(f"next       {status.next_step}")

@@ -23,7 +23,10 @@ Composition: TypeAlias = Literal["sum", "zcdp"]
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    r"""The lifetime budget of one release: one private data set under one name. It is never refilled.
+    r"""The lifetime budget of one release: one private data set under one name.
+
+    It is a cap on all that is ever spent. It comes back with no time and no new run; it is raised by an entry of the
+    ledger alone, with a reason, which every later report shows.
 
     Parameters
     ----------

@@ -21,6 +21,7 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_epsilon
 from quorate.labelling.released import Gathering
 from quorate.ledger import Ledger, Reservation
+from quorate.ledger.entries import BudgetRaised
 from quorate.pipeline.checks import about
 from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
 from quorate.pipeline.task import Task
@@ -29,6 +30,7 @@ from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import (
     Answers,
+    BudgetRaise,
     Choice,
     ExPost,
     Facts,
@@ -111,7 +113,7 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             started=occasion.started,
             command=occasion.command,
             seeded=seeded,
-            noise="a given seed: reproducible, no privacy" if seeded else "the operating system's entropy",
+            noise="a given seed" if seeded else "the operating system's entropy",
             ledger_head=ledger.head.hash,
             ledger_entries=ledger.head.sequence,
             versions=(
@@ -160,6 +162,7 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
         durable=ledger.durable,
         parts=tuple(parts),
         ex_post=ex_post(task, ledger, outcome.reservation),
+        raises=raises_of(ledger),
     )
 
 
@@ -194,6 +197,32 @@ def fitted(task: Task, student: Any) -> Fitted:
     last = last_step(model)[1]
     constant = isinstance(last, DummyClassifier) and not isinstance(last_step(task.student.learner)[1], DummyClassifier)
     return Fitted(name=name_of(model), constant=constant)
+def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
+    """Every raise of the budget that the ledger holds, oldest first.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget
+    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
+    ...     _ = ledger.raise_budget(Budget(2.0, 1e-5), "approved by the board")
+    ...     [(entry.epsilon, entry.reason) for entry in raises_of(ledger)]
+    [(2.0, 'approved by the board')]
+    """
+    return tuple(
+        BudgetRaise(
+            time=f"{entry.time[:19]}Z",
+            epsilon=entry.content.budget.epsilon,
+            delta=entry.content.budget.delta,
+            reason=entry.content.reason,
+        )
+        for entry in ledger.entries()
+        if isinstance(entry.content, BudgetRaised)
+    )
+
+
+def with_later_raises(made: Facts, ledger: Ledger) -> Facts:
+    """Return the facts of a run with the raises of its ledger's budget since then, which every later report shows."""
+    return replace(made, spending=replace(made.spending, raises=raises_of(ledger)))
 
 
 def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:

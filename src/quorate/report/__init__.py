@@ -45,13 +45,14 @@ from quorate.report.facts import Facts, Provenance, Setup, render_json
 from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
 from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.report.page import render_html
-from quorate.report.spending import Answers, ExPost, Part, Spending
+from quorate.report.spending import Answers, BudgetRaise, ExPost, Part, Spending
 from quorate.report.text import Outputs, render_text
 
 __all__ = [
     "Facts",
     "Setup",
     "Spending",
+    "BudgetRaise",
     "Part",
     "ExPost",
     "Answers",

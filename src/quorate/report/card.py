@@ -34,6 +34,7 @@ def model_card(facts: Facts) -> str:
         ## Provenance
     """
     setup, spending, origin = facts.setup, facts.spending, facts.provenance
+    unpromised = "no promise; with secret noise " * facts.seeded
     lines = [
         f"# {_plain(origin.run)}",
         *([f"> **{sentences.SEEDED.capitalize()}.** {sentences.SEEDED_WHY}"] if facts.seeded else []),
@@ -46,14 +47,16 @@ def model_card(facts: Facts) -> str:
         _table(
             ("", "value"),
             (
-                ("ε", f"at most {at_most(facts.guarantee.epsilon)}"),
-                ("δ", f"at most {at_most(facts.guarantee.delta)}"),
+                ("ε", f"{unpromised}at most {at_most(facts.guarantee.epsilon)}"),
+                ("δ", f"{unpromised}at most {at_most(facts.guarantee.delta)}"),
                 ("unit", setup.unit),
                 ("neighbouring data sets", facts.guarantee.neighbours),
                 ("mechanism", facts.guarantee.mechanism),
                 ("accounting", facts.guarantee.accounting),
                 ("charged", f"ε {at_most(spending.spent_epsilon)} of {at_most(spending.budget_epsilon)}"),
                 ("left", sentences.left(facts)),
+                ("budget", sentences.cap(facts)),
+                *(("budget raised", line) for line in sentences.raises(facts)),
             ),
         ),
         "## What the guarantee does not cover",

@@ -105,7 +105,12 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
             spent=spending.spent_epsilon,
             budget=spending.budget_epsilon,
         ),
-        element("p", element("span", "0"), element("span", f"budget ε {budget}"), class_="scale"),
+        element(
+            "p",
+            element("span", "0"),
+            element("span", f"budget ε {budget}{sentences.raised_so_often(facts)}"),
+            class_="scale",
+        ),
         pairs(
             (
                 ("Unit of privacy", facts.setup.unit),
@@ -116,6 +121,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
                     + sentences.partition(facts),
                 ),
                 ("Composition", f"{rule}, fixed when the ledger was opened"),
+                *(("Budget raised", line) for line in sentences.raises(facts)),
                 ("Accounting", guarantee.accounting),
                 ("Record", "in a ledger on disk" if spending.durable else "in memory: nothing durable was recorded"),
             )

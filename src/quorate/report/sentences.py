@@ -5,7 +5,7 @@ from __future__ import annotations
 from quorate.outcomes import Outcome
 from quorate.report.facts import Facts
 from quorate.report.notation import at_least, at_most, power_of_ten, several
-from quorate.report.spending import Answers
+from quorate.report.spending import Answers, BudgetRaise
 
 SEEDED = "reproducible, therefore not private"
 SEEDED_WHY = (
@@ -44,7 +44,7 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     if setup.n_records is not None:
         known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
         general += (f"The number of private units ({setup.unit}), {known}: {setup.n_records:,}.",)
-    return general + tuple(f"{caveat.rstrip('.')}." for caveat in facts.guarantee.caveats)
+    return general + tuple(f"{caveat[:1].upper()}{caveat[1:].rstrip('.')}." for caveat in facts.guarantee.caveats)
 
 
 def open_questions(facts: Facts) -> tuple[str, ...]:
@@ -156,3 +156,40 @@ def delta_in_tens(delta: float) -> str:
     '10⁻⁵'
     """
     return power_of_ten(at_most(delta))
+
+
+def cap(facts: Facts) -> str:
+    """Return what the budget is, and how often it was raised."""
+    raised_to = facts.spending.raises[-1] if facts.spending.raises else None  # perhaps after the run of these facts
+    epsilon, delta = (
+        (facts.spending.budget_epsilon, facts.spending.budget_delta)
+        if raised_to is None
+        else (raised_to.epsilon, raised_to.delta)
+    )
+    words = f"ε {at_most(epsilon)}, δ {at_most(delta)}: the most that may ever be spent on these data"
+    return words + raised_so_often(facts)
+
+
+def raised_so_often(facts: Facts) -> str:
+    """Return how often the budget was raised, to follow other words; nothing where version 0.1 did not record it."""
+    raises = facts.spending.raises
+    if raises is None:
+        return ""
+    times = len(raises)
+    return "; never raised" if not times else f"; raised {'once' if times == 1 else f'{times:,} times'}"
+
+
+def raises(facts: Facts) -> tuple[str, ...]:
+    """Return every raise of the budget, with its reason."""
+    return tuple(raised(each) for each in facts.spending.raises or ())
+
+
+def raised(entry: BudgetRaise) -> str:
+    """Return one raise of the budget, with its reason.
+
+    Examples
+    --------
+    >>> raised(BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=2, delta=1e-5, reason="approved by the board"))
+    'on 2026-03-01T09:00:00Z to ε 2, δ 1e-5; reason: approved by the board'
+    """
+    return f"on {entry.time} to ε {at_most(entry.epsilon)}, δ {at_most(entry.delta)}; reason: {entry.reason}"

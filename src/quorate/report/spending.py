@@ -80,6 +80,35 @@ class ExPost(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class BudgetRaise(Plain):
+    """An entry of the ledger by which the owner raised the budget, for ever on record.
+
+    Parameters
+    ----------
+    time : str
+        When, ISO 8601.
+    epsilon, delta : float
+        The budget from then on.
+    reason : str
+        Why, in the owner's words.
+
+    Examples
+    --------
+    >>> BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=2, delta=1e-5, reason="approved by the board").epsilon
+    2.0
+    """
+
+    time: str
+    epsilon: float
+    delta: float
+    reason: str
+
+    def _check(self) -> None:
+        require(self.epsilon > 0 and 0 <= self.delta < 1, "a budget has epsilon > 0 and delta in [0, 1)")
+        require(self.reason.strip() != "", "a budget is raised for a reason")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Spending(Plain):
     """The budget of the release, what was charged to it, and what is left.
 
@@ -97,6 +126,9 @@ class Spending(Plain):
         Where it went.
     ex_post : ExPost or None
         An odometer's reading.
+    raises : tuple of BudgetRaise or None
+        Every raise of the budget since the ledger was opened, oldest first; None where version 0.1 wrote the facts,
+        which did not record them.
 
     Examples
     --------
@@ -116,6 +148,7 @@ class Spending(Plain):
     durable: bool = True
     parts: tuple[Part, ...] = ()
     ex_post: ExPost | None = None
+    raises: tuple[BudgetRaise, ...] | None = None
 
     def _check(self) -> None:
         for kind in ("epsilon", "delta"):

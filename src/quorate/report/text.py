@@ -80,6 +80,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         ("guarantee", guarantee_line(facts)),
         *_ex_post(facts),
         ("spent", sentences.spent(facts)),
+        *(("raised", line) for line in sentences.raises(facts)),
         ("left", sentences.left(facts)),
     ]
     if failed := [check.question for check in facts.checks if check.outcome is Outcome.FAILED]:

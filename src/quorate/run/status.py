@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,8 @@ from quorate.labelling import is_closed
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import CHUNK, FINISHED
 from quorate.release.guarantee import spent_of
-from quorate.report import Answers
+from quorate.report import Answers, BudgetRaise
+from quorate.pipeline.facts import raises_of
 from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder
 from quorate.run.settings import Settings, read_settings
@@ -54,6 +55,8 @@ class Account:
     answers_left : int or None
         Online answers that may still be asked, none once the mechanism is closed; None where the newest run keeps none
         back.
+    raises : tuple of BudgetRaise
+        Every raise of the budget.
     """
 
     budget: Amount
@@ -61,6 +64,7 @@ class Account:
     left: Amount
     labelled: bool
     answers_left: int | None
+    raises: tuple[BudgetRaise, ...]
 
     @property
     def usable_epsilon(self) -> float:
@@ -106,7 +110,7 @@ class RunStatus:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
             case State.FINISHED if report.exists():
-                return f"open {report}, or: quorate export {self.run} --to outbox"
+                return f"open {report}" + f", or: quorate export {self.run} --to outbox" * (not self.seeded)
             case State.FINISHED:
                 return f"quorate report {self.run} writes the report again, which is gone"
             case State.INTERRUPTED:
@@ -128,6 +132,7 @@ class RunStatus:
             "left": account and account.left.tree(),
             "answers_left": account and account.answers_left,
             "answers": self.answers and self.answers.numbers,
+            "raises": [asdict(entry) for entry in account.raises] if account else None,
             "next": self.next_step,
         }
 
@@ -191,6 +196,7 @@ def _account(ledger: Ledger, *, stopped: bool) -> Account:
         left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),
         labelled=labelled,
         answers_left=answers_left,
+        raises=raises_of(ledger),
     )
 
 
