@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorate.data import PublicPool
+    from quorate.errors import PrivacyWarning, QuorateWarning
     from quorate.estimators import (
         LabelPrivateClassifier,
         PrivateClassifier,
@@ -27,6 +28,8 @@ __all__ = [
     "PublicPool",
     "Budget",
     "Ledger",
+    "QuorateWarning",
+    "PrivacyWarning",
 ]
 
 _ROOMS = {
@@ -37,6 +40,8 @@ _ROOMS = {
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",
+    "QuorateWarning": "quorate.errors",
+    "PrivacyWarning": "quorate.errors",
 }
 
 

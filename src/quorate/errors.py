@@ -16,6 +16,11 @@ The tree, with the exit code of the command line::
     ├── MechanismClosed              1  an interactive mechanism was used after its last answer
     └── SecretRefused                1  a Secret was asked for its value by a side door (also a TypeError)
 
+What is no error and must be known is a warning::
+
+    QuorateWarning                      (a UserWarning)
+    └── PrivacyWarning                  less is promised than one might think
+
 A message is one line: which parameter, what it got, what was expected, what to do. The same facts are
 attributes, so that no caller parses text. No message holds a row, a vote or a count of private things.
 :class:`DataRefused` is the one exception that may speak of the private table as a whole (a column that is
@@ -139,3 +144,11 @@ class SecretRefused(QuorateError, TypeError):
     """A :class:`~quorate.types.Secret` was asked for its value by a side door."""
 
     code = "QUO-E012"
+
+
+class QuorateWarning(UserWarning):
+    """Base of every warning given on purpose, but for names that have moved (``FutureWarning``)."""
+
+
+class PrivacyWarning(QuorateWarning):
+    """Less is promised than one might think: fits that no ledger counts together, for example."""

@@ -41,6 +41,7 @@ def fitted(table, X=None, y=None, *, groups=None, **changes):
     return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]), groups=groups)
 
 
+@pytest.mark.several_fits
 def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
     mushroom = load_mushroom()
     labels = np.array(mushroom.labels)

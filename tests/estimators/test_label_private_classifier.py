@@ -162,6 +162,7 @@ def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
     assert told[0] == told[1] == told[2] == told[3]
 
 
+@pytest.mark.several_fits
 def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
     X, y = made(300)
     settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1}

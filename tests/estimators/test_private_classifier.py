@@ -82,6 +82,7 @@ def test_a_refused_fit_leaves_an_earlier_one_in_working_order() -> None:
     assert len(clf.ask(table(2, 5)[0])) == 2
 
 
+@pytest.mark.several_fits
 def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_the_pool() -> None:
     pool = PublicPool(table(N, 3)[0])  # as many rows as the private table: what model selection would slice
     seen: list[int] = []

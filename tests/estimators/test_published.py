@@ -18,6 +18,7 @@ from quorate.errors import (
 )
 
 
+@pytest.mark.several_fits
 def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path: Path) -> None:
     bare = fitted(queries=20)
     assert Guarantee.from_json(bare.guarantee_.to_json()) == bare.guarantee_

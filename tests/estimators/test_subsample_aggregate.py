@@ -471,6 +471,7 @@ def first_label(X, y):
 
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda make: make.__module__.split(".")[0])
+@pytest.mark.several_fits
 def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):
     sevens = [7] * 800
     answers = []

@@ -72,6 +72,7 @@ def test_dates_are_for_pipelines_that_read_them() -> None:
         classifier().fit(dated[0], y, public=PublicPool(dated[1]))
 
 
+@pytest.mark.several_fits
 def test_sparse_rows_and_lists_are_taken() -> None:
     pool = PublicPool(sparse.csr_array(POOL))
     clf = classifier(teacher=LogisticRegression(), epsilon=30.0).fit(sparse.csc_array(X), Y, public=pool)

@@ -137,6 +137,7 @@ def test_the_share_of_a_best_concept_that_errs_costs_rows():
     assert rows[-1] == rows[-2]
 
 
+@pytest.mark.several_fits
 def test_on_thresholds_it_agrees_with_noisy_threshold():
     X = np.random.default_rng(2).integers(0, 1024, (1500, 1))
     y = (X[:, 0] < 700).astype(int)

@@ -154,6 +154,7 @@ def test_unlabelled_rows_grow_with_the_bits_and_the_finite_class_learner_needs_l
 
 
 @pytest.mark.parametrize("bits", [8, 32])
+@pytest.mark.several_fits
 def test_600_labels_and_the_rows_that_the_tree_asks_for_reach_an_error_of_5_percent(bits):
     n_unlabelled = Tree().rows_needed(Thresholds(bits=bits), alpha=0.025, beta=0.1, epsilon=1.0)
     errors = []
@@ -174,6 +175,7 @@ def test_the_theorem_itself_promises_5_percent_with_585_labels_on_a_grid_of_2_to
     assert abs(learner.fit(X, y).concept_.cut - cut) / 2**32 <= 0.05
 
 
+@pytest.mark.several_fits
 def test_the_rows_of_its_theorem_are_accepted_and_give_its_error():
     learner = learner_of(8, alpha=0.1, rows="theorem")
     needed = learner.rows_needed()
@@ -196,6 +198,7 @@ def test_points_far_from_uniform_are_no_obstacle():
     assert (learner.predict(X) != (X[:, 0] < cut)).mean() <= 0.05
 
 
+@pytest.mark.several_fits
 def test_two_columns_go_through_mwem_with_as_many_concepts_as_the_limit_allows():
     rng = np.random.default_rng(6)
     X = rng.integers(0, 4, (6_000, 2))

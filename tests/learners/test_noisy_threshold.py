@@ -109,6 +109,7 @@ def test_mistaken_learners_are_caught():
 # --- the learner -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.several_fits
 def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     learner = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0, alpha=0.05, rows="theorem")
     rng = np.random.default_rng(1)

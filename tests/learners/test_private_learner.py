@@ -135,6 +135,7 @@ def test_an_empty_table_is_refused():
         AnyCut().fit(np.empty((0, 1)), np.empty(0))
 
 
+@pytest.mark.several_fits
 def test_fewer_rows_than_the_theorem_asks_for_are_told_or_refused_as_wished():
     learner = AnyCut().fit(X[:-1], Y[:-1])  # 13 rows without a label
     assert learner.guarantee_.caveats[-1].startswith("Anybody 1 asks for 20 labelled and 14 unlabelled rows")

@@ -57,6 +57,7 @@ def test_every_table_of_a_finite_world_gives_a_concept(name):
 
 @pytest.mark.parametrize("concepts", [WORLD, FiniteClass([At(777)], n_features=1)], ids=["two", "one"])
 @pytest.mark.parametrize("name", learners())
+@pytest.mark.several_fits
 def test_a_class_that_the_rows_collapse_is_fitted_like_any_other(name, concepts):
     y = np.zeros(200, dtype=int)
     y[100:] = -1

@@ -78,6 +78,7 @@ def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Str
     assert 3.9 < clf.guarantee_.epsilon <= 4.0
 
 
+@pytest.mark.several_fits
 def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows: Any) -> None:
     """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
     fits = [fitted(rows, queries) for queries in (Few(100), Random(100), 100)]
@@ -91,6 +92,7 @@ def test_random_asks_the_points_that_a_plain_number_asks(rows: Any) -> None:
     assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
 
 
+@pytest.mark.several_fits
 def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any) -> None:
     clf = fitted(rows, Few(100))
     found = clf.ex_post_epsilon_
@@ -175,6 +177,7 @@ def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
     assert clf.facts().spending.answers_left == 30
 
 
+@pytest.mark.several_fits
 def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows: Any) -> None:
     """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
 

@@ -110,6 +110,7 @@ def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: A
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.several_fits
 def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     marked = X.copy()
     marked[:, 2] = MARK

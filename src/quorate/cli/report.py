@@ -26,9 +26,9 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     The public edition goes to public/report.html. The internal one goes to private/report-internal.html, readable by
     its owner alone; it reads the private rows again.
     """
+    from quorate.pipeline.facts import with_later_raises
     from quorate.release.files import write_atomically
     from quorate.report import render_html, render_json
-    from quorate.pipeline.facts import with_later_raises
     from quorate.run.batch import read_batch, read_facts
     from quorate.run.folder import RunFolder
     from quorate.run.internal import internal_facts

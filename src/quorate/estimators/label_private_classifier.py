@@ -204,7 +204,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
             noise=noise,
         )
-        with session(self.ledger, budget=budget) as ledger:
+        with session(self.ledger, budget=budget, seeded=noise.seeded) as ledger:
             outcome = conduct(task, ledger)
             self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
             self._facts: Facts = facts(

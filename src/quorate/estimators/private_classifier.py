@@ -213,7 +213,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             noise=noise,
         )
         budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             private = task.inputs.private.reveal()

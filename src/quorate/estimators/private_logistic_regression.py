@@ -170,7 +170,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         )
         units = Secret(PrivateUnits(plan.coordinates(private.rows), private.codes, private.starts))
         data = fingerprint(rows, codes, slots, fingerprint_key(ledger_location(self.ledger)))
-        with session(self.ledger, budget=Budget(epsilon, delta), fingerprint=data) as ledger:
+        target = Budget(epsilon, delta)
+        with session(self.ledger, budget=target, fingerprint=data, seeded=noise.seeded) as ledger:
             reservation = self._reservation(
                 ledger, plan, data, delta=delta, grouped=groups is not None, seeded=noise.seeded
             )

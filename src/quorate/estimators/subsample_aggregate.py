@@ -25,12 +25,14 @@ from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stor
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.pipeline.facts import raises_of
 from quorate.pipeline.scope import claim_of_rows
 from quorate.pipeline.task import processes, unit_of
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
+from quorate.report.sentences import raised
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary
@@ -209,7 +211,7 @@ class SubsampleAggregate(BaseEstimator):
         )
         budget = Budget(epsilon, delta)
         guard = RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_, seeded=noise.seeded) as ledger:
             charge.reserve(ledger)
             kept = _Kept(
                 shards=shards,
@@ -312,6 +314,7 @@ class SubsampleAggregate(BaseEstimator):
             asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
             declines = kept.answers.declines_left(reservation)
             place = str(ledger.path) if ledger.durable else "in memory: nothing durable was recorded"
+            raises = raises_of(ledger)
         declined = sum(value is None for value in told)
         lines = {
             "shards": f"{self.n_shards:,} · one {kept.unit} → exactly one shard",
@@ -321,7 +324,11 @@ class SubsampleAggregate(BaseEstimator):
             "guarantee": str(self.guarantee_),
             "ledger": place,
         }
-        rows = [*lines.items(), *(("caveat", caveat) for caveat in self.guarantee_.caveats)]
+        rows = [
+            *lines.items(),
+            *(("raised", raised(entry)) for entry in raises),
+            *(("caveat", caveat) for caveat in self.guarantee_.caveats),
+        ]
         return "\n".join(
             fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
         )

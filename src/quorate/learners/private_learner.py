@@ -157,7 +157,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise DataRefused(f'rows="theorem": {cautions[0]}. Change it, or take rows="any"')
 
         print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
-        with session(self.ledger, budget=Budget(epsilon, delta), fingerprint=print_) as ledger:
+        target = Budget(epsilon, delta)
+        with session(self.ledger, budget=target, fingerprint=print_, seeded=noise.seeded) as ledger:
             concept = self._released(ledger, sample, plan, noise, print_)
             promised = guarantee_of(
                 ledger,

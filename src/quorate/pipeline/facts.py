@@ -197,6 +197,8 @@ def fitted(task: Task, student: Any) -> Fitted:
     last = last_step(model)[1]
     constant = isinstance(last, DummyClassifier) and not isinstance(last_step(task.student.learner)[1], DummyClassifier)
     return Fitted(name=name_of(model), constant=constant)
+
+
 def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
     """Every raise of the budget that the ledger holds, oldest first.
 

@@ -6,11 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quorate.errors import PreconditionFailed
+from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
+from quorate.ledger.uncounted import uncounted
 
 #: What ``ledger=`` may be.
 GivenLedger = str | Path | Ledger | None
+
+OTHER_DATA = (
+    "the ledger is bound to another data set than this one, and counts the releases of one. A fold of cross_val_score, "
+    "GridSearchCV or any other split is a data set of its own: compare models on public rows with labels, or for a "
+    "price (docs/how-to/evaluate-privately.md), then fit once with this ledger. For rows that were corrected since, "
+    "see docs/ledger-promise.md"
+)
 
 
 def ledger_location(given: GivenLedger) -> Path | Ledger | None:
@@ -63,6 +71,7 @@ def session(
     in_memory: Ledger | None = None,
     guard: RollbackGuard | None = None,
     fingerprint: str | None = None,
+    seeded: bool | None = None,
 ) -> Iterator[Ledger]:
     """Open a ledger for one act: a path is let go of again, so that others may read it in between.
 
@@ -80,13 +89,21 @@ def session(
         What is known of the ledger: asked for on entering, brought up to date on leaving.
     fingerprint : str, optional
         Keyed hash of the private data: a ledger that belongs to other data is refused.
+    seeded : bool, optional
+        For the fit of an estimator: whether its noise is seeded. A fit in memory is counted with the others of this
+        process unless it is. None where nothing is fitted, or in a folder of its own.
 
     Raises
     ------
     LedgerIntegrityError
         If the ledger does not hold what was seen in it before.
     LedgerMismatch
-        If it belongs to other data, or has another budget.
+        If it belongs to other data, such as another fold of a cross-validation, or has another budget.
+
+    Warns
+    -----
+    PrivacyWarning
+        If it is a fit in memory, and not the first of this process.
 
     Examples
     --------
@@ -95,12 +112,16 @@ def session(
     (False, ('keyed hash of the data',))
     """
     guard = guard or RollbackGuard()
-    with _held(given, budget, in_memory, same_budget=same_budget) as ledger:
+    with _held(given, budget, in_memory, same_budget=same_budget, seeded=seeded) as ledger:
         guard.check(ledger)
-        if fingerprint is not None:
-            ledger.bind(fingerprint)
         try:
+            if fingerprint is not None:
+                ledger.bind(fingerprint)
             yield ledger
+        except LedgerMismatch:
+            if seeded is None:
+                raise
+            raise LedgerMismatch(OTHER_DATA) from None
         finally:
             if ledger.healthy:  # unless something was found wrong with it
                 guard.note(ledger)
@@ -108,10 +129,13 @@ def session(
 
 @contextmanager
 def _held(
-    given: GivenLedger, budget: Budget | None, in_memory: Ledger | None, *, same_budget: bool
+    given: GivenLedger, budget: Budget | None, in_memory: Ledger | None, *, same_budget: bool, seeded: bool | None
 ) -> Iterator[Ledger]:
     if isinstance(given, Ledger):
         yield given
+    elif given is None and in_memory is None and budget is not None and seeded is not None:
+        with uncounted(budget, seeded=seeded) as ledger:
+            yield ledger
     elif given is None:
         yield in_memory or Ledger(budget=budget)
     else:

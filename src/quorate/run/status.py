@@ -10,10 +10,10 @@ from typing import Any
 from quorate.errors import LedgerBusy
 from quorate.labelling import is_closed
 from quorate.ledger import Ledger
+from quorate.pipeline.facts import raises_of
 from quorate.pipeline.flow import CHUNK, FINISHED
 from quorate.release.guarantee import spent_of
 from quorate.report import Answers, BudgetRaise
-from quorate.pipeline.facts import raises_of
 from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder
 from quorate.run.settings import Settings, read_settings

@@ -79,6 +79,7 @@ def test_a_replaced_record_moves_mistakes_by_one_at_most_whatever_the_classifier
 
 
 @ways
+@pytest.mark.several_fits
 def test_a_fit_tells_nothing_of_a_row_that_a_classifier_cannot_take(does):
     concepts = FiniteClass([Failing(does), Failing(does)], n_features=1)
     for value in (0.0, HARD):

@@ -170,7 +170,7 @@ class AgnosticPrediction(BaseEstimator):
         budget = Budget(epsilon, 0.0)
         print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
         guard = RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_, seeded=noise.seeded) as ledger:
             charge.reserve(ledger)
             labels = sample.labels.reveal()
             known = labels != UNLABELLED

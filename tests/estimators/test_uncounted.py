@@ -1,0 +1,215 @@
+"""Fits that no ledger counts together say so: at the second one, with the sum; folds are told what they are."""
+
+from __future__ import annotations
+
+import multiprocessing
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+
+import quorate
+from quorate import (
+    Budget,
+    LabelPrivateClassifier,
+    Ledger,
+    PrivacyWarning,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PublicPool,
+    QuorateWarning,
+    SubsampleAggregate,
+)
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
+from quorate.learners import AgnosticPrediction, ExponentialLearner
+from quorate.learners.concepts import Thresholds
+from quorate.ledger.uncounted import UncountedFits
+
+RNG = np.random.default_rng(3)
+X = RNG.normal(size=(240, 3))
+Y = (X[:, 0] > 0).astype(int)
+POOL = PublicPool(RNG.normal(size=(30, 3)))
+LINE = RNG.integers(0, 16, (400, 1))
+
+
+def classifier(**changes: Any) -> PrivateClassifier:
+    settings = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_teachers": 8, "jobs": 1, "queries": 10, **changes}
+    return PrivateClassifier(GaussianNB(), GaussianNB(), **settings)
+
+
+FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its ε and δ
+    "PrivateClassifier": (lambda **how: classifier(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
+    "LabelPrivateClassifier": (
+        lambda **how: LabelPrivateClassifier(
+            GaussianNB(), GaussianNB(), classes=[0, 1], epsilon=0.5, delta=1e-6, n_teachers=8, queries=10, jobs=1, **how
+        ).fit(X, Y),
+        0.5,
+        1e-6,
+    ),
+    "PrivateLogisticRegression": (
+        lambda **how: PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, **how).fit(X, Y, public=POOL),
+        1.0,
+        1e-5,
+    ),
+    "SubsampleAggregate": (
+        lambda **how: SubsampleAggregate(
+            epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, jobs=1, **how
+        ).fit(X),
+        4.0,
+        1e-5,
+    ),
+    "ExponentialLearner": (
+        lambda **how: ExponentialLearner(concepts=Thresholds(bits=4), epsilon=0.25, **how).fit(
+            LINE, (LINE[:, 0] > 7).astype(int)
+        ),
+        0.25,
+        0.0,
+    ),
+    "AgnosticPrediction": (
+        lambda **how: AgnosticPrediction(
+            concepts=Thresholds(bits=4), epsilon=2.0, alpha=0.3, beta=0.1, n_queries=2, **how
+        ).fit(LINE, (LINE[:, 0] > 7).astype(int)),
+        2.0,
+        0.0,
+    ),
+}
+
+
+def sums(message: str) -> tuple[float, float]:
+    found = re.search(r"together they spend ε = (\S+) and δ = (\S+),", message)
+    assert found is not None, message
+    return float(found[1]), float(found[2])
+
+
+@pytest.mark.parametrize("second", FITS)
+@pytest.mark.parametrize("first", ["PrivateClassifier", "ExponentialLearner"])
+def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
+    (fit, *spent), (again, *budget) = FITS[first], FITS[second]
+    fit()
+    with pytest.warns(PrivacyWarning, match="fit 2 without a ledger in this process") as caught:
+        made = again()
+    [warning] = caught
+    epsilon, delta = sums(str(warning.message))
+    assert epsilon == pytest.approx(spent[0] + budget[0], rel=0.02)  # a fit may cost a little less than its budget
+    assert epsilon >= spent[0] * 0.98 + budget[0]
+    assert delta == pytest.approx(spent[1] + budget[1], abs=1e-15)
+    assert "\n" not in str(warning.message)
+    assert "workers of n_jobs, are not seen" in str(warning.message)
+    assert warning.filename == __file__
+    assert made.guarantee_.epsilon <= budget[0]
+
+
+def test_it_is_a_warning_of_ours_that_everybody_can_name():
+    assert issubclass(PrivacyWarning, QuorateWarning)
+    assert issubclass(QuorateWarning, UserWarning)
+    assert quorate.PrivacyWarning is PrivacyWarning
+
+
+def test_cross_validation_works_and_warns_at_every_fold_but_the_first():
+    with pytest.warns(PrivacyWarning) as caught:
+        scores = cross_val_score(clone(classifier()), X, Y, cv=3, params={"public": POOL})
+    assert np.isfinite(scores).all()
+    assert [str(each.message).split(" without")[0] for each in caught] == ["fit 2", "fit 3"]
+    assert sums(str(caught[-1].message))[0] == pytest.approx(3.0, rel=0.02)
+
+
+def test_a_grid_search_counts_every_try_and_the_refit():
+    search = GridSearchCV(classifier(), {"epsilon": [0.5, 1.0]}, cv=2)
+    with pytest.warns(PrivacyWarning) as caught:
+        search.fit(X, Y, public=POOL)
+    assert len(caught) == 4
+    assert sums(str(caught[-1].message))[0] == pytest.approx(
+        2 * 0.5 + 2 * 1.0 + search.best_params_["epsilon"], rel=0.02
+    )
+
+
+def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypatch):
+    monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
+    with pytest.warns(PrivacyWarning, match="in a worker process: its guarantee counts this fit alone"):
+        classifier().fit(X, Y, public=POOL)
+    with pytest.warns(PrivacyWarning, match="fit 2 without a ledger"):
+        classifier().fit(X, Y, public=POOL)
+
+
+def test_workers_of_joblib_are_known_as_such():
+    from joblib import Parallel, delayed
+
+    assert all(Parallel(n_jobs=2)(delayed(in_a_worker)() for _ in range(2)))
+
+
+def in_a_worker() -> bool:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        UncountedFits().begin(Budget(1.0, 1e-5))
+    return "worker process" in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    "how", [{"unsafe_noise_seed": 1}, {"ledger": Ledger(budget=Budget(99.0, 1e-2))}], ids=["seeded", "ledger"]
+)
+def test_what_a_ledger_counts_or_promises_nothing_does_not_warn(how):
+    for fit, *_ in FITS.values():
+        if "ledger" in how:
+            how = {"ledger": Ledger(budget=Budget(99.0, 1e-2))}
+        fit(**how)
+    FITS["PrivateClassifier"][0]()  # the first of its kind
+
+
+def test_a_fit_that_charged_nothing_is_none():
+    with pytest.raises(InvalidParameter):
+        classifier(queries=10_000).fit(X, Y, public=POOL)
+    fit = classifier().fit(X, Y, public=POOL)
+    fit.predict(X)
+    with pytest.warns(PrivacyWarning, match="fit 2"):
+        fit.fit(X, Y, public=POOL)
+
+
+def test_asking_is_no_fit():
+    fit = classifier(online_answers=3, epsilon=4.0).fit(X, Y, public=POOL)
+    assert len(fit.ask(X[:3])) == 3
+    with pytest.raises(BudgetExhausted):
+        fit.ask(X[3:9])
+
+
+def test_where_warnings_are_errors_nothing_is_charged_and_nothing_counted():
+    classifier().fit(X, Y, public=POOL)
+    again = classifier()
+    with pytest.raises(PrivacyWarning, match="fit 2"):
+        again.fit(X, Y, public=POOL)
+    assert not hasattr(again, "guarantee_")
+    with pytest.raises(PrivacyWarning, match="fit 2"):
+        again.fit(X, Y, public=POOL)
+
+
+@pytest.mark.parametrize("kind", FITS)
+def test_folds_are_told_what_they_are_and_what_to_do(kind, tmp_path: Path, monkeypatch):
+    fit, *_ = FITS[kind]
+    path = tmp_path / "ledger.db"
+    with Ledger(path, budget=Budget(99.0, 1e-2)):
+        pass
+    fit(ledger=path)
+    monkeypatch.setattr("tests.estimators.test_uncounted.X", X[:200])
+    monkeypatch.setattr("tests.estimators.test_uncounted.Y", Y[:200])
+    monkeypatch.setattr("tests.estimators.test_uncounted.LINE", LINE[:300])
+    with pytest.raises(
+        LedgerMismatch, match=r"A fold of cross_val_score, GridSearchCV .* is a data set of its own"
+    ) as refused:
+        fit(ledger=path)
+    message = str(refused.value)
+    assert "compare models on public rows" in message
+    assert "same_release" not in message
+    assert "same-release" not in message
+    assert "\n" not in message
+
+
+def test_cross_validation_with_one_ledger_says_what_folds_are(tmp_path: Path):
+    clf = classifier(epsilon=1.0, ledger=tmp_path / "ledger.db")
+    with pytest.raises(LedgerMismatch, match="a data set of its own"):
+        cross_val_score(clf, X, Y, cv=2, params={"public": POOL}, error_score="raise")
