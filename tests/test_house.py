@@ -189,7 +189,6 @@ LONG_FUNCTIONS = {
     "pipeline/task.py: prepare",
 }
 LONG_FILES = {
-    "ensemble/held_out.py",
     "estimators/private_classifier.py",
     "run/batch.py",
     "pipeline/task.py",

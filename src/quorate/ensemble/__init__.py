@@ -18,15 +18,17 @@ from quorate.ensemble.diagnostics import (
     soft_label_quality,
 )
 from quorate.ensemble.ensemble import Ensemble
-from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
+from quorate.ensemble.held_out import held_out_in_shards, held_out_rows
 from quorate.ensemble.partition import Partition, balanced_shards, change_of_one_teacher, hash_shards, partition_rows
 from quorate.ensemble.partition_check import PartitionFault, check_partition
 from quorate.ensemble.persistence import dump_voters, load_voters
 from quorate.ensemble.prior_matching import MatchedVoter, PriorMatchingTeacher
 from quorate.ensemble.scores import gather_scores
+from quorate.ensemble.teacher_errors import teacher_errors
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted
+from quorate.ensemble.unit_outcomes import unit_outcomes
 from quorate.ensemble.votes import count_votes
 
 __all__ = [
