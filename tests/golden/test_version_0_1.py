@@ -145,7 +145,9 @@ def test_a_finished_run_is_of_use(name: str, tmp_path: Path) -> None:
     assert json.loads(done("status", root, "--json"))
     for edition in ("public", "internal"):
         done("report", root, "--edition", edition)
-    done("export", root, "--to", tmp_path / "outbox")
+    code, said = command("export", root, "--to", tmp_path / "refused")
+    assert (code, "--unverified" in said) == (4, True)  # that version noted no sums of what it published
+    done("export", root, "--to", tmp_path / "outbox", "--unverified")
     assert {"labels.csv", "student.skops", "guarantee.json", "manifest.json"} <= {
         path.name for path in (tmp_path / "outbox").iterdir()
     }
@@ -167,6 +169,7 @@ def test_a_finished_run_is_of_use(name: str, tmp_path: Path) -> None:
     assert Durable.of(root).entries == asked.entries
     # Version 0.1 wrote "declined" for rows that were never asked.
     assert [line.replace(",never asked", ",declined") for line in labels(root)] == published
+    done("export", root, "--to", tmp_path / "verified")
     assert (
         json.loads((root / "public" / "guarantee.json").read_text(encoding="utf-8"))["epsilon"] == promised["epsilon"]
     )

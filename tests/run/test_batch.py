@@ -19,8 +19,10 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, Se
 from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run import batch as batch_module
-from quorate.run.batch import check, export, outputs, perform, publish, read_batch, unit_word
+from quorate.run import published
+from quorate.run.batch import check, outputs, perform, publish, read_batch, unit_word
 from quorate.run.folder import RunFolder
+from quorate.run.published import export
 from quorate.types import Secret
 
 PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
@@ -268,7 +270,7 @@ def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
 ) -> None:
     """Whichever write the process dies at, there is nothing to export until the same command was run again."""
     root = make_run()
-    real, written = batch_module.write_atomically, []
+    real, written = published.write_atomically, []
 
     def dies_at_the(number: int) -> Any:
         def write(path: Path, content: bytes, **mode: Any) -> None:
@@ -279,9 +281,9 @@ def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
 
         return write
 
-    for number in range(1, len(PUBLIC) + 1):
+    for number in range(1, len(PUBLIC) + 2):  # the sums come first
         written.clear()
-        monkeypatch.setattr(batch_module, "write_atomically", dies_at_the(number))
+        monkeypatch.setattr(published, "write_atomically", dies_at_the(number))
         with pytest.raises(KeyboardInterrupt):
             run(root)
         with pytest.raises(PreconditionFailed, match="no finished run yet"):

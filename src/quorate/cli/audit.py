@@ -48,7 +48,8 @@ def command(
         _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, jobs, as_json)
         return
     from quorate.run.audited import RUNS, audit_run, publish_audit
-    from quorate.run.batch import read_batch, read_facts
+    from quorate.run.batch import read_batch
+    from quorate.run.published import read_facts
 
     facts = read_facts(run)
     batch = read_batch(run)

@@ -29,9 +29,10 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     from quorate.pipeline.facts import with_later_raises
     from quorate.release.files import write_atomically
     from quorate.report import render_html, render_json
-    from quorate.run.batch import read_batch, read_facts
+    from quorate.run.batch import read_batch
     from quorate.run.folder import RunFolder
     from quorate.run.internal import internal_facts
+    from quorate.run.published import publish_files, read_facts
 
     facts, folder = read_facts(run), RunFolder(run)
     if folder.has_ledger:
@@ -41,10 +42,10 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
         click.echo(render_json(facts), nl=False)
         return
     if edition == "public":
-        path, mode = folder.public / "report.html", 0o644
-        page = render_html(facts)
+        path = folder.public / "report.html"
+        publish_files(folder, {path.name: render_html(facts).encode()})
     else:
-        path, mode = folder.private / "report-internal.html", 0o600
+        path = folder.private / "report-internal.html"
         page = render_html(facts, edition="internal", internal=internal_facts(read_batch(run)))
-    write_atomically(path, page.encode(), mode=mode)
+        write_atomically(path, page.encode(), mode=0o600)
     click.echo(f"wrote {path}")

@@ -23,11 +23,11 @@ from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
 from quorate.pipeline.flow import Watch
 from quorate.pipeline.task import Task
-from quorate.release.files import write_atomically
 from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
 from quorate.report.checks import name_of
 from quorate.run.batch import Batch
 from quorate.run.folder import RunFolder
+from quorate.run.published import FACTS, publish_files
 
 FORMAT = 1
 RUNS = 100_000  # of one answer
@@ -349,7 +349,12 @@ def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
     told = with_audit(facts, found)
     content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **found.tree()},
                          ensure_ascii=False, indent=2, allow_nan=False)  # fmt: skip
-    write_atomically(folder.public / "audit.json", (content + "\n").encode())
-    write_atomically(folder.public / "report.html", render_html(told).encode())
-    write_atomically(folder.public / "facts.json", render_json(told).encode())
+    publish_files(
+        folder,
+        {
+            "audit.json": (content + "\n").encode(),
+            "report.html": render_html(told).encode(),
+            FACTS: render_json(told).encode(),
+        },
+    )
     return told

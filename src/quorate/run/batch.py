@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import SoftLabel
@@ -38,6 +36,7 @@ from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
 from quorate.run.notes import notes
+from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
 from quorate.run.stages import FolderStages
 from quorate.types import Secret
@@ -193,7 +192,7 @@ def refuse_lost_key(folder: RunFolder) -> None:
     PreconditionFailed
         If a finished run, or teachers of a charged one, lie in the folder. A seeded run never had a key.
     """
-    lost = (folder.public / "facts.json").exists() and not read_facts(folder.root).seeded
+    lost = is_finished(folder) and not read_facts(folder.root).seeded
     if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
         with Ledger(folder.ledger) as ledger:
             lost = any(each.client != SEEDED_CLIENT for each in ledger.reservations())
@@ -209,7 +208,7 @@ def told_of_changes(batch: Batch, ledger: Ledger) -> Iterator[None]:
     try:
         yield
     except BudgetExhausted as refusal:
-        finished = (batch.folder.public / "facts.json").exists() and len(ledger.reservations()) > 0
+        finished = is_finished(batch.folder) and len(ledger.reservations()) > 0
         if not finished or batch.charge.find(ledger) is not None:
             raise
         raise BudgetExhausted(
@@ -333,19 +332,20 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
 
     A run counts as finished where its facts are, so that no half of a public side is ever exported.
     """
-    public = batch.folder.public
-    student = _student_bytes(outcome.student)
-    for name in ("facts.json", "audit.json"):  # an audit is of the run that it was made of
-        (public / name).unlink(missing_ok=True)
-    write_atomically(public / "labels.csv", labels_csv(batch.task, outcome).encode())
-    write_atomically(public / "guarantee.json", (made.guarantee.to_json() + "\n").encode())
-    write_atomically(public / "model_card.md", model_card(made).encode())
-    write_atomically(public / "report.html", render_html(made).encode())
-    # A seeded student carries no guarantee, so it does not lie where things may leave from.
-    place, other = (public, batch.folder.private)[:: -1 if batch.task.noise.seeded else 1]
-    (other / "student.skops").unlink(missing_ok=True)
-    write_atomically(place / "student.skops", student, mode=0o644 if place == public else 0o600)
-    write_atomically(public / "facts.json", render_json(made).encode())
+    files = {
+        "labels.csv": labels_csv(batch.task, outcome).encode(),
+        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
+        "model_card.md": model_card(made).encode(),
+        "report.html": render_html(made).encode(),
+        FACTS: render_json(made).encode(),
+    }
+    student, private = _student_bytes(outcome.student), batch.folder.private / STUDENT
+    if batch.task.noise.seeded:  # it carries no guarantee, so it does not lie where things may leave from
+        write_atomically(private, student, mode=0o600)
+    else:
+        private.unlink(missing_ok=True)
+        files[STUDENT] = student
+    publish_files(batch.folder, files, anew=True)
 
 
 def labels_csv(task: Task, outcome: Outcome) -> str:
@@ -381,63 +381,14 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
     return text.getvalue()
 
 
-def read_facts(root: Path) -> Facts:
-    """Read the facts of a finished run.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the run has not finished yet.
-    """
-    path = RunFolder(root).public / "facts.json"
-    try:
-        return Facts.from_json(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise PreconditionFailed(
-            f"{root} has no finished run yet; start or resume it with: quorate run {root}"
-        ) from None
-
-
 def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
     """Where things are, for the terminal."""
-    places = [side / "student.skops" for side in (folder.public, folder.private)]
+    places = [side / STUDENT for side in (folder.public, folder.private)]
     return Outputs(
         report=str(folder.public / "report.html"),
         student=str(next(filter(Path.exists, places), places[0])),
         next_command=next_command,
     )
-
-
-def export(root: Path, destination: Path) -> list[Path]:
-    """Copy what may leave the building, with a manifest of SHA-256 sums.
-
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise was seeded.
-    PreconditionFailed
-        If the run has not finished, or the destination holds other files.
-    """
-    if read_facts(root).seeded:
-        raise SeededNoiseRefused(
-            "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
-            "refused. Remove unsafe_noise_seed"
-        )
-    if destination.exists() and any(destination.iterdir()):
-        raise PreconditionFailed(
-            f"{destination} is not empty; choose a new folder, so that nothing else leaves with it"
-        )
-    destination.mkdir(parents=True, exist_ok=True)
-    public = RunFolder(root).public
-    copied, sums = [], {}
-    for source in sorted(path for path in public.iterdir() if path.is_file() and not path.name.startswith(".")):
-        content = source.read_bytes()
-        write_atomically(destination / source.name, content)
-        sums[source.name] = sha256(content).hexdigest()
-        copied.append(destination / source.name)
-    manifest = destination / "manifest.json"
-    write_atomically(manifest, (json.dumps({"sha256": sums}, indent=2, sort_keys=True) + "\n").encode())
-    return [*copied, manifest]
 
 
 def _utility(batch: Batch, outcome: Outcome, extra: Utility) -> Utility:

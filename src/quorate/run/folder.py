@@ -96,6 +96,11 @@ class RunFolder:
         return self.root / "private"
 
     @property
+    def published(self) -> Path:
+        """Names and sums of what was written to the public side; see :mod:`quorate.run.published`."""
+        return self.private / "published.json"
+
+    @property
     def public(self) -> Path:
         """What may leave the building, and nothing else."""
         return self.root / "public"

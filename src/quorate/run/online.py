@@ -22,6 +22,7 @@ from quorate.pipeline.flow import (
 )
 from quorate.release import NEVER_ASKED
 from quorate.run.batch import Batch
+from quorate.run.published import is_finished
 from quorate.run.stages import FolderStages
 
 
@@ -87,7 +88,7 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
     )
     with batch.open_ledger(bind=True) as ledger:
         reservation = batch.charge.find(ledger)
-        if reservation is None and (batch.folder.public / "facts.json").exists():
+        if reservation is None and is_finished(batch.folder):
             raise PreconditionFailed(
                 "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
             )

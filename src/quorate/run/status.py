@@ -14,8 +14,8 @@ from quorate.pipeline.facts import raises_of
 from quorate.pipeline.flow import CHUNK, FINISHED
 from quorate.release.guarantee import spent_of
 from quorate.report import Answers, BudgetRaise
-from quorate.run.batch import read_facts
 from quorate.run.folder import RunFolder
+from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
@@ -156,7 +156,7 @@ def read_status(run: Path) -> RunStatus:
                 account = _account(ledger, stopped=_stored(folder, FINISHED))
         except LedgerBusy:
             busy = True
-    finished = (folder.public / "facts.json").exists()
+    finished = is_finished(folder)
     votes = _stored(folder, "votes") or _stored(folder, "scores")
     teachers = _teachers_stored(folder, settings)
     stages = {
