@@ -1,4 +1,4 @@
-"""How long concept classes take, beside the plain way to the same integers.
+"""How long concept classes take, beside the plain way to the same integers; and how long learners take to fit.
 
     python benchmarks/learners.py [--json]
 
@@ -12,7 +12,9 @@ import time
 
 import numpy as np
 
+from quorate.learners import AgnosticLearner, NoisyThreshold
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds, relabelling_scores_by_erm
+from quorate.ledger import Budget, Ledger
 
 
 def mistakes_by_table(concepts, points, labels):
@@ -75,6 +77,24 @@ def relabelling_case(concepts, n_T, n_W, small):
     }
 
 
+def fit_case(learner, n):
+    rng = np.random.default_rng(2)
+    points, labels = sample(learner.concepts, n, rng)
+    fast, _ = seconds(lambda: learner.set_params(ledger=Ledger(budget=Budget(1.0, 1e-6))).fit(points, labels))
+    return {
+        "case": f"fit, {type(learner).__name__}, {learner.concepts}",
+        "concepts": learner.concepts.domain_size + 1,
+        "points": n,
+        "seconds": fast,
+        "ratio": None,
+    }
+
+
+def agnostic(bits):
+    concepts = Thresholds(bits)
+    return AgnosticLearner(concepts=concepts, base=NoisyThreshold(concepts=concepts, epsilon=1.0), epsilon=0.1)
+
+
 CASES = [
     lambda: mistakes_case(Thresholds(40), 10**6, 10**6, (1000, 10_000)),
     lambda: mistakes_case(Intervals(40), 1000, 10**6, (50, 10_000)),
@@ -84,6 +104,8 @@ CASES = [
     lambda: relabelling_case(Intervals(40), 1000, 10**6, (40, 1000)),
     lambda: relabelling_case(Rectangles(20, 2), 60, 1000, (9, 50)),
     lambda: relabelling_case(Stumps(10), 200, 10_000, (30, 500)),
+    lambda: fit_case(NoisyThreshold(concepts=Thresholds(60), epsilon=1.0), 20_000),
+    lambda: fit_case(agnostic(16), 10**6),
 ]
 
 
@@ -97,7 +119,8 @@ def main():
         return
     print(f"{'case':<48}{'concepts':>10}{'points':>10}{'seconds':>9}{'plain / ours':>14}")
     for row in rows:
-        print(f"{row['case']:<48}{row['concepts']:>10}{row['points']:>10}{row['seconds']:>9.3f}{row['ratio']:>14.0f}")
+        ratio = "" if row["ratio"] is None else f"{row['ratio']:.0f}"
+        print(f"{row['case']:<48}{row['concepts']:>10.3g}{row['points']:>10}{row['seconds']:>9.3f}{ratio:>14}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Choices over a whole grid: the law against one that lists every candidate, exact privacy, huge grids, quantiles."""
 
 from math import log
-from time import process_time
 
 import numpy as np
 import pytest
@@ -124,11 +123,10 @@ def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     assert learner.guarantee_.epsilon == 1.0
 
 
-def test_the_time_does_not_grow_with_the_grid():
+def test_a_grid_of_2_to_the_60_is_not_listed():
     X = np.random.default_rng(2).integers(0, 2**60, (20_000, 1))
-    start = process_time()
-    NoisyThreshold(concepts=Thresholds(bits=60), epsilon=1.0).fit(X, X[:, 0] < 2**59)
-    assert process_time() - start < 5
+    fitted = NoisyThreshold(concepts=Thresholds(bits=60), epsilon=1.0).fit(X, X[:, 0] < 2**59)
+    assert abs(fitted.concept_.cut - 2**59) < 2**60 / 100
 
 
 def test_rows_without_a_label_are_not_looked_at():
