@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+import quorate.ledger
 import quorate.planning
 import quorate.theory
+from quorate.accounting import Composed, PureDP
+from quorate.ledger import Budget, Ledger
 from quorate.release.described import described
 from quorate.renamed import moved, stored_as, stored_name
 
@@ -26,6 +29,22 @@ def test_a_name_that_never_was_is_refused_as_by_any_module() -> None:
         _ = quorate.theory.recipes
     with pytest.raises(AttributeError):
         moved("quorate.theory", "recipes", {"recipe": "quorate.planning"})
+
+
+def test_a_ledger_takes_the_arguments_and_has_the_attributes_of_version_0_1() -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    with pytest.warns(FutureWarning, match=r"quorate\.ledger\.Claim is now quorate\.ledger\.GuaranteeScope"):
+        scope = quorate.ledger.Claim(unit="person", neighbours="replace one person")
+    half = Composed((PureDP(0.25), PureDP(0.25)))
+    asked = {"delta": 0.0, "purposes": {"label": 1, "tuning": 1}, "key": "x"}
+    with pytest.warns(FutureWarning, match="Ledger.foresee is now Ledger.check_affordable"):
+        ledger.foresee(half, **asked)
+    with pytest.warns(FutureWarning, match="= of reserve is now"):
+        reservation = ledger.reserve(half, claim=scope, paid_by={"label": 0, "tuning": 1}, **asked)
+    assert reservation.scope == scope
+    assert reservation.charged_to == {"label": 0, "tuning": 1}
+    with pytest.warns(FutureWarning, match="Ledger.claim is now Ledger.scope"):
+        assert ledger.claim == scope
 
 
 def test_every_name_that_is_said_to_have_moved_is_there() -> None:

@@ -1,17 +1,20 @@
 """Names of an earlier version: found where they are now, and kept where they were written down.
 
-Here belong the names that version 0.1 had. New code uses neither function.
+Here belong the names that version 0.1 had. New code uses none of them.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import wraps
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 _STORED = "__stored_name__"
 Named = TypeVar("Named", bound=Callable[..., Any])
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def moved(module: str, name: str, places: Mapping[str, str]) -> Any:
@@ -50,6 +53,74 @@ def moved(module: str, name: str, places: Mapping[str, str]) -> Any:
         f"{module}.{name} is now {place}.{new}; the old name goes with the next version", FutureWarning, stacklevel=3
     )
     return getattr(import_module(place), new)
+
+
+class RenamedAttribute:
+    """An attribute of a class under the name it once had; it warns, and gives what now has the new name.
+
+    Parameters
+    ----------
+    new : str
+        The new name.
+
+    Examples
+    --------
+    >>> class Charge:
+    ...     scope = "person"
+    ...     claim = RenamedAttribute("scope")
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     Charge().claim, str(caught[0].message)
+    ('person', 'Charge.claim is now Charge.scope; the old name goes with the next version')
+    """
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+        self._old = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        old, new = (f"{owner.__name__}.{name}" for name in (self._old, self._new))
+        warnings.warn(f"{old} is now {new}; the old name goes with the next version", FutureWarning, stacklevel=2)
+        return getattr(owner if instance is None else instance, self._new)
+
+
+def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Decorate a function whose keyword arguments once had other names: they are taken, with a warning.
+
+    Parameters
+    ----------
+    **names : str
+        For each old name the new one.
+
+    Examples
+    --------
+    >>> @renamed_arguments(claim="scope")
+    ... def reserve(scope=None):
+    ...     return scope
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     reserve(claim="person"), str(caught[0].message)
+    ('person', 'claim= of reserve is now scope=; the old name goes with the next version')
+    """
+
+    def renamed(function: Callable[P, R]) -> Callable[P, R]:
+        @wraps(function)
+        def taking_both(*args: P.args, **kwargs: P.kwargs) -> R:
+            for old in names.keys() & kwargs.keys():
+                warnings.warn(
+                    f"{old}= of {function.__name__} is now {names[old]}=; the old name goes with the next version",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+                kwargs[names[old]] = kwargs.pop(old)
+            return function(*args, **kwargs)
+
+        return taking_both
+
+    return renamed
 
 
 def stored_as(name: str) -> Callable[[Named], Named]:

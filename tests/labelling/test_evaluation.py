@@ -215,7 +215,11 @@ def test_a_reservation_may_hold_it_among_other_things():
 
     event = Composed((Repeated(DiscreteGaussian(40.0, 1.0), 100), RECORDS.event))
     reservation = Ledger(budget=Budget(50.0, 1e-5)).reserve(
-        event, delta=1e-6, purposes={"label": 100, "evaluation": 1}, key="both", paid_by={"label": 0, "evaluation": 1}
+        event,
+        delta=1e-6,
+        purposes={"label": 100, "evaluation": 1},
+        key="both",
+        charged_to={"label": 0, "evaluation": 1},
     )
     assert 0 <= evaluate(reservation=reservation, noise=OSNoise()).accuracy <= 1
 

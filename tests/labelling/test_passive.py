@@ -293,7 +293,7 @@ def _noise_of(labelling, n_queries, sigma, *, block):
     reservation = SimpleNamespace(
         purposes={"label": n_queries},
         event=Repeated(mechanism.event, n_queries),
-        paid_by=None,
+        charged_to=None,
         blocks=lambda purpose: (),
         draw=lambda purpose, count: (
             given.append(count) or SimpleNamespace(purpose=purpose, first=sum(given) - count, count=count, answers=None)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated, epsilon, zcdp
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.ledger.amounts import Amounts, units_up
 from quorate.ledger.budget import Budget, Totals, comes_to, largest_rho, left_totals, spent_totals
+from quorate.ledger.budget_units import BudgetUnits, units_up
 from quorate.ledger.pricing import price
 
 
@@ -70,11 +70,11 @@ def test_a_budget_names_its_composition():
 def test_a_price_is_the_accountants_rounded_up():
     event = Repeated(DiscreteGaussian(40, 2**0.5), 100)
     charged = price(event, composition="sum", delta=1e-6)
-    assert charged == Amounts(epsilon_e9=units_up(epsilon(event, 1e-6), 9), delta_e18=10**12)
+    assert charged == BudgetUnits(epsilon_e9=units_up(epsilon(event, 1e-6), 9), delta_e18=10**12)
     assert epsilon(event, 1e-6) * 1e9 <= charged.epsilon_e9 < epsilon(event, 1e-6) * 1e9 + 1
 
     charged = price(event, composition="zcdp", delta=None)
-    assert charged == Amounts(rho_e9=units_up(zcdp(event), 9))
+    assert charged == BudgetUnits(rho_e9=units_up(zcdp(event), 9))
 
 
 @pytest.mark.parametrize(
@@ -97,21 +97,21 @@ def test_what_has_no_price_is_refused(event, arguments, error):
 
 
 def test_more_than_the_price_may_be_charged():
-    assert price(PureDP(0.5), composition="sum", delta=0, epsilon=0.75) == Amounts(epsilon_e9=750_000_000)
+    assert price(PureDP(0.5), composition="sum", delta=0, epsilon=0.75) == BudgetUnits(epsilon_e9=750_000_000)
 
 
 def test_totals_round_outward_and_exhaust_the_budget_to_the_last_unit():
     budget = Budget(math.log(3), 1e-5)
-    left = left_totals(Amounts(), budget.limit, budget)
+    left = left_totals(BudgetUnits(), budget.limit, budget)
     assert left.epsilon <= budget.epsilon
-    charged = price(PureDP(left.epsilon), composition="sum", delta=0) + Amounts(delta_e18=units_up(left.delta, 18))
+    charged = price(PureDP(left.epsilon), composition="sum", delta=0) + BudgetUnits(delta_e18=units_up(left.delta, 18))
     assert charged == budget.limit
     assert left_totals(charged, budget.limit, budget) == Totals(epsilon=0.0, delta=0.0, rho=None)
 
 
 def test_totals_under_zcdp_say_what_the_spent_rho_is_worth():
     budget = Budget(1.0, 1e-5, "zcdp")
-    assert spent_totals(Amounts(), budget) == Totals(epsilon=0.0, delta=0.0, rho=0.0)
+    assert spent_totals(BudgetUnits(), budget) == Totals(epsilon=0.0, delta=0.0, rho=0.0)
     spent = spent_totals(budget.limit, budget)
     assert 1 - 1e-6 < spent.epsilon <= 1.0 + 1e-9
     assert spent.delta == 1e-5
@@ -121,8 +121,8 @@ def test_totals_under_zcdp_say_what_the_spent_rho_is_worth():
 def test_a_recorded_limit_may_be_lower_in_rho_but_not_higher():
     budget = Budget(1.0, 1e-5, "zcdp")
     rho = budget.limit.rho_e9
-    assert comes_to(budget, Amounts(rho_e9=rho - 1000))
-    assert comes_to(budget, Amounts(rho_e9=rho + 1))
-    assert not comes_to(budget, Amounts(rho_e9=rho + 2))
-    assert not comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9 + 1, delta_e18=10**13))
-    assert not comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9, delta_e18=10**13, rho_e9=1))
+    assert comes_to(budget, BudgetUnits(rho_e9=rho - 1000))
+    assert comes_to(budget, BudgetUnits(rho_e9=rho + 1))
+    assert not comes_to(budget, BudgetUnits(rho_e9=rho + 2))
+    assert not comes_to(Budget(1.0, 1e-5), BudgetUnits(epsilon_e9=10**9 + 1, delta_e18=10**13))
+    assert not comes_to(Budget(1.0, 1e-5), BudgetUnits(epsilon_e9=10**9, delta_e18=10**13, rho_e9=1))

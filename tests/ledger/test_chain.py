@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerIntegrityError
-from quorate.ledger import Budget, Claim, Head, Ledger, MemoryStore
-from quorate.ledger.amounts import Amounts
+from quorate.ledger import Budget, GuaranteeScope, Head, Ledger, MemoryStore
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import extend, holds, utc, verify
 from quorate.ledger.entries import (
     GENESIS_HASH,
@@ -51,9 +51,9 @@ def a_chain():
         ledger.bind("a")
         ledger.same_release("b", "corrected")
         ledger.raise_budget(Budget(2.0, 1e-5), "second year")
-        claim = Claim(unit="record", neighbours="replace one record", caveats=("n is public",))
+        scope = GuaranteeScope(unit="record", neighbours="replace one record", caveats=("n is public",))
         purposes = {"label": 9, "online answer": 1}
-        reservation = ledger.reserve(PureDP(0.5), delta=1e-6, purposes=purposes, key="k", claim=claim)
+        reservation = ledger.reserve(PureDP(0.5), delta=1e-6, purposes=purposes, key="k", scope=scope)
         for answers in ([1, 0], [2], [0, 0, 1]):
             block = reservation.draw("label", len(answers))
             receipt = reservation.store(block, answers)
@@ -224,11 +224,11 @@ def test_the_format_is_the_published_one():
         BudgetRaised(budget=Budget(2.0, 1e-5), limit=Budget(2.0, 1e-5).limit, reason="second year"),
         Reserved(
             event=Json(PureDP(0.5).to_json()),
-            amounts=Amounts(epsilon_e9=500_000_000),
+            amounts=BudgetUnits(epsilon_e9=500_000_000),
             purposes={"label": 2, "online answer": 1},
             client="local",
             key="k",
-            claim=Claim(unit="person", neighbours="replace one person", caveats=("n is public",)),
+            claim=GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",)),
         ),
         Drawn(reservation=5, purpose="label", first=0, count=2, client="local"),
         Stored(block=6, answers=Json.of([1, -1])),

@@ -19,7 +19,7 @@ from quorate.errors import (
     PreconditionFailed,
     QuorateError,
 )
-from quorate.ledger import Block, Budget, Claim, Ledger, Receipt, verify
+from quorate.ledger import Block, Budget, GuaranteeScope, Ledger, Receipt, verify
 from quorate.ledger.json_values import canonical
 from quorate.ledger.pricing import check_prices
 from quorate.types import Secret
@@ -338,34 +338,34 @@ def test_another_question_under_the_same_key_is_refused(place):
 def test_foreseeing_a_reservation_says_what_it_would_raise_and_charges_nothing(place):
     ledger = place.open(BUDGET)
     asked = {"delta": 0, "purposes": {"label": 10}, "client": "local"}
-    ledger.foresee(PureDP(1.0), key="labels", **asked)
+    ledger.check_affordable(PureDP(1.0), key="labels", **asked)
     assert (ledger.head.sequence, ledger.spent.epsilon) == (1, 0.0)
     with pytest.raises(BudgetExhausted):
-        ledger.foresee(PureDP(1.5), key="labels", **asked)
+        ledger.check_affordable(PureDP(1.5), key="labels", **asked)
     reserved(ledger)
     head = ledger.head
-    ledger.foresee(PureDP(0.25), key="labels", **asked)  # made already: a retry costs nothing
+    ledger.check_affordable(PureDP(0.25), key="labels", **asked)  # made already: a retry costs nothing
     with pytest.raises(PreconditionFailed):
-        ledger.foresee(PureDP(0.5), key="labels", **asked)
+        ledger.check_affordable(PureDP(0.5), key="labels", **asked)
     with pytest.raises(BudgetExhausted):
-        ledger.foresee(PureDP(0.8), key="more", **asked)
+        ledger.check_affordable(PureDP(0.8), key="more", **asked)
     with pytest.raises(InvalidParameter):
-        ledger.foresee(0.5, key="more", **asked)
+        ledger.check_affordable(0.5, key="more", **asked)
     assert ledger.head == head
     ledger.close_release("published")
     with pytest.raises(PreconditionFailed):
-        ledger.foresee(PureDP(0.1), key="more", **asked)
+        ledger.check_affordable(PureDP(0.1), key="more", **asked)
 
 
 # --- What is promised beside the numbers -------------------------------------------------------------------------
 
-PERSON = Claim(unit="person", neighbours="add, remove or replace one person", caveats=("n is public",))
-REPLACED = Claim(unit="person", neighbours="replace one person")
-RECORD = Claim(unit="record", neighbours="add, remove or replace one record")
+PERSON = GuaranteeScope(unit="person", neighbours="add, remove or replace one person", caveats=("n is public",))
+REPLACED = GuaranteeScope(unit="person", neighbours="replace one person")
+RECORD = GuaranteeScope(unit="record", neighbours="add, remove or replace one record")
 
 
-def claiming(ledger, claim, key="labels", **more):
-    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key=key, claim=claim, **more)
+def claiming(ledger, scope, key="labels", **more):
+    return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key=key, scope=scope, **more)
 
 
 def test_a_claim_is_stored_with_its_charge_and_read_back(place):
@@ -377,16 +377,16 @@ def test_a_claim_is_stored_with_its_charge_and_read_back(place):
         delta=0,
         purposes={"label": 1, "tuning": 2},
         key="parts",
-        claim=REPLACED,
-        paid_by={"label": 1, "tuning": 0},
+        scope=REPLACED,
+        charged_to={"label": 1, "tuning": 0},
     )
     reserved(ledger, key="unsaid")
-    told = [(each.claim, each.paid_by) for each in ledger.reservations()]
+    told = [(each.scope, each.charged_to) for each in ledger.reservations()]
     assert told == [(PERSON, None), (REPLACED, {"label": 1, "tuning": 0}), (None, None)]
     ledger.close()
     again = place.open(BUDGET)
-    assert [(each.claim, each.paid_by) for each in again.reservations()] == told
-    assert again.claim.neighbours == "replace one person"
+    assert [(each.scope, each.charged_to) for each in again.reservations()] == told
+    assert again.scope.neighbours == "replace one person"
     assert verify(again.export()) == again.state
 
 
@@ -394,10 +394,10 @@ def test_what_protects_another_unit_is_refused_and_nothing_is_charged(place):
     ledger = place.open(BUDGET)
     claiming(ledger, RECORD)
     head = ledger.head
-    for act in (ledger.foresee, ledger.reserve):
+    for act in (ledger.check_affordable, ledger.reserve):
         with pytest.raises(PreconditionFailed, match="protect one record, and this one one person"):
-            act(PureDP(0.25), delta=0, purposes={"label": 10}, key="more", claim=PERSON)
-    odd = Claim(unit="record", neighbours="change the label of one record")
+            act(PureDP(0.25), delta=0, purposes={"label": 10}, key="more", scope=PERSON)
+    odd = GuaranteeScope(unit="record", neighbours="change the label of one record")
     with pytest.raises(PreconditionFailed, match="another kind of change"):
         claiming(ledger, odd, key="more")
     assert (ledger.head, ledger.spent.epsilon) == (head, 0.25)
@@ -407,7 +407,7 @@ def test_a_retry_promises_what_was_promised_or_leaves_out_a_caveat(place):
     ledger = place.open(BUDGET)
     first = claiming(ledger, PERSON)
     assert claiming(ledger, PERSON).sequence == first.sequence
-    assert claiming(ledger, replace(PERSON, caveats=())).claim == PERSON  # the caveat stays
+    assert claiming(ledger, replace(PERSON, caveats=())).scope == PERSON  # the caveat stays
     for other in (None, REPLACED, replace(PERSON, caveats=("another",)), replace(RECORD, caveats=("n is public",))):
         with pytest.raises(PreconditionFailed):
             claiming(ledger, other)
@@ -421,11 +421,11 @@ def test_a_retry_is_paid_by_the_same_parts(place):
     ledger = place.open(BUDGET)
     asked = {"delta": 0, "purposes": {"label": 1, "tuning": 1}, "key": "k"}
     event = Composed((PureDP(0.25), PureDP(0.25)))
-    first = ledger.reserve(event, paid_by={"tuning": 1, "label": 0}, **asked)
-    assert ledger.reserve(event, paid_by={"label": 0, "tuning": 1}, **asked).sequence == first.sequence
+    first = ledger.reserve(event, charged_to={"tuning": 1, "label": 0}, **asked)
+    assert ledger.reserve(event, charged_to={"label": 0, "tuning": 1}, **asked).sequence == first.sequence
     for other in (None, {"label": 1, "tuning": 0}, {"label": 0, "tuning": 0}):
         with pytest.raises(PreconditionFailed):
-            ledger.reserve(event, paid_by=other, **asked)
+            ledger.reserve(event, charged_to=other, **asked)
 
 
 # --- Resuming --------------------------------------------------------------------------------------------------
@@ -530,15 +530,15 @@ def test_answers_may_be_any_json_and_arrays(place, answers, told):
         {"client": 7},
         {"delta": "0"},
         {"event": 0.25},
-        {"claim": "person"},
-        {"claim": ("person", "replace one person", ())},
-        {"paid_by": {"label": 0}},  # a single event has no parts
-        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": 1}},
-        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": -1}},
-        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": True}},
-        {"event": Composed((PureDP(0.25),)), "paid_by": {}},
-        {"event": Composed((PureDP(0.25),)), "paid_by": {"label": 0, "tuning": 0}},
-        {"event": Composed((PureDP(0.25),)), "paid_by": [0]},
+        {"scope": "person"},
+        {"scope": ("person", "replace one person", ())},
+        {"charged_to": {"label": 0}},  # a single event has no parts
+        {"event": Composed((PureDP(0.25),)), "charged_to": {"label": 1}},
+        {"event": Composed((PureDP(0.25),)), "charged_to": {"label": -1}},
+        {"event": Composed((PureDP(0.25),)), "charged_to": {"label": True}},
+        {"event": Composed((PureDP(0.25),)), "charged_to": {}},
+        {"event": Composed((PureDP(0.25),)), "charged_to": {"label": 0, "tuning": 0}},
+        {"event": Composed((PureDP(0.25),)), "charged_to": [0]},
     ],
 )
 def test_a_reservation_with_a_wrong_argument_is_refused(place, arguments):

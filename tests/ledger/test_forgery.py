@@ -35,7 +35,7 @@ def written(path: Path, budget: Budget = BUDGET) -> Path:
             delta=0.0 if budget.composition == "sum" else None,
             purposes={"evaluation": 1, "tuning": 1},
             key="evaluation",
-            paid_by={"evaluation": 0, "tuning": 1},
+            charged_to={"evaluation": 0, "tuning": 1},
         )
     return path
 

@@ -11,8 +11,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
 from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation
-from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import extend, verify
 from quorate.ledger.entries import BudgetRaised, Closed, Content, Drawn, Opened, Reserved, SameRelease, Started
 from quorate.ledger.json_values import Json
@@ -89,7 +89,7 @@ class LedgerMachine(RuleBasedStateMachine):
             expected = BudgetExhausted
         content = Reserved(
             event=Json.of({"tenths": tenths}),
-            amounts=Amounts(epsilon_e9=tenths * 10**8),
+            amounts=BudgetUnits(epsilon_e9=tenths * 10**8),
             purposes={"label": count},
             client=client,
             key=key,

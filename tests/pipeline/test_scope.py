@@ -13,12 +13,12 @@ from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggr
 from quorate.accounting import PureDP
 from quorate.data.identity import fingerprint, slot_bytes
 from quorate.errors import PreconditionFailed
-from quorate.ledger.claim import DIFFERENT_NEIGHBOURS
+from quorate.ledger.scope import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
 from quorate.pipeline import flow
 from quorate.pipeline.scope import BY_POSITION
-from quorate.release.guarantee import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, claimed
+from quorate.release.guarantee import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, ledger_scope
 from quorate.release.keys import fingerprint_key
 from quorate.run.foreign import release_votes
 from quorate.run.votes_file import VotesFile
@@ -105,7 +105,7 @@ def test_a_charge_that_says_nothing_is_said_to(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db", budget=Budget(100.0, 1e-2)) as ledger:
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="by hand")
         with pytest.raises(PreconditionFailed, match="whose data it protects"):
-            claimed(ledger, seeded=False)
+            ledger_scope(ledger, seeded=False)
         assert fit(ledger).guarantee_.caveats == (BY_POSITION, NOT_CLAIMED, EARLIER)
 
 
@@ -128,4 +128,4 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Pa
     with pytest.raises(PreconditionFailed, match="cannot be for two units"):
         release("record", 50.0)
     with Ledger(tmp_path / "ledger.db") as ledger:
-        assert [each.claim.unit for each in ledger.reservations() if each.claim] == ["patient"]
+        assert [each.scope.unit for each in ledger.reservations() if each.scope] == ["patient"]

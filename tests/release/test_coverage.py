@@ -47,10 +47,10 @@ def test_what_comes_back_from_a_ledger_still_pays(event):
     assert +single_events(Repeated(restored, 7)) == Counter(slow_leaves(event) * 7)
 
 
-def reserve(event, *, paid_by=None, **purposes):
+def reserve(event, *, charged_to=None, **purposes):
     ledger = Ledger(budget=Budget(1_000.0, 1e-4))
     stages = {STAGE: purposes.pop("stages")} if "stages" in purposes else {}
-    return ledger.reserve(event, delta=1e-5, purposes={**purposes, **stages}, key="run", paid_by=paid_by)
+    return ledger.reserve(event, delta=1e-5, purposes={**purposes, **stages}, key="run", charged_to=charged_to)
 
 
 def test_one_answer_too_few_is_too_few():
@@ -73,7 +73,7 @@ def test_labels_and_online_answers_are_paid_for_together():
 def test_two_mechanisms_are_paid_for_by_two_parts():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
     event = Composed((Repeated(one.event, 10), Repeated(other.event, 3)))
-    reservation = reserve(event, label=10, tuning=3, paid_by={"label": 0, "tuning": 1})
+    reservation = reserve(event, label=10, tuning=3, charged_to={"label": 0, "tuning": 1})
     assert check_covered(reservation, "label", one) == 10
     assert check_covered(reservation, "tuning", other) == 3
     for purpose, mechanism in (("label", other), ("tuning", one)):
@@ -86,10 +86,10 @@ def test_no_part_pays_twice():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
     event = Composed((one.event, other.event))
     unsaid = reserve(event, label=1, tuning=1)
-    shared = reserve(event, label=1, tuning=1, paid_by={"label": 0, "tuning": 0})
+    shared = reserve(event, label=1, tuning=1, charged_to={"label": 0, "tuning": 0})
     for reservation in (unsaid, shared):
         for purpose in ("label", "tuning"):
-            with pytest.raises(InvalidParameter, match=r'2 answers of NoisyCounts for "label" and "tuning".*paid_by'):
+            with pytest.raises(InvalidParameter, match=r'2 answers of .* for "label" and "tuning".*charged_to'):
                 check_covered(reservation, purpose, one)
 
 
@@ -116,9 +116,9 @@ def test_whatever_is_let_through_was_charged(data):
     names = ("evaluation", "label", "online answer", "tuning")
     purposes = data.draw(st.dictionaries(st.sampled_from(names), st.integers(1, 3), min_size=1))
     which = st.integers(0, len(parts) - 1)
-    paid_by = data.draw(st.none() | st.fixed_dictionaries(dict.fromkeys(purposes, which)))
+    charged_to = data.draw(st.none() | st.fixed_dictionaries(dict.fromkeys(purposes, which)))
     event = Composed(tuple(Composed(tuple(part)) for part in parts))
-    reservation = reserve(event, paid_by=paid_by, **purposes)
+    reservation = reserve(event, charged_to=charged_to, **purposes)
     drawn = Counter()
     for purpose, times in purposes.items():
         for _ in range(times):
@@ -149,7 +149,7 @@ def test_a_stream_and_its_like_do_not_share_one_event():
         check_covered(reserve(event, label=10, stages=2), "label", counts)
     with pytest.raises(InvalidParameter, match="no stream"):
         check_covered(reserve(event, label=10), "label", mechanism)
-    apart = reserve(event, label=100, tuning=10, stages=2, paid_by={"label": 0, STAGE: 0, "tuning": 1})
+    apart = reserve(event, label=100, tuning=10, stages=2, charged_to={"label": 0, STAGE: 0, "tuning": 1})
     assert check_covered(apart, "label", mechanism) == 100
     assert check_covered(apart, "tuning", counts) == 10
 

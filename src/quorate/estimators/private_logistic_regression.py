@@ -23,7 +23,7 @@ from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, pla
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.errors import DataRefused, InvalidParameter, SeededNoiseRefused
-from quorate.ledger import Budget, Claim, Ledger, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge, GivenLedger, guarantee_of, ledger_location, session
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
@@ -257,7 +257,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 delta=delta,
                 purposes={PURPOSE: plan.settings.rounds},
                 key=f"{key} {attempt}",
-                scope=Claim.about(change, caveats=tuple(caveats)),
+                scope=GuaranteeScope.about(change, caveats=tuple(caveats)),
                 seeded=seeded,
             )
             reservation = charge.reserve(ledger)

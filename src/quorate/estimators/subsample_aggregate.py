@@ -26,7 +26,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
 from quorate.pipeline.facts import raises_of
-from quorate.pipeline.scope import claim_of_rows
+from quorate.pipeline.scope import scope_of_rows
 from quorate.pipeline.task import processes, unit_of
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
@@ -184,7 +184,7 @@ class SubsampleAggregate(BaseEstimator):
         if self.function_cpu_seconds is not None:
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
-        scope = claim_of_rows(unit, self.partition)
+        scope = scope_of_rows(unit, self.partition)
         jobs = processes(self.jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
 

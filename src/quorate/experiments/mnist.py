@@ -207,7 +207,7 @@ class Digits:
         ledger = Ledger(budget=Budget(price(both, 2 * DELTA) + 1e-6, 2 * DELTA))
         paid = ledger.reserve(
             both, delta=2 * DELTA, purposes={"label": answers, "evaluation": 1},
-            paid_by={"label": 0, "evaluation": 1}, key="labels",
+            charged_to={"label": 0, "evaluation": 1}, key="labels",
         )  # fmt: skip
         asked = np.random.default_rng(self.seed).permutation(len(self.X_public))[:answers]
         votes = Secret(self.counts.reveal()[asked])

@@ -20,7 +20,7 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels, read_sample, refuse_groups
 from quorate.learners.stored_concepts import from_stored, to_stored
-from quorate.ledger import Budget, Claim, Ledger, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.noise import NoiseSource
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.described import described
@@ -243,7 +243,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         }
         told = repr((type(self).__qualname__, described(params), described(plan), print_, self._occasion()))
         key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
-        scope = Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
+        scope = GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
         for attempt in numbers():
             charge = Charge(
                 event=plan.event,

@@ -10,25 +10,30 @@ prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.le
 :mod:`~quorate.ledger.ledger`.
 """
 
-from quorate.ledger.amounts import Amounts
+from __future__ import annotations
+
+from typing import Any
+
 from quorate.ledger.block import Block, Receipt
 from quorate.ledger.budget import Budget, Totals
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import verify
-from quorate.ledger.claim import Claim
 from quorate.ledger.entries import Entry
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
 from quorate.ledger.reservation import Reservation
+from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
+from quorate.renamed import moved
 
 __all__ = [
-    "Amounts",
     "Block",
     "Budget",
-    "Claim",
+    "BudgetUnits",
     "Entry",
+    "GuaranteeScope",
     "Head",
     "Ledger",
     "LedgerState",
@@ -40,3 +45,10 @@ __all__ = [
     "Totals",
     "verify",
 ]
+
+_MOVED = {"Amounts": "quorate.ledger:BudgetUnits", "Claim": "quorate.ledger:GuaranteeScope"}
+
+
+def __getattr__(name: str) -> Any:
+    """Names of version 0.1."""
+    return moved(__name__, name, _MOVED)

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from quorate.errors import InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
 from quorate.ledger.budget import Budget
-from quorate.ledger.claim import claimed_together
 from quorate.ledger.entries import Bound, Drawn, Reserved, Stored
 from quorate.ledger.json_values import Json
-from quorate.ledger.rules import KEY_USED, STAGE_IS_OVER, check_same_request
+from quorate.ledger.rules import KEY_USED, STAGE_IS_OVER, check_reserved, check_same_request
+from quorate.ledger.scope import combined_scope
 from quorate.ledger.state import LedgerState
 
 
@@ -52,11 +52,17 @@ def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) ->
     [sequence] = use.entries
     first = state.reservations[sequence].reserved
     if first.claim is not None and content.claim is not None:
-        claimed_together([first.claim, content.claim])  # says what is wrong where units differ
+        combined_scope([first.claim, content.claim])  # says what is wrong where units differ
     same_claim = first.claim == content.claim or (first.claim is not None and first.claim.covers(content.claim))
     if (stated and first.amounts != content.amounts) or not same_claim:
         raise PreconditionFailed(KEY_USED)
     return sequence
+
+
+def check_reservation(state: LedgerState, content: Reserved, *, stated: bool) -> None:
+    """Raise what would be raised if a reservation were made; the arguments are those of :func:`admit_reservation`."""
+    if isinstance(admit_reservation(state, content, stated=stated), Reserved):
+        check_reserved(state, content)
 
 
 def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) -> Drawn | int:

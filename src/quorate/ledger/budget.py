@@ -8,10 +8,10 @@ from typing import Literal, TypeAlias
 from quorate.accounting import delta_of_zcdp, epsilon_of_zcdp
 from quorate.arguments import one_of, real
 from quorate.errors import InvalidParameter
-from quorate.ledger.amounts import (
+from quorate.ledger.budget_units import (
     DELTA_DIGITS,
     EPSILON_DIGITS,
-    Amounts,
+    BudgetUnits,
     float_down,
     float_up,
     units_down,
@@ -47,9 +47,9 @@ class Budget:
     Examples
     --------
     >>> Budget(1.0, 1e-5).limit
-    Amounts(epsilon_e9=1000000000, delta_e18=10000000000000, rho_e9=0)
+    BudgetUnits(epsilon_e9=1000000000, delta_e18=10000000000000, rho_e9=0)
     >>> Budget(1.0, 1e-5, composition="zcdp").limit
-    Amounts(epsilon_e9=0, delta_e18=0, rho_e9=30556595)
+    BudgetUnits(epsilon_e9=0, delta_e18=0, rho_e9=30556595)
     """
 
     epsilon: float
@@ -64,13 +64,13 @@ class Budget:
             raise InvalidParameter(f"delta must be at least 2e-18 under zCDP, got {self.delta!r}; or compose by 'sum'")
 
     @property
-    def limit(self) -> Amounts:
+    def limit(self) -> BudgetUnits:
         """The largest sum of amounts, rounded down: of ε and δ, or of ρ."""
         if self.composition == "sum":
-            return Amounts(
+            return BudgetUnits(
                 epsilon_e9=units_down(self.epsilon, EPSILON_DIGITS), delta_e18=units_down(self.delta, DELTA_DIGITS)
             )
-        return Amounts(rho_e9=largest_rho(self.epsilon, self.delta))
+        return BudgetUnits(rho_e9=largest_rho(self.epsilon, self.delta))
 
     def same_as(self, other: Budget) -> bool:
         """Whether both allow the same, to the unit, by the same rule."""
@@ -85,7 +85,7 @@ class Budget:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Totals:
-    """Amounts as floats, for people: rounded up where they were spent, down where they are left.
+    """BudgetUnits as floats, for people: rounded up where they were spent, down where they are left.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ class Totals:
     rho: float | None
 
 
-def spent_totals(spent: Amounts, budget: Budget) -> Totals:
+def spent_totals(spent: BudgetUnits, budget: Budget) -> Totals:
     """Return what was spent, rounded up.
 
     Examples
     --------
-    >>> spent_totals(Amounts(epsilon_e9=250_000_000, delta_e18=10**12), Budget(1.0, 1e-5))
+    >>> spent_totals(BudgetUnits(epsilon_e9=250_000_000, delta_e18=10**12), Budget(1.0, 1e-5))
     Totals(epsilon=0.25, delta=1e-06, rho=None)
     """
     if budget.composition == "sum":
@@ -122,12 +122,12 @@ def spent_totals(spent: Amounts, budget: Budget) -> Totals:
     )
 
 
-def left_totals(spent: Amounts, limit: Amounts, budget: Budget) -> Totals:
+def left_totals(spent: BudgetUnits, limit: BudgetUnits, budget: Budget) -> Totals:
     """Return what is left, rounded down: a reservation of exactly that much is accepted.
 
     Examples
     --------
-    >>> left_totals(Amounts(epsilon_e9=250_000_000), Budget(1.0, 1e-5).limit, Budget(1.0, 1e-5))
+    >>> left_totals(BudgetUnits(epsilon_e9=250_000_000), Budget(1.0, 1e-5).limit, Budget(1.0, 1e-5))
     Totals(epsilon=0.75, delta=1e-05, rho=None)
     """
     if budget.composition == "sum":
@@ -139,12 +139,12 @@ def left_totals(spent: Amounts, limit: Amounts, budget: Budget) -> Totals:
     return Totals(epsilon=None, delta=None, rho=float_down(limit.rho_e9 - spent.rho_e9, EPSILON_DIGITS))
 
 
-def comes_to(budget: Budget, limit: Amounts) -> bool:
+def comes_to(budget: Budget, limit: BudgetUnits) -> bool:
     """Whether ``limit`` is what ``budget`` comes to: a ρ may be lower, or above by the unit that libraries differ in.
 
     Examples
     --------
-    >>> comes_to(Budget(1.0, 1e-5), Amounts(epsilon_e9=10**9, delta_e18=10**13))
+    >>> comes_to(Budget(1.0, 1e-5), BudgetUnits(epsilon_e9=10**9, delta_e18=10**13))
     True
     """
     expected = budget.limit

@@ -10,11 +10,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from quorate.errors import InvalidParameter
-from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
-from quorate.ledger.claim import Claim
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.field_checks import instance, matching, optional, text, whole
 from quorate.ledger.json_values import Json, canonical
+from quorate.ledger.scope import GuaranteeScope
 
 FORMAT: Final = 1
 GENESIS_HASH: Final = "0" * 64
@@ -40,12 +40,12 @@ def _paid_by(name: str, value: object) -> Mapping[str, int]:
 
 _PURPOSE = text(64)
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
-    "amounts": instance(Amounts),
+    "amounts": instance(BudgetUnits),
     "answers": instance(Json),
     "block": whole(1),
     "body": optional(text(256)),
     "budget": instance(Budget),
-    "claim": optional(instance(Claim)),
+    "claim": optional(instance(GuaranteeScope)),
     "client": text(128),
     "count": whole(1),
     "event": instance(Json),
@@ -54,7 +54,7 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "format": whole(1),
     "key": text(256),
     "ledger": matching(_IDENTITY, "32 hexadecimal digits"),
-    "limit": instance(Amounts),
+    "limit": instance(BudgetUnits),
     "paid_by": optional(_paid_by),
     "purpose": _PURPOSE,
     "purposes": _purposes,
@@ -63,6 +63,9 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "stage": optional(whole(0)),
     "store": instance(Json),
 }
+
+# What users call it, where an entry has kept the name that version 0.1 wrote.
+_CALLED: Final = {"claim": "scope", "paid_by": "charged_to"}
 
 
 class Content:
@@ -76,7 +79,8 @@ class Content:
             check = _CHECKS[field.name]
             if field.name == "key" and isinstance(self, Drawn):
                 check = optional(check)
-            object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
+            called = _CALLED.get(field.name, field.name)
+            object.__setattr__(self, field.name, check(called, getattr(self, field.name)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,7 +89,7 @@ class Opened(Content):
 
     kind: ClassVar[str] = "opened"
     budget: Budget
-    limit: Amounts
+    limit: BudgetUnits
     ledger: str
     store: Json
     format: int = FORMAT
@@ -122,7 +126,7 @@ class BudgetRaised(Content):
 
     kind: ClassVar[str] = "budget raised"
     budget: Budget
-    limit: Amounts
+    limit: BudgetUnits
     reason: str
 
 
@@ -136,11 +140,11 @@ class Reserved(Content):
 
     kind: ClassVar[str] = "reserved"
     event: Json
-    amounts: Amounts
+    amounts: BudgetUnits
     purposes: Mapping[str, int]
     client: str
     key: str
-    claim: Claim | None = None
+    claim: GuaranteeScope | None = None
     paid_by: Mapping[str, int] | None = None
 
     @property
@@ -202,24 +206,24 @@ KINDS: Final[Mapping[str, type[Content]]] = {
 }
 
 
-def _read_claim(value: Any) -> Claim | None:
+def _read_claim(value: Any) -> GuaranteeScope | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not isinstance(value.get("caveats"), list):
-        raise InvalidParameter("claim must be an object with a list of caveats")
-    return Claim(**{**value, "caveats": tuple(value["caveats"])})
+        raise InvalidParameter("scope must be an object with a list of caveats")
+    return GuaranteeScope(**{**value, "caveats": tuple(value["caveats"])})
 
 
 # Fields that version 0.1 did not write: left out where they say nothing, so that every older entry keeps its hash.
 _ADDED: Final = frozenset({"stage"})
 
 _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
-    "amounts": lambda value: Amounts(**value),
+    "amounts": lambda value: BudgetUnits(**value),
     "answers": Json.of,
     "budget": lambda value: Budget(**value),
     "claim": _read_claim,
     "event": Json.of,
-    "limit": lambda value: Amounts(**value),
+    "limit": lambda value: BudgetUnits(**value),
     "store": Json.of,
 }
 

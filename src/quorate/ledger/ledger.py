@@ -11,20 +11,20 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
-from quorate.ledger.admission import admit_binding, admit_reservation, check_budget
+from quorate.ledger.admission import admit_binding, admit_reservation, check_budget, check_reservation
 from quorate.ledger.block import Receipt, receipt_of
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
 from quorate.ledger.chain import holds
-from quorate.ledger.claim import Claim
 from quorate.ledger.entries import BudgetRaised, Closed, Entry, Opened, Reserved, SameRelease
 from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
 from quorate.ledger.pricing import check_prices, priced_request
 from quorate.ledger.reservation import Reservation
-from quorate.ledger.rules import check_reserved
+from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import store_at
+from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
@@ -168,9 +168,9 @@ class Ledger:
         return self._journal.read(lambda state: left_totals(state.spent, state.limit, _budget(state)))
 
     @property
-    def claim(self) -> Claim | None:
+    def scope(self) -> GuaranteeScope | None:
         """What all that was charged promises together, as far as it was stated; None where nothing was."""
-        return self._journal.read(lambda state: state.claim)
+        return self._journal.read(lambda state: state.scope)
 
     @property
     def head(self) -> Head:
@@ -292,6 +292,7 @@ class Ledger:
 
     # --- reserving ---------------------------------------------------------------------------------------------
 
+    @renamed_arguments(claim="scope", paid_by="charged_to")
     def reserve(
         self,
         event: Event,
@@ -301,8 +302,8 @@ class Ledger:
         key: str,
         epsilon: float | None = None,
         client: str = "local",
-        claim: Claim | None = None,
-        paid_by: Mapping[str, int] | None = None,
+        scope: GuaranteeScope | None = None,
+        charged_to: Mapping[str, int] | None = None,
     ) -> Reservation:
         """Charge a schedule at its exact price, durably, before anything of it is drawn.
 
@@ -321,10 +322,10 @@ class Ledger:
             ε to charge instead of the event's price, and not below it.
         client : str, default "local"
             Who asks.
-        claim : Claim, optional
-            Whose data this protects, and against which change. All claims of a ledger are about one unit. A retry may
+        scope : GuaranteeScope, optional
+            Whose data this protects, and against which change. All scopes of a ledger are about one unit. A retry may
             state fewer caveats; those of the first request stay.
-        paid_by : mapping of str to int, optional
+        charged_to : mapping of str to int, optional
             Where `event` is a ``Composed``: which of its parts, from 0, pays for each purpose. Purposes with one part
             share it. Left out, all purposes share the whole event.
 
@@ -346,14 +347,15 @@ class Ledger:
             key=key,
             epsilon=epsilon,
             client=client,
-            claim=claim,
-            paid_by=paid_by,
+            scope=scope,
+            charged_to=charged_to,
         )
         return self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
 
-    def foresee(
+    @renamed_arguments(claim="scope", paid_by="charged_to")
+    def check_affordable(
         self,
         event: Event,
         *,
@@ -362,8 +364,8 @@ class Ledger:
         key: str,
         epsilon: float | None = None,
         client: str = "local",
-        claim: Claim | None = None,
-        paid_by: Mapping[str, int] | None = None,
+        scope: GuaranteeScope | None = None,
+        charged_to: Mapping[str, int] | None = None,
     ) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
@@ -378,15 +380,13 @@ class Ledger:
             key=key,
             epsilon=epsilon,
             client=client,
-            claim=claim,
-            paid_by=paid_by,
+            scope=scope,
+            charged_to=charged_to,
         )
+        self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
 
-        def look(state: LedgerState) -> None:
-            if isinstance(admit_reservation(state, content, stated=epsilon is not None), Reserved):
-                check_reserved(state, content)
-
-        self._journal.read(look)
+    claim = RenamedAttribute("scope")
+    foresee = RenamedAttribute("check_affordable")
 
     def _handle(self, state: LedgerState, sequence: int) -> Reservation:
         return Reservation(self._journal, state, sequence)

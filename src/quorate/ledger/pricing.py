@@ -9,17 +9,17 @@ from collections.abc import Mapping
 from quorate import accounting
 from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError
-from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, Amounts, float_up, units_up
 from quorate.ledger.budget import Composition
-from quorate.ledger.claim import Claim
+from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, BudgetUnits, float_up, units_up
 from quorate.ledger.entries import Reserved
 from quorate.ledger.json_values import Json
+from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import LedgerState
 
 
 def price(
     event: accounting.Event, *, composition: Composition, delta: float | None, epsilon: float | None = None
-) -> Amounts:
+) -> BudgetUnits:
     """Price ``event`` under a ledger's rule.
 
     Parameters
@@ -41,12 +41,12 @@ def price(
     Examples
     --------
     >>> price(accounting.PureDP(0.25), composition="sum", delta=0.0)
-    Amounts(epsilon_e9=250000000, delta_e18=0, rho_e9=0)
+    BudgetUnits(epsilon_e9=250000000, delta_e18=0, rho_e9=0)
     """
     if not isinstance(event, accounting.Event):
         raise InvalidParameter(f"event must be an event of quorate.accounting, got {type(event).__name__}")
     if composition == "zcdp":
-        return Amounts(rho_e9=units_up(_finite(accounting.zcdp(event), "give the mechanism noise"), EPSILON_DIGITS))
+        return BudgetUnits(rho_e9=units_up(_finite(accounting.zcdp(event), "give the mechanism noise"), EPSILON_DIGITS))
     if delta is None:
         raise InvalidParameter("delta is needed under sums of (epsilon, delta); give the part of delta to charge")
     delta = real("delta", delta, at_least=0, below=1)
@@ -56,7 +56,7 @@ def price(
         if asked < priced:
             raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
         priced = asked
-    return Amounts(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
+    return BudgetUnits(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
 
 
 def priced_request(
@@ -68,8 +68,8 @@ def priced_request(
     key: str,
     epsilon: float | None,
     client: str,
-    claim: Claim | None,
-    paid_by: Mapping[str, int] | None,
+    scope: GuaranteeScope | None,
+    charged_to: Mapping[str, int] | None,
 ) -> Reserved:
     """Return what a reservation would be recorded as, at the price of its event; see :meth:`Ledger.reserve`."""
     amounts = price(event, composition=composition, delta=delta, epsilon=epsilon)
@@ -79,14 +79,14 @@ def priced_request(
         purposes=purposes,
         client=client,
         key=key,
-        claim=claim,
-        paid_by=paid_by,
+        claim=scope,
+        paid_by=charged_to,
     )
     check_parts(event, reserved.paid_by)
     return reserved
 
 
-def check_parts(event: accounting.Event, paid_by: Mapping[str, int] | None) -> None:
+def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -> None:
     """Refuse a purpose that is paid by a part which the event does not have.
 
     Raises
@@ -100,9 +100,9 @@ def check_parts(event: accounting.Event, paid_by: Mapping[str, int] | None) -> N
     >>> check_parts(accounting.Composed((half, half)), {"label": 0, "evaluation": 1})
     """
     n_parts = len(event.events) if isinstance(event, accounting.Composed) else 0
-    if paid_by is not None and not all(part < n_parts for part in paid_by.values()):
+    if charged_to is not None and not all(part < n_parts for part in charged_to.values()):
         raise InvalidParameter(
-            f"paid_by must name parts of a Composed event, from 0; this event has {n_parts} parts. Compose it"
+            f"charged_to must name parts of a Composed event, from 0; this event has {n_parts} parts. Compose it"
         )
 
 

@@ -8,10 +8,10 @@ from quorate import accounting
 from quorate.errors import InvalidParameter
 from quorate.ledger.admission import admit_answers, admit_draw
 from quorate.ledger.block import Block, Receipt, receipt_of
-from quorate.ledger.claim import Claim
 from quorate.ledger.entries import Drawn
 from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
+from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import LedgerState
 
 
@@ -59,12 +59,12 @@ class Reservation:
         return self._reserved.purposes
 
     @property
-    def paid_by(self) -> Mapping[str, int] | None:
+    def charged_to(self) -> Mapping[str, int] | None:
         """Which part of a composed event pays for each purpose; None where the whole event pays for all."""
         return self._reserved.paid_by
 
     @property
-    def claim(self) -> Claim | None:
+    def scope(self) -> GuaranteeScope | None:
         """Whose data it protects, against which change; None where that was not said."""
         return self._reserved.claim
 

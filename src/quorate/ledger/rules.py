@@ -14,9 +14,8 @@ from quorate.errors import (
     MechanismClosed,
     PreconditionFailed,
 )
-from quorate.ledger.amounts import Amounts, check_fits
 from quorate.ledger.budget import Budget, comes_to
-from quorate.ledger.claim import claimed_together
+from quorate.ledger.budget_units import BudgetUnits, check_fits
 from quorate.ledger.entries import (
     FORMAT,
     Bound,
@@ -30,6 +29,7 @@ from quorate.ledger.entries import (
     Started,
     Stored,
 )
+from quorate.ledger.scope import combined_scope
 from quorate.ledger.state import KeyUse, LedgerState
 
 KEY_USED = "the idempotency key was used for another request of this client; take a new key"
@@ -128,13 +128,13 @@ def check_reserved(state: LedgerState, reserved: Reserved) -> None:
         raise PreconditionFailed(KEY_USED)
     _check_kind_of_amounts(state.budget, reserved.amounts)
     if reserved.paid_by is not None and reserved.paid_by.keys() != reserved.purposes.keys():
-        raise InvalidParameter("paid_by must name exactly the purposes; say for each which part pays for it")
-    if state.claim is not None and reserved.claim is not None:
-        claimed_together([state.claim, reserved.claim])  # refuses what cannot be told in one sentence with the rest
+        raise InvalidParameter("charged_to must name exactly the purposes; say for each which part pays for it")
+    if state.scope is not None and reserved.claim is not None:
+        combined_scope([state.scope, reserved.claim])  # refuses what cannot be told in one sentence with the rest
     check_fits(reserved.amounts, spent=state.spent, limit=state.limit)
 
 
-def _check_kind_of_amounts(budget: Budget | None, amounts: Amounts) -> None:
+def _check_kind_of_amounts(budget: Budget | None, amounts: BudgetUnits) -> None:
     foreign = (
         amounts.rho_e9 if budget is None or budget.composition == "sum" else amounts.epsilon_e9 + amounts.delta_e18
     )

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from quorate.errors import InvalidParameter
-from quorate.ledger.amounts import Amounts
 from quorate.ledger.budget import Budget
-from quorate.ledger.claim import Claim, claimed_together
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.entries import (
     GENESIS_HASH,
     Bound,
@@ -24,6 +23,7 @@ from quorate.ledger.entries import (
     Stored,
 )
 from quorate.ledger.json_values import Json
+from quorate.ledger.scope import GuaranteeScope, combined_scope
 
 BlockStatus: TypeAlias = Literal["drawn", "stored", "interrupted"]
 
@@ -97,12 +97,12 @@ class LedgerState:
     ----------
     hashes : list of str
         Hash of each entry, in order.
-    budget, limit : Budget or None, Amounts
+    budget, limit : Budget or None, BudgetUnits
         The budget in force, and the amounts it comes to; None before the first entry.
-    spent : Amounts
+    spent : BudgetUnits
         Sum of all reservations; never above `limit`.
-    claim : Claim or None
-        What all reservations that state a claim promise together.
+    scope : GuaranteeScope or None
+        What the guarantees of all reservations that state their scope cover together.
     fingerprints : tuple of str
         The data sets that are this release; the last is the newest.
     reservations, blocks : dict
@@ -114,9 +114,9 @@ class LedgerState:
     hashes: list[str] = field(default_factory=list)
     identity: str = ""
     budget: Budget | None = None
-    limit: Amounts = field(default_factory=Amounts)
-    spent: Amounts = field(default_factory=Amounts)
-    claim: Claim | None = None
+    limit: BudgetUnits = field(default_factory=BudgetUnits)
+    spent: BudgetUnits = field(default_factory=BudgetUnits)
+    scope: GuaranteeScope | None = None
     fingerprints: tuple[str, ...] = ()
     closed: bool = False
     sessions: set[int] = field(default_factory=set)
@@ -176,7 +176,7 @@ class LedgerState:
     def _take_reserved(self, reserved: Reserved, sequence: int) -> None:
         self.spent += reserved.amounts
         if reserved.claim is not None:
-            self.claim = claimed_together([reserved.claim] if self.claim is None else [self.claim, reserved.claim])
+            self.scope = combined_scope([reserved.claim] if self.scope is None else [self.scope, reserved.claim])
         self.reservations[sequence] = ReservationState(
             sequence=sequence, reserved=reserved, drawn=dict.fromkeys(reserved.purposes, 0)
         )

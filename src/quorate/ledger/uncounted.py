@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from threading import Lock
 
 from quorate.errors import PrivacyWarning
-from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.ledger.budget import Budget
+from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.ledger.ledger import Ledger
 
 ADVICE = (

@@ -30,7 +30,7 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.pipeline import checks
-from quorate.pipeline.scope import claim_of
+from quorate.pipeline.scope import scope_of
 from quorate.pipeline.stages import NoStages, StageStore, stage_key
 from quorate.pipeline.task import Task
 from quorate.release import Charge
@@ -199,7 +199,7 @@ def schedule(task: Task, key: str) -> Charge:
         delta=task.facts.delta,
         purposes={purpose: count for purpose, count in purposes.items() if count},
         key=key,
-        scope=claim_of(task),
+        scope=scope_of(task),
         seeded=task.noise.seeded,
     )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from quorate.accounting import Event
 from quorate.errors import PreconditionFailed
-from quorate.ledger import Budget, Claim, Ledger, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.release.session import GivenLedger, RollbackGuard, session
 from quorate.release.source import client_of
 
@@ -27,7 +27,7 @@ class Charge:
         How many answers there are for each purpose.
     key : str
         Idempotency key: the same charge is made once, however often a run is resumed.
-    scope : Claim
+    scope : GuaranteeScope
         Whose data the release protects, against which change.
     seeded : bool
         Whether its noise is seeded; the ledger then says so.
@@ -37,7 +37,7 @@ class Charge:
     Examples
     --------
     >>> from quorate.accounting import PureDP
-    >>> scope = Claim(unit="person", neighbours="add, remove or replace one person")
+    >>> scope = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
     >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
     >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
     >>> charge.find(ledger) is None, charge.reserve(ledger).key, charge.find(ledger).key, ledger.spent.epsilon
@@ -48,7 +48,7 @@ class Charge:
     delta: float
     purposes: Mapping[str, int]
     key: str
-    scope: Claim
+    scope: GuaranteeScope
     seeded: bool
     charged_to: Mapping[str, int] | None = None
 
@@ -59,14 +59,14 @@ class Charge:
 
     def check_affordable(self, ledger: Ledger) -> None:
         """Raise what :meth:`reserve` would raise now, and charge nothing: a refusal comes before long work."""
-        ledger.foresee(
+        ledger.check_affordable(
             self.event,
             delta=self.delta,
             purposes=self.purposes,
             key=self.key,
             client=self.client,
-            claim=self.scope,
-            paid_by=self.charged_to,
+            scope=self.scope,
+            charged_to=self.charged_to,
         )
 
     def reserve(self, ledger: Ledger) -> Reservation:
@@ -77,8 +77,8 @@ class Charge:
             purposes=self.purposes,
             key=self.key,
             client=self.client,
-            claim=self.scope,
-            paid_by=self.charged_to,
+            scope=self.scope,
+            charged_to=self.charged_to,
         )
 
     def find(self, ledger: Ledger) -> Reservation | None:

@@ -45,7 +45,7 @@ def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> 
     InvalidParameter
         If nothing was reserved for `purpose`, or what pays for it does not hold the mechanism's event once for *every*
         answer that it pays for, of whatever purpose (once, for a stream with its stages). What pays is the part of the charged event
-        that the reservation names (``paid_by``), or else the whole event, for all purposes.
+        that the reservation names (``charged_to``), or else the whole event, for all purposes.
 
     Notes
     -----
@@ -83,7 +83,7 @@ def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> 
         )
     paid, needed = single_events(event), single_events(Repeated(mechanism.event, 1 if stream else answers))
     if any(paid[one] < often for one, often in needed.items()) or answers > getattr(mechanism, "n_queries", answers):
-        also = "" if stream or len(sharing) == 1 else ", and say with paid_by which part of it pays for which purpose"
+        also = "" if stream or len(sharing) == 1 else ", and say with charged_to which part pays for which purpose"
         raise InvalidParameter(
             f"the reservation does not pay for {answers:,} answers of {type(mechanism).__name__} for {told}; "
             f"reserve the event of the mechanism that answers{also}"
@@ -109,9 +109,9 @@ def single_events(event: Event) -> Counter[Event]:
 
 def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
     """Return what pays for a purpose, and every purpose that it pays for."""
-    paid_by, event = reservation.paid_by, reservation.event
-    if paid_by is None:
+    charged_to, event = reservation.charged_to, reservation.event
+    if charged_to is None:
         return event, list(reservation.purposes)
     if not isinstance(event, Composed):  # the ledger refuses to make such a reservation
         raise InvalidParameter("the reservation names parts of an event that has none; reserve their Composed")
-    return event.events[paid_by[purpose]], [each for each, part in paid_by.items() if part == paid_by[purpose]]
+    return event.events[charged_to[purpose]], [each for each, part in charged_to.items() if part == charged_to[purpose]]

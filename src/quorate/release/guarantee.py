@@ -1,4 +1,4 @@
-"""The guarantee: what everything on one ledger cost and promises together."""
+"""The guarantee: what everything on one ledger cost and promises scope."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import version
 from quorate.accounting import Event, Guarantee, explain
 from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
 from quorate.errors import PreconditionFailed
-from quorate.ledger import Claim, Ledger
+from quorate.ledger import GuaranteeScope, Ledger
 from quorate.release.source import SEEDED_CLIENT
 
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
@@ -33,7 +33,7 @@ def guarantee_of(
     before: str = "the first answer",
     caveats: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Say what everything that was charged to a ledger guarantees together.
+    """Say what everything that was charged to a ledger guarantees scope.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def guarantee_of(
         If no reservation says whose data it protects.
     """
     epsilon, spent_delta = spent_of(ledger)
-    scope = claimed(ledger, seeded=seeded)
+    scope = ledger_scope(ledger, seeded=seeded)
     _, rule = explain(event, delta)
     return Guarantee(
         epsilon=epsilon,
@@ -81,13 +81,13 @@ def spent_of(ledger: Ledger) -> tuple[float, float]:
     )
 
 
-def claimed(ledger: Ledger, *, seeded: bool) -> Claim:
-    """What everything that was charged to a ledger promises together, with every caveat.
+def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
+    """Scope of the guarantee of everything that was charged to a ledger, with every caveat.
 
     Parameters
     ----------
     ledger : Ledger
-        With one reservation at least that states its claim.
+        With one reservation at least that states its scope.
     seeded : bool
         Whether the run that asks had seeded noise.
 
@@ -102,24 +102,24 @@ def claimed(ledger: Ledger, *, seeded: bool) -> Claim:
     >>> from quorate.ledger import Budget
     >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
     >>> for key, change in (("first", "replace"), ("second", "add, remove or replace")):
-    ...     claim = Claim(unit="person", neighbours=f"{change} one person")
-    ...     charge = {"purposes": {"label": 1}, "key": key, "claim": claim}
+    ...     scope = GuaranteeScope(unit="person", neighbours=f"{change} one person")
+    ...     charge = {"purposes": {"label": 1}, "key": key, "scope": scope}
     ...     _ = ledger.reserve(PureDP(1.0), delta=0, **charge)
-    >>> claimed(ledger, seeded=False).neighbours
+    >>> ledger_scope(ledger, seeded=False).neighbours
     'replace one person'
     """
-    together, reservations = ledger.claim, ledger.reservations()
-    if together is None:
+    scope, reservations = ledger.scope, ledger.reservations()
+    if scope is None:
         raise PreconditionFailed("nothing on this ledger says whose data it protects; no guarantee can be told")
-    caveats = list(together.caveats)
+    caveats = list(scope.caveats)
     if seeded:
         caveats.insert(0, SEEDED)
     elif any(each.client == SEEDED_CLIENT for each in reservations):
         caveats.insert(0, SEEDED_EARLIER)
-    if any(each.claim is None for each in reservations):
+    if any(each.scope is None for each in reservations):
         caveats.append(NOT_CLAIMED)
     if not ledger.durable:
         caveats.append(NOT_DURABLE)
     if len(reservations) > 1:
         caveats.append(EARLIER)
-    return Claim(unit=together.unit, neighbours=together.neighbours, caveats=tuple(caveats))
+    return GuaranteeScope(unit=scope.unit, neighbours=scope.neighbours, caveats=tuple(caveats))

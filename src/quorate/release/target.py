@@ -6,7 +6,7 @@ from typing import Any
 
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.ledger.amounts import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 
 
 def floor_epsilon(epsilon: Any) -> float:

@@ -18,11 +18,11 @@ from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
-from quorate.ledger import Budget, Claim, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Reservation
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
-from quorate.pipeline.scope import claim_of_votes
+from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
 from quorate.planning import AnyMechanism, check_mechanism, schedule_event
 from quorate.release import Charge, guarantee_of
@@ -109,7 +109,7 @@ def release_votes(
     key = fingerprint_key(folder.ledger)
     data = fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
     charge = _charge(
-        votes, mechanism, sanitiser, key=key, data=data, delta=delta, scope=claim_of_votes(unit), seeded=noise.seeded
+        votes, mechanism, sanitiser, key=key, data=data, delta=delta, scope=scope_of_votes(unit), seeded=noise.seeded
     )
     with folder.open_ledger(budget, fingerprint=data) as ledger:
         reservation = charge.reserve(ledger)
@@ -140,7 +140,7 @@ def _charge(
     key: Secret[bytes],
     data: str,
     delta: float,
-    scope: Claim,
+    scope: GuaranteeScope,
     seeded: bool,
 ) -> Charge:
     """Everything that is to be charged at once: the labels, and the data-dependent figure if there is to be one."""

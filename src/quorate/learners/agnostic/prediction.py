@@ -25,7 +25,7 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups
-from quorate.ledger import Budget, Claim
+from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
 from quorate.release.guarantee import N_IS_PUBLIC
@@ -164,7 +164,7 @@ class AgnosticPrediction(BaseEstimator):
             purposes={PURPOSE: n_queries},
             # A sample of its own for each fit, and so a charge of its own.
             key=f"agnostic prediction {secrets.token_hex(16)}",
-            scope=Claim.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
+            scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
             seeded=noise.seeded,
         )
         budget = Budget(epsilon, 0.0)

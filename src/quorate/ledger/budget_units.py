@@ -1,4 +1,4 @@
-"""Amounts: whole numbers of a billionth of ε or ρ and of 10⁻¹⁸ of δ, rounded the private way.
+"""BudgetUnits: whole numbers of a billionth of ε or ρ and of 10⁻¹⁸ of δ, rounded the private way.
 
 A float that a user writes, or that an event is stored with, stands for the decimal that its shortest
 representation spells: ``0.1`` is one tenth, from which its binary value differs by less than one part in 10¹⁵. So
@@ -70,7 +70,7 @@ def float_down(units: int, digits: int) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Amounts:
+class BudgetUnits:
     """What was charged, or may be: whole numbers, so that sums are exact and the same on every machine.
 
     Parameters
@@ -84,8 +84,8 @@ class Amounts:
 
     Examples
     --------
-    >>> Amounts(epsilon_e9=3) + Amounts(epsilon_e9=4, delta_e18=1)
-    Amounts(epsilon_e9=7, delta_e18=1, rho_e9=0)
+    >>> BudgetUnits(epsilon_e9=3) + BudgetUnits(epsilon_e9=4, delta_e18=1)
+    BudgetUnits(epsilon_e9=7, delta_e18=1, rho_e9=0)
     """
 
     epsilon_e9: int = 0
@@ -98,24 +98,24 @@ class Amounts:
             if type(value) is not int or value < 0:
                 raise InvalidParameter(f"{name} must be an integer >= 0, got {value!r}")
 
-    def __add__(self, other: Amounts) -> Amounts:
-        return Amounts(
+    def __add__(self, other: BudgetUnits) -> BudgetUnits:
+        return BudgetUnits(
             epsilon_e9=self.epsilon_e9 + other.epsilon_e9,
             delta_e18=self.delta_e18 + other.delta_e18,
             rho_e9=self.rho_e9 + other.rho_e9,
         )
 
-    def within(self, limit: Amounts) -> bool:
+    def within(self, limit: BudgetUnits) -> bool:
         """Whether no amount passes its limit."""
         return self.epsilon_e9 <= limit.epsilon_e9 and self.delta_e18 <= limit.delta_e18 and self.rho_e9 <= limit.rho_e9
 
 
-def check_fits(requested: Amounts, *, spent: Amounts, limit: Amounts) -> None:
+def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits) -> None:
     """Raise :class:`~quorate.errors.BudgetExhausted` where ``requested`` on top of ``spent`` passes ``limit``.
 
     Examples
     --------
-    >>> check_fits(Amounts(epsilon_e9=1), spent=Amounts(epsilon_e9=9), limit=Amounts(epsilon_e9=10))
+    >>> check_fits(BudgetUnits(epsilon_e9=1), spent=BudgetUnits(epsilon_e9=9), limit=BudgetUnits(epsilon_e9=10))
     """
     for unit, name, digits in (
         ("ε", "epsilon_e9", EPSILON_DIGITS),

@@ -7,24 +7,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.claim import DIFFERENT_NEIGHBOURS, Claim, claimed_together
+from quorate.ledger.scope import DIFFERENT_NEIGHBOURS, GuaranteeScope, combined_scope
 
 RELATIONS = {
     "add, remove or replace one person": {"add", "remove", "replace"},
     "add, remove or replace one person, as the owner states": {"add", "remove", "replace"},
     "replace one person": {"replace"},
 }
-claims = st.builds(
-    Claim,
+scopes = st.builds(
+    GuaranteeScope,
     unit=st.just("person"),
     neighbours=st.sampled_from(sorted(RELATIONS)),
     caveats=st.lists(st.sampled_from(["n is public", "seeded", "stated"]), unique=True).map(tuple),
 )
 
 
-@given(every=st.lists(claims, min_size=1, max_size=6))
+@given(every=st.lists(scopes, min_size=1, max_size=6))
 def test_the_whole_holds_for_the_changes_of_all_with_the_caveats_of_any(every):
-    together = claimed_together(every)
+    together = combined_scope(every)
     covered = set.intersection(*(RELATIONS[each.neighbours] for each in every))
     assert RELATIONS[together.neighbours.removesuffix(", as the owner states")] == covered
     assert together.neighbours.endswith("states") == any(each.neighbours.endswith("states") for each in every)
@@ -34,31 +34,31 @@ def test_the_whole_holds_for_the_changes_of_all_with_the_caveats_of_any(every):
     assert len(set(together.caveats)) == len(together.caveats)
 
 
-@given(every=st.lists(claims, min_size=1, max_size=6))
+@given(every=st.lists(scopes, min_size=1, max_size=6))
 def test_one_after_the_other_is_all_at_once(every):
     running = every[0]
     for each in every[1:]:
-        running = claimed_together([running, each])
-    whole = claimed_together(every)
+        running = combined_scope([running, each])
+    whole = combined_scope(every)
     assert (running.neighbours, set(running.caveats)) == (whole.neighbours, set(whole.caveats))
 
 
-@given(every=st.lists(claims, min_size=1, max_size=3), place=st.integers(0, 3))
+@given(every=st.lists(scopes, min_size=1, max_size=3), place=st.integers(0, 3))
 def test_two_units_have_no_guarantee_in_common(every, place):
-    every.insert(min(place, len(every)), Claim(unit="record", neighbours="replace one record"))
+    every.insert(min(place, len(every)), GuaranteeScope(unit="record", neighbours="replace one record"))
     with pytest.raises(PreconditionFailed, match="cannot be for two units"):
-        claimed_together(every)
+        combined_scope(every)
 
 
 def test_changes_of_another_kind_are_not_taken_for_either():
-    added = Claim(unit="person", neighbours="add, remove or replace one person")
+    added = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
     for phrase in ("change the label of one person", "replace one persona", "add or remove one person"):
         with pytest.raises(PreconditionFailed, match="another kind of change"):
-            claimed_together([added, Claim(unit="person", neighbours=phrase)])
-        alone = Claim(unit="person", neighbours=phrase)
-        assert claimed_together([alone, alone]) == alone
+            combined_scope([added, GuaranteeScope(unit="person", neighbours=phrase)])
+        alone = GuaranteeScope(unit="person", neighbours=phrase)
+        assert combined_scope([alone, alone]) == alone
     with pytest.raises(InvalidParameter):
-        claimed_together([])
+        combined_scope([])
 
 
 WRONG = [
@@ -75,6 +75,6 @@ WRONG = [
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_claim_is_made_of_lines_of_text(wrong):
+def test_a_scope_is_made_of_lines_of_text(wrong):
     with pytest.raises(InvalidParameter):
-        Claim(**{"unit": "person", "neighbours": "replace one person", **wrong})
+        GuaranteeScope(**{"unit": "person", "neighbours": "replace one person", **wrong})

@@ -20,7 +20,7 @@ _LONGEST = 1000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Claim:
+class GuaranteeScope:
     """The half of a guarantee that is no number.
 
     Parameters
@@ -39,7 +39,7 @@ class Claim:
 
     Examples
     --------
-    >>> Claim(unit="person", neighbours="add, remove or replace one person").caveats
+    >>> GuaranteeScope(unit="person", neighbours="add, remove or replace one person").caveats
     ()
     """
 
@@ -63,8 +63,8 @@ class Claim:
                 raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
 
     @classmethod
-    def about(cls, neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) -> Claim:
-        """Return the claim for a neighbouring relation."""
+    def about(cls, neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) -> GuaranteeScope:
+        """Return the scope of a guarantee about a neighbouring relation."""
         return cls(unit=neighbouring.unit, neighbours=neighbouring.stated, caveats=caveats)
 
     @property
@@ -72,8 +72,8 @@ class Claim:
         """`neighbours` as a value."""
         return Neighbouring.read(self.neighbours, self.unit)
 
-    def covers(self, later: Claim | None) -> bool:
-        """Whether this claim says all that a retry of its request says: the same promise, and no caveat less."""
+    def covers(self, later: GuaranteeScope | None) -> bool:
+        """Whether this scope says all that a retry of its request says: the same promise, and no caveat less."""
         return (
             later is not None
             and (self.unit, self.neighbours) == (later.unit, later.neighbours)
@@ -81,17 +81,17 @@ class Claim:
         )
 
 
-def claimed_together(claims: Iterable[Claim]) -> Claim:
-    """Return what everything that makes these claims promises together.
+def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
+    """Return what guarantees of these scopes cover together.
 
     Parameters
     ----------
-    claims : iterable of Claim
+    scopes : iterable of GuaranteeScope
         At least one, oldest first.
 
     Returns
     -------
-    Claim
+    GuaranteeScope
         With every caveat of any of them. Where some hold for replacements alone, so does the whole, and says so.
 
     Raises
@@ -101,17 +101,17 @@ def claimed_together(claims: Iterable[Claim]) -> Claim:
 
     Examples
     --------
-    >>> added = Claim(unit="person", neighbours="add, remove or replace one person")
-    >>> replaced = Claim(unit="person", neighbours="replace one person", caveats=("n is public",))
-    >>> claimed_together([added, replaced]).neighbours, claimed_together([added, replaced]).caveats[0]
+    >>> added = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
+    >>> replaced = GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",))
+    >>> combined_scope([added, replaced]).neighbours, combined_scope([added, replaced]).caveats[0]
     ('replace one person', 'n is public')
-    >>> claimed_together([added, Claim(unit="record", neighbours="replace one record")])
+    >>> combined_scope([added, GuaranteeScope(unit="record", neighbours="replace one record")])
     Traceback (most recent call last):
     quorate.errors.PreconditionFailed: this ledger's earlier releases protect one person, and this one one record; one guarantee cannot be for two units. Open another ledger, or use the same unit
     """  # noqa: E501  a doctest's message is one line
-    every = list(claims)
+    every = list(scopes)
     if not every:
-        raise InvalidParameter("claims must be one at least; nothing was promised")
+        raise InvalidParameter("scopes must be one at least; nothing was promised")
     unit = every[0].unit
     other = next((each.unit for each in every if each.unit != unit), None)
     if other is not None:
@@ -129,4 +129,4 @@ def claimed_together(claims: Iterable[Claim]) -> Claim:
         )
     if len({each.change for each in relations}) > 1:
         caveats = tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
-    return Claim.about(neighbouring, caveats=caveats)
+    return GuaranteeScope.about(neighbouring, caveats=caveats)

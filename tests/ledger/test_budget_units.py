@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.ledger.amounts import Amounts, check_fits, float_down, float_up, units_down, units_up
+from quorate.ledger.budget_units import BudgetUnits, check_fits, float_down, float_up, units_down, units_up
 
 values = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 digits = st.sampled_from([9, 18])
@@ -39,28 +39,29 @@ def test_up_to_fifteen_digits_floats_and_units_go_both_ways(units, digits):
 @given(st.lists(st.integers(1, 10**6), min_size=1, max_size=30))
 def test_charges_never_add_up_to_less_than_the_truth(thousandths):
     prices = [value / 7e5 for value in thousandths]
-    charged = sum((Amounts(epsilon_e9=units_up(price, 9)) for price in prices), Amounts())
+    charged = sum((BudgetUnits(epsilon_e9=units_up(price, 9)) for price in prices), BudgetUnits())
     assert charged.epsilon_e9 >= math.fsum(prices) * 1e9 * (1 - 1e-15)
 
 
 def test_ten_charges_of_a_tenth_fill_one():
-    tenth = Amounts(epsilon_e9=units_up(0.1, 9))
-    limit = Amounts(epsilon_e9=units_down(1.0, 9))
-    spent = Amounts()
+    tenth = BudgetUnits(epsilon_e9=units_up(0.1, 9))
+    limit = BudgetUnits(epsilon_e9=units_down(1.0, 9))
+    spent = BudgetUnits()
     for _ in range(10):
         check_fits(tenth, spent=spent, limit=limit)
         spent += tenth
     with pytest.raises(BudgetExhausted):
-        check_fits(Amounts(epsilon_e9=1), spent=spent, limit=limit)
+        check_fits(BudgetUnits(epsilon_e9=1), spent=spent, limit=limit)
 
 
 @pytest.mark.parametrize(
-    ("amounts", "unit"), [(Amounts(epsilon_e9=6), "ε"), (Amounts(delta_e18=6), "δ"), (Amounts(rho_e9=6), "ρ")]
+    ("amounts", "unit"),
+    [(BudgetUnits(epsilon_e9=6), "ε"), (BudgetUnits(delta_e18=6), "δ"), (BudgetUnits(rho_e9=6), "ρ")],
 )
 def test_each_amount_has_its_own_limit_and_the_error_names_it(amounts, unit):
-    five = Amounts(epsilon_e9=5, delta_e18=5, rho_e9=5)
+    five = BudgetUnits(epsilon_e9=5, delta_e18=5, rho_e9=5)
     with pytest.raises(BudgetExhausted) as caught:
-        check_fits(amounts, spent=five, limit=Amounts(epsilon_e9=10, delta_e18=10, rho_e9=10))
+        check_fits(amounts, spent=five, limit=BudgetUnits(epsilon_e9=10, delta_e18=10, rho_e9=10))
     assert caught.value.unit == unit
     assert caught.value.requested > caught.value.limit - caught.value.spent
 
@@ -68,4 +69,4 @@ def test_each_amount_has_its_own_limit_and_the_error_names_it(amounts, unit):
 @pytest.mark.parametrize("bad", [-1, 1.0, True, "1"])
 def test_amounts_are_whole(bad):
     with pytest.raises(InvalidParameter):
-        Amounts(epsilon_e9=bad)
+        BudgetUnits(epsilon_e9=bad)
