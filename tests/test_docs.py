@@ -299,13 +299,12 @@ def test_every_setting_of_quorate_toml_is_documented() -> None:
     from dataclasses import fields
     from typing import get_type_hints
 
-    import quorate.mechanisms
+    from quorate.mechanisms import for_runs
     from quorate.run.settings import Settings
 
     sections = get_type_hints(Settings)
     keys = {f"`[{name}] {field.name}`" for name, shape in sections.items() for field in fields(shape)}
-    kinds = [each for each in vars(quorate.mechanisms).values() if hasattr(each, "__dataclass_fields__")]
-    more = {f"`[mechanism] {field.name}`" for kind in kinds for field in fields(kind)}
+    more = {f"`[mechanism] {field.name}`" for kind in for_runs().values() for field in fields(kind)}
     told = {row[0] for row in table_rows("docs/reference/settings.md") if row[0].startswith("`[")}
     assert keys - {"`[mechanism] fields`"} <= told
     assert told <= keys | more

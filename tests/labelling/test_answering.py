@@ -14,7 +14,7 @@ from scipy.stats import binomtest, chi2_contingency
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling import answering, class_codes, label, stages_of
+from quorate.labelling import answering, label, stages_of
 from quorate.labelling.memo import Memo
 from quorate.labelling.online import OnlineAnswers
 from quorate.ledger import Budget, Ledger, MemoryStore
@@ -455,7 +455,7 @@ def test_soft_labels_are_read_as_scores_and_classes():
 def test_a_score_of_exactly_one_half_is_the_first_class(code):
     mechanism = soft()
     expected = 1 if code / 20 > 0.5 else 0
-    assert class_codes(mechanism, np.array([code, -1])).tolist() == [expected, -1]
+    assert mechanism.answers.codes(np.array([code, -1])).tolist() == [expected, -1]
 
 
 def test_a_fresh_stage_answers_as_often_as_the_stream_says():

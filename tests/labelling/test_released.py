@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.labelling import Released, class_codes
+from quorate.labelling import Released
 from quorate.labelling.released import Gathering
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.mechanisms.votes import half_lead
@@ -104,8 +104,8 @@ def test_swapping_two_classes_mirrors_a_half_lead(half_lead, n_teachers):
 
 
 def test_ties_go_to_the_lowest_class():
-    assert class_codes(BINARY, np.array([0, 1])).tolist() == [0, 1]
-    assert class_codes(HISTOGRAM, np.array([[3, 3, 1], [1, 3, 3]])).tolist() == [0, 1]
+    assert BINARY.answers.codes(np.array([0, 1])).tolist() == [0, 1]
+    assert HISTOGRAM.answers.codes(np.array([[3, 3, 1], [1, 3, 3]])).tolist() == [0, 1]
 
 
 @given(n_teachers=st.integers(1, 60), data=st.data())

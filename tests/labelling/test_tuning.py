@@ -17,7 +17,7 @@ from quorate.accounting import PureDP
 from quorate.ensemble import ClassifierTeacher, hash_shards, teacher_errors
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.labelling import Candidate, choose_model, choose_teachers, estimate_error, read_error
-from quorate.labelling.tuning import _steps_behind, teacher_scores
+from quorate.labelling.tuning import teacher_scores
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Exponential, LaplaceNoisyMax, NoisySum, PermuteAndFlip
 from quorate.noise import SeededNoise
@@ -119,7 +119,7 @@ def law(scores, epsilon, sensitivity):
 def test_the_chosen_score_is_rarely_further_behind_than_printed(kind, scores, epsilon, failure):
     """By the exact law, for every set of scores."""
     mechanism = kind(epsilon=epsilon, sensitivity=3)
-    behind = _steps_behind(mechanism, len(scores), failure)
+    behind = mechanism.shortfall(len(scores), failure)
     weights = np.array([math.exp(epsilon * (s - max(scores)) / 6) for s in scores])
     chances = law(scores, epsilon, 3) if kind is PermuteAndFlip else weights / weights.sum()
 
@@ -128,7 +128,7 @@ def test_the_chosen_score_is_rarely_further_behind_than_printed(kind, scores, ep
 
 def test_that_bound_without_the_factor_two_would_be_passed():
     scores, failure = [0, *[-8] * 4], 0.05
-    half = _steps_behind(PermuteAndFlip(epsilon=2.0, sensitivity=3), 5, failure) / 2
+    half = PermuteAndFlip(epsilon=2.0, sensitivity=3).shortfall(5, failure) / 2
 
     assert half < 8
     assert law(scores, 2.0, 3)[1:].sum() > failure

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import math
-from dataclasses import fields
 
 import pytest
 
 from quorate.accounting import Composed, Repeated
 from quorate.accounting import epsilon as price
 from quorate.errors import InvalidParameter
-from quorate.planning import is_stream, mechanism_for, schedule_event
-from quorate.planning.schedule import KINDS
+from quorate.mechanisms import StreamMechanism, for_runs, noise_fields, required_fields
+from quorate.planning import mechanism_for, schedule_event
 
 GIVEN = {"threshold": 150.0, "confidence": 0.9, "cutoff": 5, "bins": 10}
 
 
 def made(name, *, n_classes=3, answers=100, epsilon=1.0, delta=1e-5, **given):
-    fields_ = {field: GIVEN[field] for field in KINDS[name].given} | given
+    fields_ = {field: GIVEN[field] for field in required_fields(for_runs()[name])} | given
     return mechanism_for(
-        name, fields_, n_classes=n_classes, n_teachers=250, answers=answers, epsilon=epsilon, delta=delta
+        for_runs()[name], fields_, n_classes=n_classes, n_teachers=250, answers=answers, epsilon=epsilon, delta=delta
     )
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", for_runs())
 @pytest.mark.parametrize(("n_classes", "answers", "epsilon"), [(2, 1, 0.5), (2, 300, 2.0), (5, 100, 1.0)])
 def test_the_whole_schedule_costs_what_the_budget_has_and_hardly_less(name, n_classes, answers, epsilon):
     answers = max(answers, GIVEN["cutoff"]) if name in {"StableSparseVector", "SoftLabel"} else answers
@@ -33,35 +32,27 @@ def test_the_whole_schedule_costs_what_the_budget_has_and_hardly_less(name, n_cl
     assert cost >= 0.99 * epsilon
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", for_runs())
 def test_less_budget_never_buys_less_noise(name):
     def noise(epsilon):
         mechanism = made(name, epsilon=epsilon)
-        first = KINDS[name].noise[0]
+        first = noise_fields(for_runs()[name])[0]
         value = getattr(mechanism, first)
         return 1 / value if first == "epsilon" else value
 
     assert noise(0.5) > noise(1.0) > noise(2.0)
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", for_runs())
 def test_a_stream_has_one_price_and_any_other_mechanism_one_for_each_answer(name):
     mechanism = made(name)
     event = schedule_event(mechanism, 100)
-    if is_stream(mechanism):
+    if isinstance(mechanism, StreamMechanism):
         assert event == mechanism.event
         assert isinstance(event, Composed)
         assert mechanism.n_queries == 100
     else:
         assert event == Repeated(mechanism.event, 100)
-
-
-@pytest.mark.parametrize("name", KINDS)
-def test_every_field_of_a_mechanism_is_the_users_or_follows_from_the_task(name):
-    kind = KINDS[name]
-    own = {part.name for part in fields(kind.made)}
-    assert set(kind.noise) | set(kind.given) | set(kind.ours) <= own
-    assert not set(kind.fields) & set(kind.ours)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -86,10 +77,10 @@ def test_a_part_of_the_noise_is_refused():
         made("ConfidentNoisyMax", sigma_answer=5.0)
 
 
-@pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if kind.given])
+@pytest.mark.parametrize("name", [name for name, kind in for_runs().items() if required_fields(kind)])
 def test_a_field_that_must_be_given_is_named_with_an_example(name):
     with pytest.raises(InvalidParameter, match=r"needs .*\. Example: .* = "):
-        mechanism_for(name, {}, n_classes=2, n_teachers=250, answers=100, epsilon=1.0, delta=1e-5)
+        mechanism_for(for_runs()[name], {}, n_classes=2, n_teachers=250, answers=100, epsilon=1.0, delta=1e-5)
 
 
 def test_a_field_that_is_not_the_users_is_refused_with_the_nearest():

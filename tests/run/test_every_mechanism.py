@@ -27,15 +27,19 @@ from quorate.mechanisms import (
     PermuteAndFlip,
     SoftLabel,
     StableSparseVector,
+    for_runs,
+    required_fields,
+    task_fields,
+    user_fields,
 )
 from quorate.pipeline.facts import told
 from quorate.pipeline.flow import votes
-from quorate.planning import KINDS
 from quorate.report import Facts
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.online import ask
 from quorate.run.stages import FolderStages
 
+KINDS = for_runs()
 GIVEN: dict[str, dict[str, Any]] = {
     "ConfidentNoisyMax": {"threshold": 8.0},
     "InteractiveNoisyMax": {"threshold": 8.0, "confidence": 0.9},
@@ -75,7 +79,7 @@ def run(root: Path) -> Facts:
 
 def test_every_mechanism_is_here() -> None:
     assert set(NOISE) == set(KINDS)
-    assert {name for name, kind in KINDS.items() if kind.given} == set(GIVEN)
+    assert {name for name, kind in KINDS.items() if required_fields(kind)} == set(GIVEN)
 
 
 # --- what a run writes and costs ------------------------------------------------------------------------------------
@@ -86,7 +90,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     root = make_run(n=300, m=60, **section(name))
     batch = read_batch(root)
     mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
-    assert type(mechanism) is KINDS[name].made
+    assert type(mechanism) is KINDS[name]
     facts = perform(batch, command="quorate run")
     assert {path.name for path in (root / "public").iterdir()} == PUBLIC
     with Ledger(root / "ledger.db") as ledger:
@@ -97,7 +101,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert 3.9 < spent.epsilon <= 4.0  # the budget was filled in, and not overrun
     assert (facts.guarantee.epsilon, facts.guarantee.delta) == (spent.epsilon, spent.delta)
     assert facts.guarantee.mechanism == f"at most 60 answers of {told(mechanism)}"
-    assert all(f"{field} = " in facts.guarantee.mechanism for field in KINDS[name].fields)
+    assert all(f"{field} = " in facts.guarantee.mechanism for field in user_fields(KINDS[name]))
     rows = rows_of(root)
     assert len(rows) == 60
     states = {"answered", *({"declined"} if name in DECLINING else ()), *({"never asked"} if name in CLOSING else ())}
@@ -143,7 +147,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
-    field = KINDS[name].fields[0]
+    field = user_fields(KINDS[name])[0]
     code, _, said = cli("check", make_run(**section(name, **{f"{field}x": 1.0})))
     assert code == 2
     assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
@@ -151,7 +155,7 @@ def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) 
 
 @pytest.mark.parametrize("name", ["GaussianNoisyMax", "StableSparseVector", "InteractiveNoisyMax", "PermuteAndFlip"])
 def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -> None:
-    for field in KINDS[name].ours:
+    for field in task_fields(KINDS[name]):
         with pytest.raises(InvalidParameter, match=f"has no key '{field}'"):
             read_batch(make_run(f"{name}-{field}", **section(name, **{field: 1})))
 

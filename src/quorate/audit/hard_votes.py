@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quorate.accounting import Composed, DiscreteGaussian, Event, Gaussian, Repeated
 from quorate.arguments import count
 from quorate.audit.claims import Claim, GaussianClaim, claim_of
-from quorate.mechanisms import DistanceToInstability, SoftLabel, StableSparseVector
+from quorate.mechanisms import AgreementTest, StableSparseVector
 
 _SMOOTH_FROM = 10.0  # σ in votes from which discrete Gaussian noise meets its Gaussian claim within 2e−5
 _LONGEST_STREAM = 64
@@ -65,19 +65,21 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     n_classes = count("n_classes", n_classes, at_least=2)
-    if isinstance(mechanism, SoftLabel):
-        return _distinct(_agreeing_scores(mechanism, n_teachers))
-    if isinstance(mechanism, StableSparseVector):
-        return _distinct(_streams_at_threshold(mechanism, n_teachers, n_classes))
-    if isinstance(mechanism, DistanceToInstability):
-        pair = _ahead(n_teachers, n_classes, 2 * int(mechanism.threshold) + 1)
+    sparse: StableSparseVector | None = getattr(mechanism, "sparse_vector", None)
+    if sparse is not None:
+        if mechanism.takes == "scores":
+            return _distinct(_agreeing_scores(mechanism, sparse, n_teachers))
+        return _distinct(_streams_at_threshold(sparse, n_teachers, n_classes))
+    test: AgreementTest | None = getattr(mechanism, "test", None)
+    if test is not None and test.statistic == "distance to instability":
+        pair = _ahead(n_teachers, n_classes, 2 * int(test.threshold) + 1)
         return (HardVotes("the lead stands at the threshold", pair),)
     tied = _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
     found = [HardVotes("two classes tie", tied)]
     if n_classes > 2:  # the two that the first pair leaves without a chance
         found.append(HardVotes("the last two classes tie", (tied[0][::-1].copy(), tied[1][::-1].copy())))
-    if hasattr(mechanism, "threshold"):
-        top = min(n_teachers, max(1, ceil(mechanism.threshold)))  # the least count that passes without noise
+    if test is not None:
+        top = min(n_teachers, max(1, ceil(test.threshold)))  # the least count that passes without noise
         found.append(
             HardVotes("votes stand at the threshold", _pair(n_classes, top, min(top, n_teachers - top), -1)),
         )
@@ -132,11 +134,11 @@ def _streams_at_threshold(mechanism: StableSparseVector, n_teachers: int, n_clas
     yield HardVotes("leads on both sides of the threshold approach it", (zero, one))
 
 
-def _agreeing_scores(mechanism: SoftLabel, n_teachers: int) -> Iterator[HardVotes]:
+def _agreeing_scores(mechanism: Any, sparse: StableSparseVector, n_teachers: int) -> Iterator[HardVotes]:
     queries = min(mechanism.n_queries, _LONGEST_SOFT_STREAM)
     for name, distance in (
-        ("scores agree just enough", mechanism.tests.passing_dist(0.5)),
-        ("scores agree just enough without noise", floor(mechanism.tests.threshold)),
+        ("scores agree just enough", sparse.passing_dist(0.5)),
+        ("scores agree just enough without noise", floor(sparse.threshold)),
     ):
         yield HardVotes(name, _scores(n_teachers, 2 * distance + 1, mechanism.bins, queries))
 

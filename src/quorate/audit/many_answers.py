@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.mechanisms import DECLINED, Mechanism, NoisyCounts
+from quorate.mechanisms import DECLINED, QueryMechanism
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
@@ -33,7 +33,7 @@ class SumOfAnswers:
     [[0, 50, 0], [0, 50, 0]]
     """
 
-    mechanism: Mechanism
+    mechanism: QueryMechanism
     takes_streams: ClassVar[bool] = True
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
@@ -67,7 +67,7 @@ class ContrastsOfAnswers:
     [[0, 0, 0, -25, 25, 0, 25, 25]]
     """
 
-    mechanism: Mechanism
+    mechanism: QueryMechanism
     takes_streams: ClassVar[bool] = True
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
@@ -83,10 +83,10 @@ class ContrastsOfAnswers:
         return np.concatenate([agree, second - first, second + first], axis=1)
 
 
-def _told(mechanism: Mechanism, counts: IntArray, noise: NoiseSource) -> IntArray:
+def _told(mechanism: QueryMechanism, counts: IntArray, noise: NoiseSource) -> IntArray:
     """Return what each answer adds to a sum, ``(n_runs, n_queries, …)``: its values, or a 1 for its class or ⊥."""
     n_runs, n_queries, n_classes = counts.shape
     answers = np.asarray(mechanism.release_many(counts.reshape(-1, n_classes), noise)).reshape(n_runs, n_queries, -1)
-    if isinstance(mechanism, NoisyCounts):
+    if getattr(mechanism, "releases_values", False):
         return answers
     return np.asarray(answers == np.array([DECLINED, *range(n_classes)]), dtype=np.int64)

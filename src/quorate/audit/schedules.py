@@ -39,7 +39,7 @@ from quorate.audit.hard_votes import HardVotes, claim_on, every_second, hard_vot
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
 from quorate.audit.sampled import AuditResult, audit_mechanism
 from quorate.audit.step_by_step import StepByStep
-from quorate.mechanisms import SoftLabel, StableSparseVector
+from quorate.mechanisms import StableSparseVector
 
 #: Told what is done, and how much of it: ``watch(stage, done, total)``.
 Watch: TypeAlias = Callable[[str, int, int], None]
@@ -213,9 +213,8 @@ class _Plan:
 
 def _sparse_vector(mechanism: Any) -> StableSparseVector | None:
     """The sparse vector that a stream mechanism tests its queries with; None for any other."""
-    if isinstance(mechanism, SoftLabel):
-        return mechanism.tests
-    return mechanism if isinstance(mechanism, StableSparseVector) else None
+    found: StableSparseVector | None = getattr(mechanism, "sparse_vector", None)
+    return found
 
 
 def _on_streams(mechanism: Any, event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterator[_Plan]:

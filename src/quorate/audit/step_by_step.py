@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.mechanisms import DECLINED, InteractiveMechanism
+from quorate.mechanisms import DECLINED, StreamMechanism
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
@@ -19,7 +19,7 @@ class StepByStep:
 
     Parameters
     ----------
-    mechanism : InteractiveMechanism
+    mechanism : StreamMechanism
         With ``init(noise, stages_spent, asked)`` and ``step(state, counts, noise)``.
     stages_spent : int, default 0
         How many stages were spent before the stream, each on one query.
@@ -33,14 +33,14 @@ class StepByStep:
     [0, -1, -1]
     """
 
-    mechanism: InteractiveMechanism[Any]
+    mechanism: StreamMechanism
     stages_spent: int = 0
     takes_streams: ClassVar[bool] = True
 
     def release(self, counts: NDArray[Any], noise: NoiseSource) -> IntArray:
         """Answer the rows of `counts` in turn; rows after the end are ``DECLINED``, ``(n_queries,)``."""
         answers = np.full(len(counts), DECLINED, dtype=np.int64)
-        state = self.mechanism.init(noise, self.stages_spent, self.stages_spent)  # type: ignore[call-arg]
+        state = self.mechanism.init(noise, self.stages_spent, self.stages_spent)
         for place, row in enumerate(counts):
             if not state.open:
                 break

@@ -12,7 +12,7 @@ from quorate.cli.options import as_json, print_json
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
-    from quorate.planning import AnyMechanism
+    from quorate.mechanisms import Mechanism
     from quorate.run.votes_file import VotesFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -143,7 +143,6 @@ def analyse(
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
     readable by its owner alone.
     """
-    from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
     from quorate.run.foreign import data_dependent_epsilon, price_of, write_analysis
 
     votes = _read(file, classes, kind, n_teachers)
@@ -156,7 +155,7 @@ def analyse(
         "data_independent_epsilon": price_of(votes, made, delta),
         "analysis": None,
     }
-    if isinstance(made, GaussianNoisyMax | ConfidentNoisyMax) and made.form == "histogram":
+    if made.data_dependent is not None:
         shown["analysis"] = str(write_analysis(out, data_dependent_epsilon(votes, made, delta)))
     if as_json:
         print_json(shown)
@@ -174,11 +173,12 @@ def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n
     return read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
 
 
-def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> AnyMechanism:
+def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> Mechanism:
     from quorate.arguments import one_of
-    from quorate.planning import KINDS, mechanism_for
+    from quorate.mechanisms import for_runs
+    from quorate.planning import mechanism_for
 
-    one_of("--mechanism", name, KINDS)
+    one_of("--mechanism", name, for_runs())
     fields: dict[str, Any] = {}
     for each in given:
         field, equals, value = each.partition("=")
@@ -186,7 +186,7 @@ def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: flo
             raise InvalidParameter(f"--set must be FIELD=VALUE, got {each!r}")
         fields[field.strip()] = _value(value.strip())
     return mechanism_for(
-        name,
+        for_runs()[name],
         fields,
         n_classes=len(votes.classes),
         n_teachers=votes.n_teachers,

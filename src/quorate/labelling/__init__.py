@@ -26,7 +26,7 @@ from quorate.labelling.ex_post import ex_post_epsilon
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.online import OnlineAnswers
 from quorate.labelling.passive import label, stored_labels
-from quorate.labelling.released import Released, class_codes
+from quorate.labelling.released import Released
 from quorate.labelling.sanitised import Sanitiser, release_data_dependent_total
 from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
@@ -52,7 +52,6 @@ __all__ = [
     "is_closed",
     "stages_of",
     "Released",
-    "class_codes",
     "Memo",
     "distinct",
     "estimate_error",

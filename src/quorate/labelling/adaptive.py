@@ -23,9 +23,9 @@ from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.answering import answering
 from quorate.labelling.passive import BLOCK, Progress
-from quorate.labelling.released import AnyMechanism, Gathering, Released
+from quorate.labelling.released import Gathering, Released
 from quorate.ledger import Block, Reservation
-from quorate.mechanisms import InteractiveNoisyMax
+from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import check_covered
 from quorate.release.purposes import LABEL
@@ -77,7 +77,7 @@ def label_adaptively(
     counts: Secret[IntArray] | Secret[FloatArray],
     pool: Pool,
     strategy: Strategy,
-    mechanism: AnyMechanism,
+    mechanism: Mechanism,
     reservation: Reservation,
     noise: NoiseSource,
     *,
@@ -144,10 +144,10 @@ def label_adaptively(
     (12, True)
     """
     count("block", block, at_least=1)
-    if isinstance(mechanism, InteractiveNoisyMax):
+    if mechanism.takes == "votes and predictions":
         raise InvalidParameter(
-            "InteractiveNoisyMax asks a student about queries that are fixed beforehand; give queries= a number, or "
-            "take ConfidentNoisyMax"
+            f"{type(mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            "give queries= a number, or take ConfidentNoisyMax"
         )
     if counts.reveal().ndim != 2 or len(counts.reveal()) != len(pool.rows):
         raise InvalidParameter("counts must be votes (n_points, n_classes); pass one row per point of the pool")
@@ -189,7 +189,7 @@ def label_adaptively(
     return asking.labelled()
 
 
-def stored_adaptively(mechanism: AnyMechanism, reservation: Reservation, *, n_classes: int) -> Labelled:
+def stored_adaptively(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Labelled:
     """Read what was asked and answered off a ledger, after a restart.
 
     Parameters
@@ -221,7 +221,7 @@ def stored_adaptively(mechanism: AnyMechanism, reservation: Reservation, *, n_cl
 class _Asking:
     """The past of one run, and the questions of the batch that is being asked."""
 
-    def __init__(self, strategy: Strategy, pool: Pool, mechanism: AnyMechanism, key: Secret[bytes]) -> None:
+    def __init__(self, strategy: Strategy, pool: Pool, mechanism: Mechanism, key: Secret[bytes]) -> None:
         self.strategy, self.pool, self.mechanism, self.key = strategy, pool, mechanism, key
         self.place = {row: place for place, row in enumerate(pool.rows.tolist())}
         self.done = 0  # answers that count as given
@@ -303,7 +303,7 @@ def strategy_rng(key: Secret[bytes], batch: int) -> np.random.Generator:
     return np.random.default_rng(int.from_bytes(derive(key, "strategy", batch), "big"))
 
 
-def _released(mechanism: AnyMechanism, answers: Sequence[Any], n_classes: int, *, lost: Sequence[bool]) -> Released:
+def _released(mechanism: Mechanism, answers: Sequence[Any], n_classes: int, *, lost: Sequence[bool]) -> Released:
     gathering = Gathering(mechanism, n_queries=len(answers), n_classes=n_classes)
     for place, (answer, gone) in enumerate(zip(answers, lost, strict=True)):
         gathering.put(place, 1, None if gone else [answer])

@@ -11,13 +11,12 @@ from typing import Any, Protocol, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
-from quorate.mechanisms import InteractiveNoisyMax, Mechanism, SoftLabel, StableSparseVector
+from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.noise import NoiseSource
 from quorate.release import Drawn, Stages, release
 from quorate.release.purposes import LABEL, ONLINE_ANSWER, STAGE
 from quorate.types import FloatArray
 
-Stream = StableSparseVector | SoftLabel
 Rows: TypeAlias = Callable[[Drawn], Any]  # what a mechanism looks at, one row a query of the block
 Record: TypeAlias = Callable[[list[Any]], object]
 
@@ -64,7 +63,7 @@ class Answering(Protocol):
         """Whether no further query can be asked, however many are paid for."""
 
 
-def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answering:
+def answering(mechanism: Mechanism, reservation: Reservation) -> Answering:
     """Return what answers by `mechanism`, paid by `reservation`.
 
     Raises
@@ -77,6 +76,7 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     >>> import numpy as np
     >>> from quorate.ledger import Budget, Ledger
     >>> from quorate.noise import SeededNoise
+    >>> from quorate.mechanisms import StableSparseVector
     >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10)
     >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
     >>> purposes = {"label": 10, **stages_of(mechanism)}
@@ -87,10 +87,14 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     >>> reservation.remaining("sparse-vector stage")
     0
     """
-    if not isinstance(mechanism, Stream):
+    if isinstance(mechanism, QueryMechanism):
         return _EachQuery(mechanism, reservation)
+    if not isinstance(mechanism, StreamMechanism):
+        raise InvalidParameter(
+            f"mechanism must be a QueryMechanism or a StreamMechanism, got {type(mechanism).__name__}"
+        )
     queries = sum(reservation.purposes.get(purpose, 0) for purpose in (LABEL, ONLINE_ANSWER))
-    if reservation.purposes.get(STAGE) != _tests(mechanism).cutoff or queries > mechanism.n_queries:
+    if reservation.purposes.get(STAGE) != mechanism.stages or queries > mechanism.n_queries:
         raise InvalidParameter(
             f"the reservation does not fit a run of {type(mechanism).__name__}; reserve its stages, and at most as "
             "many answers as it has queries"
@@ -98,9 +102,9 @@ def answering(mechanism: Mechanism | Stream, reservation: Reservation) -> Answer
     return _Stream(mechanism, reservation)
 
 
-def stages_of(mechanism: Mechanism | Stream) -> dict[str, int]:
+def stages_of(mechanism: Mechanism) -> dict[str, int]:
     """Return the stages that a schedule of `mechanism` holds, as purposes of its reservation."""
-    return {STAGE: _tests(mechanism).cutoff} if isinstance(mechanism, Stream) else {}
+    return {STAGE: mechanism.stages} if isinstance(mechanism, StreamMechanism) else {}
 
 
 def is_closed(reservation: Reservation) -> bool:
@@ -109,6 +113,7 @@ def is_closed(reservation: Reservation) -> bool:
     Examples
     --------
     >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import StableSparseVector
     >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=10)
     >>> purposes = {"label": 10, **stages_of(mechanism)}
     >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
@@ -123,7 +128,7 @@ def is_closed(reservation: Reservation) -> bool:
 class _EachQuery:
     closed = False
 
-    def __init__(self, mechanism: Mechanism, reservation: Reservation) -> None:
+    def __init__(self, mechanism: QueryMechanism, reservation: Reservation) -> None:
         self._mechanism = mechanism
         self._reservation = reservation
 
@@ -139,19 +144,17 @@ class _EachQuery:
     ) -> tuple[Drawn, list[Any]]:
         def compute(drawn: Drawn) -> list[Any]:
             looked_at, noise = rows(drawn), drawn.noise(source)
-            if isinstance(self._mechanism, InteractiveNoisyMax):
-                answers = self._mechanism.release_many(looked_at, noise, predictions)
-            else:
-                answers = self._mechanism.release_many(looked_at, noise)
+            answer: Any = self._mechanism.release_many  # one that takes predictions has an argument more
+            informed = self._mechanism.takes == "votes and predictions"
+            answers = answer(looked_at, noise, predictions) if informed else answer(looked_at, noise)
             return list(answers.tolist())
 
         return release(self._reservation, purpose, count, compute, record=record)
 
 
 class _Stream:
-    def __init__(self, mechanism: Stream, reservation: Reservation) -> None:
-        ahead = 2 if isinstance(mechanism, SoftLabel) else 1  # thresholds that one query may use up
-        self._stages = Stages(mechanism, _tests(mechanism).cutoff, ahead=ahead)
+    def __init__(self, mechanism: StreamMechanism, reservation: Reservation) -> None:
+        self._stages = Stages(mechanism, mechanism.stages, ahead=mechanism.stages_a_query)
         self._reservation = reservation
 
     @property
@@ -169,7 +172,3 @@ class _Stream:
         record: Record = _as_they_are,
     ) -> tuple[Drawn, list[Any]]:
         return self._stages.release(self._reservation, purpose, count, rows, source, record=record)
-
-
-def _tests(mechanism: Stream) -> StableSparseVector:
-    return mechanism.tests if isinstance(mechanism, SoftLabel) else mechanism

@@ -22,12 +22,12 @@ from quorate.accounting import Repeated
 from quorate.accounting import epsilon as price
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.labelling.released import AnyMechanism
+from quorate.mechanisms import Mechanism, StreamMechanism
 
 MILESTONES = 8
 
 
-def ex_post_epsilon(mechanism: AnyMechanism, *, cap: int, drawn: int, delta: float) -> float | None:
+def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float) -> float | None:
     """Return ε(N) after `drawn` of at most `cap` answers; None where it is no smaller than the cap's.
 
     Parameters
@@ -75,7 +75,7 @@ def ex_post_epsilon(mechanism: AnyMechanism, *, cap: int, drawn: int, delta: flo
     delta = real("delta", delta, above=0, below=1)
     if drawn > cap:
         raise InvalidParameter(f"drawn must be at most the cap of {cap:,} answers, got {drawn:,}")
-    if hasattr(mechanism, "init"):
+    if isinstance(mechanism, StreamMechanism):
         return None
     if not drawn:
         return 0.0

@@ -7,17 +7,15 @@ that the teachers disagree.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.mechanisms import DECLINED, SoftLabel, StableSparseVector
+from quorate.mechanisms import DECLINED, Mechanism, StreamMechanism
 from quorate.release import NEVER_ASKED
 from quorate.types import IntArray
 
 
-def never_asked(mechanism: Any, answers: IntArray) -> NDArray[np.bool_]:
+def never_asked(mechanism: Mechanism, answers: IntArray) -> NDArray[np.bool_]:
     """Tell which of the stored answers stand for queries that came after the mechanism had closed.
 
     Parameters
@@ -40,19 +38,15 @@ def never_asked(mechanism: Any, answers: IntArray) -> NDArray[np.bool_]:
 
     Examples
     --------
+    >>> from quorate.mechanisms import StableSparseVector
     >>> mechanism = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100)
     >>> never_asked(mechanism, np.array([-1, 0, -1, -1, -2])).tolist()
     [False, False, False, True, True]
     """
     noted: NDArray[np.bool_] = answers == NEVER_ASKED
-    if isinstance(mechanism, SoftLabel):
-        # An odd code is of the first partition; an even one, of the second, took the stage of the first.
-        used = np.where(answers == DECLINED, 2, np.where((answers > 0) & (answers % 2 == 0), 1, 0))
-        stages = mechanism.tests.cutoff
-    elif isinstance(mechanism, StableSparseVector):
-        used, stages = (answers == DECLINED).astype(np.int64), mechanism.cutoff
-    else:
+    if not isinstance(mechanism, StreamMechanism):
         return np.zeros_like(noted)
+    used = mechanism.stages_used(answers)
     before = np.cumsum(used) - used
-    noted |= (answers == DECLINED) & (before >= stages)
+    noted |= (answers == DECLINED) & (before >= mechanism.stages)
     return noted

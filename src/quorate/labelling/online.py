@@ -15,8 +15,9 @@ import numpy as np
 from quorate.errors import BudgetExhausted
 from quorate.labelling.answering import Answering, answering
 from quorate.labelling.memo import Memo, distinct
-from quorate.labelling.released import AnyMechanism, Gathering
+from quorate.labelling.released import Gathering
 from quorate.ledger import Reservation
+from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import NEVER_ASKED, check_covered
 from quorate.release.purposes import ONLINE_ANSWER, STAGE
@@ -68,7 +69,7 @@ class OnlineAnswers:
     """
 
     count_votes: Callable[[IntArray], Secret[IntArray]]
-    mechanism: AnyMechanism
+    mechanism: Mechanism
     reservation: Reservation
     noise: NoiseSource
     memo: Memo

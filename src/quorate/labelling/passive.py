@@ -13,8 +13,9 @@ from collections.abc import Callable
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.answering import answering
-from quorate.labelling.released import AnyMechanism, Gathering, Released
+from quorate.labelling.released import Gathering, Released
 from quorate.ledger import Reservation
+from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import check_covered
 from quorate.release.purposes import LABEL
@@ -30,7 +31,7 @@ Predict = Callable[[Released], FloatArray | None]
 
 def label(
     counts: Secret[IntArray] | Secret[FloatArray],
-    mechanism: AnyMechanism,
+    mechanism: Mechanism,
     reservation: Reservation,
     noise: NoiseSource,
     *,
@@ -128,7 +129,7 @@ def label(
     return gathering.released()
 
 
-def stored_labels(mechanism: AnyMechanism, reservation: Reservation, *, n_classes: int) -> Released:
+def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Released:
     """Read the labels that a ledger holds, after a restart.
 
     Parameters
@@ -144,7 +145,7 @@ def stored_labels(mechanism: AnyMechanism, reservation: Reservation, *, n_classe
     return _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes).released()
 
 
-def _stored(mechanism: AnyMechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> Gathering:
+def _stored(mechanism: Mechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> Gathering:
     gathering = Gathering(mechanism, n_queries=n_queries, n_classes=n_classes)
     for block in reservation.blocks(LABEL):
         gathering.put(block.first, block.count, block.answers)

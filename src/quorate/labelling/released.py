@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,10 +12,8 @@ from numpy.typing import NDArray
 from quorate.arguments import count as whole
 from quorate.errors import InvalidParameter
 from quorate.labelling.never_asked import never_asked
-from quorate.mechanisms import DECLINED, Mechanism, NoisyCounts, SoftLabel, StableSparseVector
+from quorate.mechanisms import DECLINED, Mechanism, Values
 from quorate.types import FloatArray, IntArray
-
-AnyMechanism = Mechanism | StableSparseVector | SoftLabel
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +39,7 @@ class Released:
 
     Examples
     --------
+    >>> from quorate.mechanisms import NoisyCounts
     >>> no = np.zeros(3, dtype=bool)
     >>> half_leads = Released(np.array([12, -1, 0]), no, np.array([False, False, True]), NoisyCounts(5.0, "binary"))
     >>> half_leads.codes.tolist()
@@ -53,7 +51,7 @@ class Released:
     answers: IntArray
     declined: NDArray[np.bool_]
     interrupted: NDArray[np.bool_]
-    mechanism: AnyMechanism
+    mechanism: Mechanism
     never_asked: NDArray[np.bool_] = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:
@@ -85,7 +83,7 @@ class Released:
     @property
     def codes(self) -> IntArray:
         """``(n_queries,)``: the class released for each query, by its index; -1 where there is no answer."""
-        return np.where(self.answered, class_codes(self.mechanism, self.answers), DECLINED)
+        return np.where(self.answered, self.mechanism.answers.codes(self.answers), DECLINED)
 
     def rows(self, which: IntArray) -> Released:
         """Return the answers to the queries `which`, ``(n_taken,)`` positions, in that order; one may come twice."""
@@ -100,7 +98,7 @@ class Released:
     @property
     def holds_values(self) -> bool:
         """Whether a student can learn from noisy votes, and not from classes alone."""
-        return isinstance(self.mechanism, NoisyCounts | SoftLabel)
+        return self.mechanism.releases_values
 
     def share_noise(self, n_teachers: int) -> float:
         r"""Return the standard deviation of one share's noise: :math:`\sigma/K`, or :math:`1/(B\sqrt{12})` for B bins.
@@ -110,11 +108,7 @@ class Released:
         InvalidParameter
             If classes were released, which have no share.
         """
-        if isinstance(self.mechanism, SoftLabel):
-            return 1 / (self.mechanism.bins * math.sqrt(12))  # as of a score that is uniform in its bin
-        if isinstance(self.mechanism, NoisyCounts):
-            return self.mechanism.sigma / n_teachers
-        raise self._no_shares()
+        return self._values().share_noise(n_teachers)
 
     def vote_shares(self, n_teachers: int) -> FloatArray:
         r"""Estimate the share of teachers that vote for each class, ``(n_queries, n_classes)``.
@@ -133,58 +127,21 @@ class Released:
 
         Notes
         -----
-        Noisy counts are divided by K. A noisy half-lead :math:`v = \lceil (n_1 - n_0)/2 \rceil + Z` stands for
-        :math:`n_1 = v + \lfloor K/2 \rfloor` votes of K, so the shares are
-        :math:`1/2 \mp (v - \tfrac12 [K \text{ odd}])/K`; the odd half is what the rounding up has added. Both are
-        unbiased where every teacher votes. In a half-lead an abstention counts as half a vote for either class, and
-        the shares may be off by :math:`1/(2K)`.
+        How an answer becomes shares stands with each kind of :mod:`~quorate.mechanisms.answers`.
         """
-        if not self.holds_values:
-            raise self._no_shares()
+        read = self._values()
         n_teachers = whole("n_teachers", n_teachers, at_least=1)
-        if isinstance(self.mechanism, SoftLabel):
-            scores = self.mechanism.values(self.answers)
-            shares = np.column_stack([1 - scores, scores])
-        elif self.answers.ndim == 1:
-            lead = (self.answers - (n_teachers % 2) / 2) / n_teachers
-            shares = np.column_stack([0.5 - lead, 0.5 + lead])
-        else:
-            shares = self.answers / n_teachers
+        shares = read.shares(self.answers, n_teachers)
         shares[~self.answered] = np.nan
         return shares
 
-    def _no_shares(self) -> InvalidParameter:
-        return InvalidParameter(
-            f"{type(self.mechanism).__name__} released classes, and a class has no vote share; release NoisyCounts"
-        )
-
-
-def class_codes(mechanism: AnyMechanism, answers: IntArray) -> IntArray:
-    """Read each answer of `mechanism` as a class, ``(n_queries,)``; ties go to the lowest index, as everywhere.
-
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What released the answers.
-    answers : IntArray
-        Class codes ``(n_queries,)``, which stay as they are; noisy half-leads ``(n_queries,)``; or noisy counts
-        ``(n_queries, n_classes)``.
-
-    Examples
-    --------
-    >>> class_codes(NoisyCounts(5.0, "binary"), np.array([3, 0, -1])).tolist()
-    [1, 0, 0]
-    >>> class_codes(NoisyCounts(5.0), np.array([[-4, 7, 7]])).tolist()
-    [1]
-    """
-    if isinstance(mechanism, SoftLabel):
-        return np.where(answers == DECLINED, DECLINED, answers > mechanism.bins)  # a score above one half
-    if not isinstance(mechanism, NoisyCounts):
-        return answers
-    if mechanism.form == "binary":
-        return (answers > 0).astype(np.int64)
-    largest: IntArray = answers.argmax(axis=1)
-    return largest
+    def _values(self) -> Values:
+        read = self.mechanism.answers
+        if not isinstance(read, Values):
+            raise InvalidParameter(
+                f"{type(self.mechanism).__name__} released classes, and a class has no vote share; release NoisyCounts"
+            )
+        return read
 
 
 class Gathering:
@@ -199,6 +156,7 @@ class Gathering:
 
     Examples
     --------
+    >>> from quorate.mechanisms import NoisyCounts
     >>> gathering = Gathering(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
     >>> gathering.put(0, 2, [7, -1])
     >>> gathering.put(2, 1, None)
@@ -206,10 +164,9 @@ class Gathering:
     [1, 0, -1]
     """
 
-    def __init__(self, mechanism: AnyMechanism, *, n_queries: int, n_classes: int) -> None:
-        wide = isinstance(mechanism, NoisyCounts) and mechanism.form == "histogram"
+    def __init__(self, mechanism: Mechanism, *, n_queries: int, n_classes: int) -> None:
         self._mechanism = mechanism
-        self._answers = np.zeros((n_queries, n_classes) if wide else n_queries, dtype=np.int64)
+        self._answers = np.zeros(mechanism.answers.shape(n_queries, n_classes), dtype=np.int64)
         self._interrupted = np.ones(n_queries, dtype=np.bool_)
 
     def put(self, first: int, count: int, answers: Sequence[Any] | None) -> None:
@@ -223,7 +180,7 @@ class Gathering:
         interrupted = self._interrupted.copy()
         if before is not None:
             interrupted[before:] = True
-        if isinstance(self._mechanism, NoisyCounts):  # it always answers, and a noisy count may well be -1
+        if self._mechanism.answers.may_be_negative:  # it always answers, and a noisy count may well be -1
             return Released(self._answers.copy(), np.zeros_like(interrupted), interrupted, self._mechanism)
         skipped = ~interrupted & never_asked(self._mechanism, np.where(interrupted, 0, self._answers))
         declined = ~interrupted & ~skipped & (self._answers == DECLINED)

@@ -14,18 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.accounting import ApproxDP
-from quorate.accounting.data_dependent import (
-    SanitisedTotal,
-    gnmax_rdp,
-    release_rdp,
-    release_total,
-    smooth_sensitivity,
-    threshold_rdp,
-)
+from quorate.accounting.data_dependent import SanitisedTotal, release_rdp, release_total
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
-from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
+from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release
 from quorate.release.purposes import EVALUATION
@@ -87,7 +80,7 @@ class Sanitiser:
 
 def release_data_dependent_total(
     counts: Secret[IntArray],
-    mechanism: GaussianNoisyMax | ConfidentNoisyMax,
+    mechanism: Mechanism,
     sanitiser: Sanitiser,
     *,
     reservation: Reservation,
@@ -100,8 +93,8 @@ def release_data_dependent_total(
     ----------
     counts : Secret[IntArray], (n_queries, n_classes)
         Votes on every query that was asked.
-    mechanism : GaussianNoisyMax or ConfidentNoisyMax
-        What released the labels, of the form ``"histogram"``.
+    mechanism : Mechanism
+        What released the labels: a GaussianNoisyMax or ConfidentNoisyMax of the form ``"histogram"``.
     sanitiser : Sanitiser
         Order, noise and price.
     reservation : Reservation
@@ -131,6 +124,7 @@ def release_data_dependent_total(
     Examples
     --------
     >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import GaussianNoisyMax
     >>> from quorate.noise import SeededNoise
     >>> votes = Secret(np.array([[230, 10, 10]] * 50))
     >>> sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
@@ -141,35 +135,23 @@ def release_data_dependent_total(
     >>> total.value < 50 * 20.0 / 40.0**2  # what it costs at worst
     True
     """
-    if not isinstance(mechanism, GaussianNoisyMax | ConfidentNoisyMax) or mechanism.form != "histogram":
+    terms = mechanism.data_dependent
+    if terms is None:
         raise InvalidParameter(
             "mechanism must be GaussianNoisyMax or ConfidentNoisyMax of the form histogram; others have no "
             f"data-dependent bound, got {type(mechanism).__name__}"
         )
-    confident = isinstance(mechanism, ConfidentNoisyMax)
-    if confident == (answered is None):
+    if (terms.test is None) != (answered is None):
         raise InvalidParameter("answered must be given for ConfidentNoisyMax, and only for it; pass the released mask")
     check_covered(reservation, EVALUATION, sanitiser)
     votes, orders = counts.reveal(), [sanitiser.order]
-    if isinstance(mechanism, ConfidentNoisyMax):
-        mask = np.asarray(answered)
-        if mask.dtype != np.bool_ or mask.shape != votes.shape[:1]:
-            raise InvalidParameter("answered must be one bool for each query; pass the released mask")
-        test, sigma = (mechanism.threshold, mechanism.sigma_threshold), mechanism.sigma_answer
-        tested = threshold_rdp(votes, *test, orders, noise="discrete").reveal().ravel()
-        sensitivity = smooth_sensitivity(
-            votes,
-            sigma,
-            sanitiser.order,
-            sanitiser.beta,
-            answered=mask,
-            threshold=mechanism.threshold,
-            threshold_sigma=mechanism.sigma_threshold,
-        )
-    else:
-        mask, sigma, tested = np.ones(len(votes), dtype=np.bool_), mechanism.sigma, np.zeros(0)
-        sensitivity = smooth_sensitivity(votes, sigma, sanitiser.order, sanitiser.beta)
-    labelled = gnmax_rdp(votes[mask], sigma, orders, noise="discrete").reveal().ravel()
+    mask = np.ones(len(votes), dtype=np.bool_) if answered is None else np.asarray(answered)
+    if mask.dtype != np.bool_ or mask.shape != votes.shape[:1]:
+        raise InvalidParameter("answered must be one bool for each query; pass the released mask")
+    tests = terms.tests_rdp(counts, orders)
+    tested = np.zeros(0) if tests is None else tests.reveal().ravel()
+    sensitivity = terms.smooth_sensitivity(counts, sanitiser.order, sanitiser.beta, answered)
+    labelled = terms.answers_rdp(Secret(votes[mask]), orders).reveal().ravel()
     _, total = release(
         reservation,
         EVALUATION,

@@ -30,7 +30,7 @@ def stable_purposes(mechanism: StableSparseVector) -> dict[str, int]:
     >>> stable_purposes(StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100))
     {'sparse-vector stage': 2, 'stable query': 100}
     """
-    return {STAGE: mechanism.cutoff, QUERY: mechanism.n_queries}
+    return {STAGE: mechanism.stages, QUERY: mechanism.n_queries}
 
 
 class StableAnswers:

@@ -20,10 +20,9 @@ unit moves every score by at most G.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +31,11 @@ from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors, unit_outcomes
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
-from quorate.mechanisms import Exponential, PermuteAndFlip
+from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
 from quorate.release.purposes import TUNING
 from quorate.types import IntArray, Secret
-
-Choice: TypeAlias = PermuteAndFlip | Exponential
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +91,7 @@ def choose_teachers(
     *,
     n_classes: int,
     key: Secret[bytes],
-    mechanism: Choice,
+    mechanism: CandidateChoice,
     reservation: Reservation,
     noise: NoiseSource,
     partition: Partition = "hash",
@@ -146,6 +143,7 @@ def choose_teachers(
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from quorate.ensemble import ClassifierTeacher
     >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import PermuteAndFlip
     >>> from quorate.noise import SeededNoise
     >>> X = np.random.default_rng(0).normal(size=(600, 2))
     >>> mechanism = PermuteAndFlip(epsilon=2.0, sensitivity=1000)
@@ -181,7 +179,7 @@ def choose_teachers(
     sizes = [candidate.n_teachers for candidate in candidates]
     scores = teacher_scores(Secret(np.array(sums, dtype=np.int64)), sizes)
     index = release_once(scores, mechanism, reservation, noise, purpose=TUNING)
-    steps = _steps_behind(mechanism, len(sizes), failure) + 1  # one for rounding down
+    steps = mechanism.shortfall(len(sizes), failure) + 1  # one for rounding down
     slack = steps / (min(sizes) * grid) + 1 / grid  # and half a step for each teacher of either candidate
     return Chosen(index=int(index), slack=min(slack, 1.0), failure=failure, event=mechanism.event, seeded=noise.seeded)
 
@@ -193,7 +191,7 @@ def choose_model(
     slots: Sequence[bytes],
     *,
     classes: Sequence[Any],
-    mechanism: Choice,
+    mechanism: CandidateChoice,
     reservation: Reservation,
     noise: NoiseSource,
     n_units: int | None = None,
@@ -228,6 +226,7 @@ def choose_model(
     --------
     >>> from sklearn.dummy import DummyClassifier
     >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import PermuteAndFlip
     >>> from quorate.noise import SeededNoise
     >>> models = [DummyClassifier(strategy="constant", constant=c).fit([[0.0], [1.0]], [0, 1]) for c in (0, 1)]
     >>> mechanism = PermuteAndFlip(epsilon=0.5)
@@ -248,7 +247,7 @@ def choose_model(
     if n_units is not None:
         rounding = 0.0 if grid == 1 else 1 / grid  # half a step for each unit and either model
         slack = min(
-            _steps_behind(mechanism, len(models), failure) / (count("n_units", n_units, at_least=1) * grid) + rounding,
+            mechanism.shortfall(len(models), failure) / (count("n_units", n_units, at_least=1) * grid) + rounding,
             1.0,
         )
     return Chosen(index=int(index), slack=slack, failure=failure, event=mechanism.event, seeded=noise.seeded)
@@ -275,11 +274,11 @@ def teacher_scores(sums: Secret[IntArray], n_teachers: Sequence[int]) -> Secret[
 
 
 def _checked(
-    candidates: Sequence[Any], mechanism: Choice, reservation: Reservation, failure: float
+    candidates: Sequence[Any], mechanism: CandidateChoice, reservation: Reservation, failure: float
 ) -> tuple[int, float]:
     if len(candidates) < 2:
         raise InvalidParameter(f"candidates must be at least 2, got {len(candidates)}; one needs no choice")
-    if not isinstance(mechanism, PermuteAndFlip | Exponential):
+    if not isinstance(mechanism, CandidateChoice):
         raise InvalidParameter(f"mechanism must be PermuteAndFlip or Exponential, got {type(mechanism).__name__}")
     if not (mechanism.sensitivity >= 1 and mechanism.sensitivity.is_integer()):
         raise InvalidParameter(
@@ -287,13 +286,3 @@ def _checked(
         )
     check_covered(reservation, TUNING, mechanism)
     return int(mechanism.sensitivity), real("failure", failure, above=0, below=1)
-
-
-def _steps_behind(mechanism: Choice, n_candidates: int, failure: float) -> float:
-    r"""Return how far below the best score the chosen one is, at most, with probability ``1 - failure``.
-
-    The exponential mechanism gives each candidate x steps behind at most :math:`e^{-\varepsilon x/(2G)}` times the
-    weight of the best one, and there are at most n - 1 of them; permute-and-flip is stochastically never worse.
-    """
-    spread = 2 * mechanism.sensitivity / mechanism.epsilon
-    return max(spread * math.log((n_candidates - 1) / failure), 0.0) * (1 + 2.0**-40)

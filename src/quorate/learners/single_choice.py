@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from quorate.mechanisms import Exponential, PermuteAndFlip
+import numpy as np
+
+from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
 
-def chosen(mechanism: Exponential | PermuteAndFlip, scores: IntArray, noise: NoiseSource) -> int:
+def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> int:
     """Choose one of some candidates by their ``(n_candidates,)`` int64 scores: its index.
 
     On some private points a whole class collapses to one dichotomy. A refusal to choose would tell that; taking the one
@@ -15,11 +17,11 @@ def chosen(mechanism: Exponential | PermuteAndFlip, scores: IntArray, noise: Noi
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from quorate.mechanisms import Exponential
     >>> from quorate.noise import SeededNoise
     >>> chosen(Exponential(epsilon=1.0), np.array([10, 40, 12]), SeededNoise(0))
     1
     >>> chosen(Exponential(epsilon=1.0), np.array([7]), SeededNoise(0))
     0
     """
-    return mechanism.release(scores, noise) if len(scores) > 1 else 0
+    return int(mechanism.release_many(scores[np.newaxis], noise)[0]) if len(scores) > 1 else 0

@@ -1,7 +1,9 @@
 """What may cross the privacy boundary: secret counts go in, a public answer comes out, an event is its price.
 
 One file each. A mechanism is a frozen dataclass whose fields are public; it draws from the noise source that it
-is given and keeps nothing. Every mechanism here runs the same contract suite.
+is given and keeps nothing. Its file says all that others need to know of it (what it takes and answers, which fields
+are noise and how it is calibrated, when it declines, what K teachers can get answered) and registers it; every
+registered mechanism runs the same contract suite.
 
 =============================== ============================================================ ==============
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
@@ -20,19 +22,35 @@ is given and keeps nothing. Every mechanism here runs the same contract suite.
 
 Here belongs one answer from secret counts, and its price; in which order it is charged, drawn and stored belongs in
 :mod:`quorate.release`, and how counts come about in :mod:`quorate.ensemble`. Begin with
-:mod:`~quorate.mechanisms.protocol`, then :mod:`~quorate.mechanisms.gaussian_noisy_max`.
+:mod:`~quorate.mechanisms.mechanism`, then :mod:`~quorate.mechanisms.gaussian_noisy_max`.
 """
 
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answers import DECLINED, Answers, BinnedScores, Classes, NoisyHalfLeads, NoisyVotes, Values
+from quorate.mechanisms.calibrated import Schedule
+from quorate.mechanisms.candidate_choice import CandidateChoice
 from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax
 from quorate.mechanisms.exponential import Exponential
+from quorate.mechanisms.fields import (
+    FROM_TASK,
+    NOISE,
+    PRICE,
+    example,
+    noise_fields,
+    required_fields,
+    task_fields,
+    user_fields,
+)
 from quorate.mechanisms.gaussian_noisy_max import GaussianNoisyMax
 from quorate.mechanisms.interactive_noisy_max import InteractiveNoisyMax
 from quorate.mechanisms.laplace_noisy_max import LaplaceNoisyMax
+from quorate.mechanisms.mechanism import Answer, Mechanism, QueryMechanism, StreamMechanism
 from quorate.mechanisms.noisy_counts import NoisyCounts
+from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.noisy_sum import NoisySum
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.private_prediction import PrivatePrediction
-from quorate.mechanisms.protocol import DECLINED, Answer, InteractiveMechanism, Mechanism
+from quorate.mechanisms.registry import REGISTERED, for_runs
 from quorate.mechanisms.soft_label import SoftLabel
 from quorate.mechanisms.stability import DistanceToInstability, distance_to_instability
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState, StableSparseVector
@@ -41,7 +59,9 @@ __all__ = [
     "DECLINED",
     "Answer",
     "Mechanism",
-    "InteractiveMechanism",
+    "QueryMechanism",
+    "StreamMechanism",
+    "CandidateChoice",
     "GaussianNoisyMax",
     "NoisyCounts",
     "NoisySum",
@@ -56,4 +76,25 @@ __all__ = [
     "Exponential",
     "PermuteAndFlip",
     "PrivatePrediction",
+    "REGISTERED",
+    "for_runs",
+    "NOISE",
+    "PRICE",
+    "FROM_TASK",
+    "example",
+    "noise_fields",
+    "task_fields",
+    "user_fields",
+    "required_fields",
+    "Answers",
+    "Classes",
+    "Values",
+    "NoisyVotes",
+    "NoisyHalfLeads",
+    "BinnedScores",
+    "AnswerNoise",
+    "AgreementTest",
+    "NoisyMaxTerms",
+    "Answerable",
+    "Schedule",
 ]

@@ -2,22 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import Composed, DiscreteGaussian
 from quorate.arguments import one_of, real
-from quorate.mechanisms.gaussian_noise import FORMS, Form, gaussian_event, n_classes_of, with_noise
-from quorate.mechanisms.protocol import DECLINED
-from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.calibrated import Schedule, least
+from quorate.mechanisms.fields import FROM_TASK, NOISE
+from quorate.mechanisms.gaussian_noise import (
+    FORMS,
+    TEST_TO_ANSWER,
+    THRESHOLD,
+    Form,
+    after_a_test,
+    gaussian_event,
+    gaussian_noise,
+    n_classes_of,
+    tested_sigma,
+    with_noise,
+)
+from quorate.mechanisms.mechanism import QueryMechanism
+from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.arguments import checked_scale
 from quorate.types import IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class ConfidentNoisyMax:
+class ConfidentNoisyMax(QueryMechanism):
     r"""Release a Gaussian noisy max where the largest count passes a noisy threshold, else decline.
 
     Parameters
@@ -58,10 +78,12 @@ class ConfidentNoisyMax:
     True
     """
 
-    threshold: float
-    sigma_threshold: float
-    sigma_answer: float
-    form: Form = "histogram"
+    may_decline: ClassVar[bool] = True
+
+    threshold: float = field(metadata=THRESHOLD)
+    sigma_threshold: float = field(metadata=NOISE)
+    sigma_answer: float = field(metadata=NOISE)
+    form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
@@ -79,10 +101,34 @@ class ConfidentNoisyMax:
         """Price of one query that is declined: the test alone."""
         return DiscreteGaussian(self.sigma_threshold, 1.0)
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int | None:
-        """Answer one query from its ``(n_classes,)`` vote counts: a class index, or None."""
-        answer = int(self._answers(one_query(counts, n_classes=n_classes_of(self.form)), noise)[0])
-        return None if answer == DECLINED else answer
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise; an answer has noise of its own, whatever the test before it drew."""
+        return gaussian_noise(self.sigma_answer, self.form)
+
+    @property
+    def test(self) -> AgreementTest:
+        """The largest count must reach the threshold."""
+        return AgreementTest(statistic="largest count", threshold=self.threshold)
+
+    @property
+    def data_dependent(self) -> NoisyMaxTerms | None:
+        """What PATE18's analysis needs; it is known of the histogram form."""
+        terms = NoisyMaxTerms(self.sigma_answer, self.threshold, self.sigma_threshold)
+        return terms if self.form == "histogram" else None
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered: K votes have to pass the test."""
+        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least noise, in PATE18's proportion of test and answer."""
+        return least(
+            lambda sigma: cls(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
+            tested_sigma(values["form"], schedule),
+            schedule,
+        )
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices, or ``DECLINED``."""

@@ -9,9 +9,9 @@ from itertools import accumulate
 
 import numpy as np
 
-from quorate.accounting import PureDP
-from quorate.arguments import real
-from quorate.mechanisms.scores import many_choices, one_choice
+from quorate.mechanisms.answerable import AnswerNoise
+from quorate.mechanisms.candidate_choice import CandidateChoice
+from quorate.mechanisms.registry import register
 from quorate.noise import NoiseSource
 from quorate.noise.fixed_point import exp_negative
 from quorate.types import IntArray
@@ -19,8 +19,9 @@ from quorate.types import IntArray
 _UNIFORM_WORDS = 4
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class Exponential(CandidateChoice):
     r"""Choose a candidate h with probability proportional to :math:`e^{\varepsilon q(h)/(2\Delta)}`.
 
     Parameters
@@ -56,25 +57,10 @@ class Exponential:
     1
     """
 
-    epsilon: float
-    sensitivity: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
-        object.__setattr__(self, "sensitivity", real("sensitivity", self.sensitivity, above=0))
-
     @property
-    def event(self) -> PureDP:
-        """Price of one choice."""
-        return PureDP(self.epsilon)
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Choose for one query from its ``(n_candidates,)`` int64 scores: a candidate's index."""
-        return int(self._choices(one_choice(counts), noise)[0])
-
-    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Choose for each row of ``(n_queries, n_candidates)`` int64 scores: indices ``(n_queries,)``."""
-        return self._choices(many_choices(counts), noise)
+    def answer_noise(self) -> AnswerNoise:
+        r"""Gumbel noise of scale :math:`2\Delta/\varepsilon` on every score: its largest has the mechanism's law."""
+        return AnswerNoise(distribution="gumbel", scale=2 * self.sensitivity / self.epsilon)
 
     def _choices(self, scores: IntArray, noise: NoiseSource) -> IntArray:
         rate = Fraction(self.epsilon) / (2 * Fraction(self.sensitivity))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+import math
+from typing import Final, Literal, TypeAlias
 
-from quorate.accounting import DiscreteGaussian
+from scipy.special import ndtr
+
+from quorate.accounting import DiscreteGaussian, calibrate_sigma
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.calibrated import Schedule
+from quorate.mechanisms.fields import example
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, half_lead
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import IntArray
@@ -13,6 +19,11 @@ from quorate.types import IntArray
 Form: TypeAlias = Literal["histogram", "binary"]
 
 FORMS = ("histogram", "binary")
+
+#: Metadata of the threshold of a test before an answer.
+THRESHOLD: Final = example(200.0, "how many teachers must agree, in votes")
+
+TEST_TO_ANSWER: Final = 150 / 40  # σ₁ to σ₂ in PATE18's experiments
 
 
 def n_classes_of(form: Form) -> int | None:
@@ -36,6 +47,35 @@ def gaussian_event(sigma: float, form: Form) -> DiscreteGaussian:
     DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0)
     """
     return DiscreteGaussian(sigma, 1.0 if form == "binary" else VOTE_L2_SENSITIVITY)
+
+
+def gaussian_noise(sigma: float, form: Form) -> AnswerNoise:
+    """Return the noise in an answer of this form."""
+    return AnswerNoise(distribution="gaussian", scale=sigma, on="half-lead" if form == "binary" else "counts")
+
+
+def least_sigma(form: Form, schedule: Schedule) -> float:
+    """Return the least σ for which a whole schedule of Gaussian answers fits."""
+    sensitivity = 1.0 if form == "binary" else VOTE_L2_SENSITIVITY
+    return calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, sensitivity)
+
+
+def tested_sigma(form: Form, schedule: Schedule) -> float:
+    """Return the σ of answers for which they fit together with their tests, to within a rounding.
+
+    A test and an answer together move like one Gaussian of this sensitivity.
+    """
+    squared = (1.0 if form == "binary" else 2.0) + TEST_TO_ANSWER**-2
+    return calibrate_sigma(schedule.epsilon, schedule.delta, schedule.answers, math.sqrt(squared), noise="continuous")
+
+
+def after_a_test(
+    test: AgreementTest, sigma_threshold: float, noise: AnswerNoise, n_teachers: int, n_classes: int
+) -> Answerable:
+    """Return what K teachers can get answered where a Gaussian test of the largest count comes first."""
+    largest = test.largest(n_teachers)
+    passed = float(ndtr((largest - test.threshold) / sigma_threshold))
+    return Answerable(probability=passed * noise.right(n_teachers, n_classes), test=test, largest=largest, noise=noise)
 
 
 def with_noise(counts: IntArray, sigma: float, form: Form, noise: NoiseSource) -> IntArray:

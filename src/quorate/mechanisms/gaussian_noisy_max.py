@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 
 from quorate.accounting import DiscreteGaussian
 from quorate.arguments import one_of
-from quorate.mechanisms.gaussian_noise import FORMS, Form, gaussian_event, n_classes_of, with_noise
-from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.mechanisms.answerable import AnswerNoise
+from quorate.mechanisms.calibrated import Schedule
+from quorate.mechanisms.fields import FROM_TASK, NOISE
+from quorate.mechanisms.gaussian_noise import (
+    FORMS,
+    Form,
+    gaussian_event,
+    gaussian_noise,
+    least_sigma,
+    n_classes_of,
+    with_noise,
+)
+from quorate.mechanisms.mechanism import QueryMechanism
+from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource
 from quorate.noise.arguments import checked_scale
 from quorate.types import IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class GaussianNoisyMax:
+class GaussianNoisyMax(QueryMechanism):
     r"""Release the class with the most votes after Gaussian noise.
 
     Parameters
@@ -62,8 +79,8 @@ class GaussianNoisyMax:
     DiscreteGaussian(sigma=5.0, l2_sensitivity=1.0)
     """
 
-    sigma: float
-    form: Form = "histogram"
+    sigma: float = field(metadata=NOISE)
+    form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", checked_scale("sigma", self.sigma))
@@ -74,9 +91,20 @@ class GaussianNoisyMax:
         """Price of one answer."""
         return gaussian_event(self.sigma, self.form)
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query from its ``(n_classes,)`` vote counts: a class index."""
-        return int(self._answers(one_query(counts, n_classes=n_classes_of(self.form)), noise)[0])
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise, on the counts or on the half-lead."""
+        return gaussian_noise(self.sigma, self.form)
+
+    @property
+    def data_dependent(self) -> NoisyMaxTerms | None:
+        """What PATE18's analysis needs; it is known of the histogram form."""
+        return NoisyMaxTerms(self.sigma) if self.form == "histogram" else None
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least σ, by the closed price of a schedule."""
+        return cls(**values, sigma=least_sigma(values["form"], schedule))
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import Composed, DiscreteGaussian
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.gaussian_noise import FORMS, Form, gaussian_event, n_classes_of, with_noise
-from quorate.mechanisms.protocol import DECLINED
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.calibrated import Schedule, least
+from quorate.mechanisms.fields import FROM_TASK, NOISE, example
+from quorate.mechanisms.gaussian_noise import (
+    FORMS,
+    TEST_TO_ANSWER,
+    THRESHOLD,
+    Form,
+    after_a_test,
+    gaussian_event,
+    gaussian_noise,
+    n_classes_of,
+    tested_sigma,
+    with_noise,
+)
+from quorate.mechanisms.mechanism import QueryMechanism, Takes
+from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks, many_queries, one_query
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.arguments import MAX_SCALE, checked_scale
 from quorate.types import FloatArray, IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class InteractiveNoisyMax:
+class InteractiveNoisyMax(QueryMechanism):
     r"""Compare the votes with the student's own prediction first; pay for an answer only where they differ.
 
     A query passes where :math:`\max_c (n_c - \mathrm{round}(K p_c)) + Z \ge` the threshold: then a Gaussian noisy
@@ -75,12 +94,15 @@ class InteractiveNoisyMax:
     True
     """
 
-    threshold: float
-    sigma_threshold: float
-    sigma_answer: float
-    n_teachers: int
-    confidence: float
-    form: Form = "histogram"
+    takes: ClassVar[Takes] = "votes and predictions"
+    may_decline: ClassVar[bool] = True
+
+    threshold: float = field(metadata=THRESHOLD)
+    sigma_threshold: float = field(metadata=NOISE)
+    sigma_answer: float = field(metadata=NOISE)
+    n_teachers: int = field(metadata=FROM_TASK)
+    confidence: float = field(metadata=example(0.9, "how sure the student must be to be confirmed"))
+    form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
@@ -101,6 +123,29 @@ class InteractiveNoisyMax:
     def declined_event(self) -> DiscreteGaussian:
         """Price of one query that is confirmed or declined: the test alone."""
         return DiscreteGaussian(self.sigma_threshold, 1.0)
+
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise in an answer of the teachers; a confirmed label has none."""
+        return gaussian_noise(self.sigma_answer, self.form)
+
+    @property
+    def test(self) -> AgreementTest:
+        """The largest surplus over the prediction must reach the threshold; without one, the largest count."""
+        return AgreementTest(statistic="largest count", threshold=self.threshold)
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered that the student does not know already."""
+        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least noise, in PATE18's proportion of test and answer."""
+        return least(
+            lambda sigma: cls(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
+            tested_sigma(values["form"], schedule),
+            schedule,
+        )
 
     def release(self, counts: IntArray, noise: NoiseSource, prediction: FloatArray | None = None) -> int | None:
         """Answer one query from its ``(n_classes,)`` vote counts and the student's ``(n_classes,)`` prediction."""

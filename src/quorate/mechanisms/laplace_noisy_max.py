@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from quorate.accounting import DiscreteLaplace, Repeated
-from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.mechanisms.answerable import AnswerNoise
+from quorate.mechanisms.fields import NOISE
+from quorate.mechanisms.mechanism import QueryMechanism
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.arguments import checked_scale
 from quorate.types import IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class LaplaceNoisyMax:
+class LaplaceNoisyMax(QueryMechanism):
     r"""Release the class with the most votes after Laplace noise: :math:`\arg\max_c (n_c + \mathrm{Lap}_Z(b))`.
 
     Parameters
@@ -51,7 +56,7 @@ class LaplaceNoisyMax:
     Repeated(event=DiscreteLaplace(scale=20.0, sensitivity=1.0), times=2)
     """
 
-    laplace_scale: float
+    laplace_scale: float = field(metadata=NOISE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "laplace_scale", checked_scale("laplace_scale", self.laplace_scale))
@@ -61,9 +66,10 @@ class LaplaceNoisyMax:
         """Price of one answer."""
         return Repeated(DiscreteLaplace(self.laplace_scale, 1.0), 2)
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query from its ``(n_classes,)`` vote counts: a class index."""
-        return int(self._answers(one_query(counts), noise)[0])
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Laplace noise on every count."""
+        return AnswerNoise(distribution="laplace", scale=self.laplace_scale)
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""

@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 from quorate.accounting import DiscreteGaussian
 from quorate.arguments import one_of
-from quorate.mechanisms.gaussian_noise import FORMS, Form, gaussian_event, n_classes_of, with_noise
-from quorate.mechanisms.votes import many_queries, one_query
+from quorate.mechanisms.answerable import AnswerNoise
+from quorate.mechanisms.answers import NoisyHalfLeads, NoisyVotes
+from quorate.mechanisms.calibrated import Schedule
+from quorate.mechanisms.fields import FROM_TASK, NOISE
+from quorate.mechanisms.gaussian_noise import (
+    FORMS,
+    Form,
+    gaussian_event,
+    gaussian_noise,
+    least_sigma,
+    n_classes_of,
+    with_noise,
+)
+from quorate.mechanisms.mechanism import QueryMechanism
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
 from quorate.noise.arguments import checked_scale
 from quorate.types import IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class NoisyCounts:
+class NoisyCounts(QueryMechanism):
     r"""Release the votes themselves, with Gaussian noise.
 
     A student that knows the noise (σ is public) can use the values: soft or noise-aware labels. They cost what
@@ -53,8 +70,10 @@ class NoisyCounts:
     45
     """
 
-    sigma: float
-    form: Form = "histogram"
+    releases_values: ClassVar[bool] = True
+
+    sigma: float = field(metadata=NOISE)
+    form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", checked_scale("sigma", self.sigma))
@@ -65,10 +84,20 @@ class NoisyCounts:
         """Price of one release."""
         return gaussian_event(self.sigma, self.form)
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int | IntArray:
-        """Release one query's noisy counts ``(n_classes,)``, or its noisy half-lead."""
-        noisy = with_noise(one_query(counts, n_classes=n_classes_of(self.form)), self.sigma, self.form, noise)
-        return int(noisy[0]) if self.form == "binary" else noisy[0]
+    @property
+    def answers(self) -> NoisyVotes | NoisyHalfLeads:
+        """The noisy votes themselves, or half the noisy lead of class 1."""
+        return NoisyHalfLeads(self.sigma) if self.form == "binary" else NoisyVotes(self.sigma)
+
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise, on the counts or on the half-lead."""
+        return gaussian_noise(self.sigma, self.form)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least σ, by the closed price of a schedule."""
+        return cls(**values, sigma=least_sigma(values["form"], schedule))
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Release each row's noisy counts ``(n_queries, n_classes)``, or the noisy half-leads ``(n_queries,)``."""

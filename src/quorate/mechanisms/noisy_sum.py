@@ -8,9 +8,9 @@ is drawn exactly. Errors of teachers, mistakes of units and shares of a class al
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from scipy.special import ndtri
@@ -19,6 +19,9 @@ from quorate.accounting import DiscreteGaussian, DiscreteLaplace, Repeated
 from quorate.accounting.calibration import EPSILON_STEP
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
+from quorate.mechanisms.fields import NOISE
+from quorate.mechanisms.mechanism import QueryMechanism, Takes
+from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from quorate.noise.arguments import MAX_SCALE, checked_scale
@@ -31,8 +34,9 @@ NoiseKind: TypeAlias = Literal["laplace", "gaussian"]
 _UPWARD = 1 + 2.0**-40  # more than a few roundings of a bound can be off by
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class NoisySum:
+class NoisySum(QueryMechanism):
     r"""Release sums of contributions on a public grid: :math:`s + Z`, in grid steps.
 
     Parameters
@@ -83,7 +87,9 @@ class NoisySum:
     599
     """
 
-    scale: float
+    takes: ClassVar[Takes] = "sums"
+
+    scale: float = field(metadata=NOISE)
     grid: int = 1000
     form: SumForm = "single"
     noise: NoiseKind = "laplace"
@@ -129,13 +135,6 @@ class NoisySum:
         # √2 as a float is above √2, but its product with G may be rounded down.
         l2 = VOTE_L2_SENSITIVITY if self.grid == 1 else math.nextafter(VOTE_L2_SENSITIVITY * self.grid, math.inf)
         return DiscreteGaussian(self._steps, l2)
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int | IntArray:
-        """Release one table of sums ``(n_sums,)``, in grid steps; an int where the form is ``"single"``."""
-        if not isinstance(counts, np.ndarray) or counts.ndim != 1:
-            raise InvalidParameter("counts must be one int64 array of sums (n_sums,); pass one row")
-        noisy = self.release_many(counts[np.newaxis], noise)[0]
-        return int(noisy) if self.form == "single" else noisy
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Release each row of ``(n_queries, n_sums)``: noisy sums, or ``(n_queries,)`` of the form ``"single"``."""

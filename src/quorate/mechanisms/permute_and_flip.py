@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp, expm1, log1p
 
 import numpy as np
 
-from quorate.accounting import PureDP
-from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.scores import many_choices, one_choice
+from quorate.mechanisms.answerable import Answerable
+from quorate.mechanisms.candidate_choice import CandidateChoice
+from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks
 from quorate.noise import NoiseSource, geometric
 from quorate.noise.arguments import MAX_SCALE
@@ -18,8 +19,9 @@ from quorate.types import IntArray
 _PRIORITY_WORDS = 4
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class PermuteAndFlip:
+class PermuteAndFlip(CandidateChoice):
     r"""Visit the candidates in random order and choose the first whose coin says so.
 
     The coin of candidate h says so with probability :math:`e^{\varepsilon(q(h) - q^*)/(2\Delta)}`, where :math:`q^*` is
@@ -59,12 +61,8 @@ class PermuteAndFlip:
     1
     """
 
-    epsilon: float
-    sensitivity: float = 1.0
-
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
-        object.__setattr__(self, "sensitivity", real("sensitivity", self.sensitivity, above=0))
+        CandidateChoice.__post_init__(self)
         if not self._scale <= MAX_SCALE:
             raise InvalidParameter(
                 f"epsilon must be at least 2^-39 times the sensitivity, got {self.epsilon!r}; use a coarser grid"
@@ -74,18 +72,14 @@ class PermuteAndFlip:
     def _scale(self) -> float:
         return float(np.nextafter(2 * (self.sensitivity / self.epsilon), np.inf))
 
-    @property
-    def event(self) -> PureDP:
-        """Price of one choice."""
-        return PureDP(self.epsilon)
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        r"""Return what K teachers can get answered: the best of C is chosen with :math:`(1 - (1-q)^C)/(Cq)`.
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Choose for one query from its ``(n_candidates,)`` int64 scores: a candidate's index."""
-        return int(self._choices(one_choice(counts), noise)[0])
-
-    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Choose for each row of ``(n_queries, n_candidates)`` int64 scores: indices ``(n_queries,)``."""
-        return self._choices(many_choices(counts), noise)
+        q is the probability that the coin of one of the others says so; the best one is among :math:`1 + B` that do,
+        B binomial.
+        """
+        q = exp(-n_teachers / self._scale)
+        return Answerable(probability=-expm1(n_classes * log1p(-q)) / (n_classes * q) if 0 < q < 1 else 1.0)
 
     def _choices(self, scores: IntArray, noise: NoiseSource) -> IntArray:
         choices = np.empty(scores.shape[0], dtype=np.int64)

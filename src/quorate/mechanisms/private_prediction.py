@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, log
 
 from quorate.accounting import PureDP
 from quorate.arguments import real
+from quorate.mechanisms.answerable import Answerable
+from quorate.mechanisms.fields import PRICE
+from quorate.mechanisms.mechanism import QueryMechanism
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
-from quorate.mechanisms.votes import many_queries, one_query
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class PrivatePrediction:
+class PrivatePrediction(QueryMechanism):
     r"""Release one label, chosen by permute-and-flip with the number of votes as the score.
 
     Parameters
@@ -50,7 +55,7 @@ class PrivatePrediction:
     1
     """
 
-    epsilon: float
+    epsilon: float = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", PermuteAndFlip(self.epsilon).epsilon)
@@ -64,9 +69,9 @@ class PrivatePrediction:
         r"""Return :math:`r = \lceil 6 \log(4/\alpha)/\varepsilon \rceil` for an error of at most `alpha`, in (0, 1)."""
         return ceil(6 * log(4 / real("alpha", alpha, above=0, below=1)) / self.epsilon)
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Predict for one query from its ``(n_classes,)`` vote counts: a class index."""
-        return PermuteAndFlip(self.epsilon).release(one_query(counts)[0], noise)
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what so many hypotheses can get answered: that of permute-and-flip."""
+        return PermuteAndFlip(self.epsilon).answerable(n_teachers, n_classes)
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Predict for each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""

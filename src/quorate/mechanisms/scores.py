@@ -14,19 +14,6 @@ from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray
 
 
-def one_choice(scores: IntArray) -> IntArray:
-    """Return one query's scores ``(n_candidates,)`` as the one row of ``(1, n_candidates)``, checked.
-
-    Examples
-    --------
-    >>> one_choice(np.array([-3, 4])).shape
-    (1, 2)
-    """
-    if not isinstance(scores, np.ndarray) or scores.ndim != 1:
-        raise InvalidParameter("counts must be one query's scores, an int64 array (n_candidates,); pass one row")
-    return many_choices(scores[np.newaxis])
-
-
 def many_choices(scores: IntArray) -> IntArray:
     """Return the scores ``(n_queries, n_candidates)``, checked; they may be negative.
 

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import Composed
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.protocol import DECLINED
+from quorate.mechanisms.answerable import AgreementTest, Answerable
+from quorate.mechanisms.answers import DECLINED, BinnedScores
+from quorate.mechanisms.calibrated import Schedule, least
+from quorate.mechanisms.fields import FROM_TASK, PRICE, example
+from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism, Takes
+from quorate.mechanisms.registry import register
 from quorate.mechanisms.stable_sparse_vector import Calibration, SparseVectorState, StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.types import FloatArray, IntArray
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class SoftLabel:
+class SoftLabel(StreamMechanism):
     r"""Release a score in [0, 1] that most teachers give, to within half a bin.
 
     The interval is cut into B bins, and a second time into the same bins shifted by half a bin, without the two
@@ -79,11 +87,15 @@ class SoftLabel:
     array([0.95,  nan, 0.1 ])
     """
 
-    epsilon: float
-    delta: float
-    cutoff: int
-    n_queries: int
-    bins: int
+    takes: ClassVar[Takes] = "scores"
+    releases_values: ClassVar[bool] = True
+    stages_a_query: ClassVar[int] = 2  # one for each partition
+
+    epsilon: float = field(metadata=PRICE)
+    delta: float = field(metadata=PRICE)
+    cutoff: int = field(metadata=CUTOFF)
+    n_queries: int = field(metadata=FROM_TASK)
+    bins: int = field(metadata=example(10, "how finely scores are told apart"))
     calibration: Calibration = "tight"
 
     def __post_init__(self) -> None:
@@ -107,6 +119,48 @@ class SoftLabel:
     def event(self) -> Composed:
         """Price of one whole run, however many queries it answers."""
         return self.tests.event
+
+    @property
+    def sparse_vector(self) -> StableSparseVector:
+        """The sparse vector of both partitions' tests."""
+        return self.tests
+
+    @property
+    def stages(self) -> int:
+        """2T: a query may end one for each partition."""
+        return self.tests.stages
+
+    def stages_used(self, answers: IntArray) -> IntArray:
+        """Return how many stages each answer has ended: two where a query was declined, one by the second partition.
+
+        An odd code is of the first partition; an even one, of the second, took the stage of the first.
+        """
+        second = (answers > 0) & (answers % 2 == 0)
+        return np.where(answers == DECLINED, 2, np.where(second, 1, 0)).astype(np.int64)
+
+    @property
+    def answers(self) -> BinnedScores:
+        """Codes of scores."""
+        return BinnedScores(self.bins)
+
+    @property
+    def test(self) -> AgreementTest:
+        """The fullest bin must be further from a tie than a noisy threshold."""
+        return self.tests.test
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered, where all their scores lie in one bin; of the first partition."""
+        return self.tests.answerable(n_teachers, n_classes)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at the whole budget of the schedule, less what rounding takes."""
+        return least(lambda noise: cls.with_noise(noise, values, schedule), 1.0, schedule)
+
+    @classmethod
+    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at ε over `noise`, and δ, of the whole schedule."""
+        return cls(**values, epsilon=schedule.epsilon / noise, delta=schedule.delta)
 
     def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> SparseVectorState:
         """Open a run; or, after an interruption, go on with what it had spent, the broken stage included.
@@ -157,7 +211,7 @@ class SoftLabel:
 
     def values(self, answers: IntArray) -> FloatArray:
         """Return the scores that released codes stand for; NaN where a query was declined."""
-        return np.where(answers == DECLINED, np.nan, answers / (2 * self.bins))
+        return self.answers.published(answers)
 
 
 def _checked(scores: FloatArray) -> FloatArray:

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import log
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp, floor, log
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import ApproxDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.protocol import DECLINED
-from quorate.mechanisms.votes import in_blocks, many_queries, one_query
+from quorate.mechanisms.answerable import AgreementTest, Answerable
+from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.calibrated import Schedule
+from quorate.mechanisms.fields import PRICE
+from quorate.mechanisms.mechanism import QueryMechanism
+from quorate.mechanisms.registry import register
+from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray
@@ -43,8 +50,9 @@ def distance_to_instability(counts: IntArray) -> IntArray:
     return distance
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class DistanceToInstability:
+class DistanceToInstability(QueryMechanism):
     r"""Release the exact plurality class where the votes are stable enough, else decline: :math:`A_{stab}`.
 
     Parameters
@@ -86,8 +94,10 @@ class DistanceToInstability:
     [0, -1]
     """
 
-    epsilon: float
-    delta: float
+    may_decline: ClassVar[bool] = True
+
+    epsilon: float = field(metadata=PRICE)
+    delta: float = field(metadata=PRICE)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
@@ -105,10 +115,23 @@ class DistanceToInstability:
         """Γ, in votes: a query passes where its noisy distance is above it."""
         return -log(self.delta) / self.epsilon * _UP
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> int | None:
-        """Answer one query from its ``(n_classes,)`` vote counts: a class index, or None."""
-        answer = int(self._answers(one_query(counts), noise)[0])
-        return None if answer == DECLINED else answer
+    @property
+    def test(self) -> AgreementTest:
+        """The plurality class must be further from a tie than Γ."""
+        return AgreementTest(statistic="distance to instability", threshold=self.threshold)
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered: exactly, where they are far enough from a tie."""
+        largest = self.test.largest(n_teachers)
+        needed = floor(self.threshold) + 1 - largest  # of the noise, which is a discrete Laplace of ratio e^-ε
+        tail = exp(-self.epsilon * abs(needed)) / (1 + exp(-self.epsilon))
+        probability = tail if needed > 0 else 1 - tail * exp(-self.epsilon)
+        return Answerable(probability=probability, test=self.test, largest=largest)
+
+    @classmethod
+    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at ε = 1 / `noise`; half of the schedule's δ is divided among the answers."""
+        return cls(**values, epsilon=1 / noise, delta=schedule.delta / (2 * schedule.answers))
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices, or ``DECLINED``."""

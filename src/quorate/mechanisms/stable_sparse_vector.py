@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Self, TypeAlias
 
 from quorate.accounting import Composed
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, MechanismClosed
-from quorate.mechanisms.protocol import DECLINED
+from quorate.mechanisms.answerable import AgreementTest, Answerable
+from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.calibrated import Schedule, least
+from quorate.mechanisms.fields import FROM_TASK, PRICE
+from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism
+from quorate.mechanisms.registry import register
 from quorate.mechanisms.stability import distance_to_instability
 from quorate.mechanisms.stage_noise import PASSING_PROBABILITY, StageNoise, btt18, lzcw21, tight
 from quorate.mechanisms.votes import many_queries, one_query
@@ -42,8 +48,9 @@ class SparseVectorState:
     open: bool
 
 
+@register
 @dataclass(frozen=True, slots=True)
-class StableSparseVector:
+class StableSparseVector(StreamMechanism):
     r"""Answer any number of stable queries exactly, and decline T unstable ones, for one price.
 
     Where the votes of a query are further from a tie than a noisy threshold, the exact plurality class is released,
@@ -103,10 +110,10 @@ class StableSparseVector:
     SparseVectorState(noisy_threshold=Secret(…), stages_spent=1, asked=1, open=True)
     """
 
-    epsilon: float
-    delta: float
-    cutoff: int
-    n_queries: int
+    epsilon: float = field(metadata=PRICE)
+    delta: float = field(metadata=PRICE)
+    cutoff: int = field(metadata=CUTOFF)
+    n_queries: int = field(metadata=FROM_TASK)
     calibration: Calibration = "tight"
 
     def __post_init__(self) -> None:
@@ -133,6 +140,36 @@ class StableSparseVector:
     def event(self) -> Composed:
         """Price of one whole run, however many queries it answers."""
         return self.stage_noise.event(self.cutoff)
+
+    @property
+    def sparse_vector(self) -> StableSparseVector:
+        """Itself."""
+        return self
+
+    @property
+    def stages(self) -> int:
+        """T: each declined query ends one."""
+        return self.cutoff
+
+    @property
+    def test(self) -> AgreementTest:
+        """The plurality class must be further from a tie than a noisy threshold."""
+        return AgreementTest(statistic="distance to instability", threshold=self.passing_dist(0.5))
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered in a fresh stage: exactly, where they are far enough from a tie."""
+        largest = self.test.largest(n_teachers)
+        return Answerable(probability=self.pass_probability(largest), test=self.test, largest=largest)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at the whole budget of the schedule, less what rounding takes."""
+        return least(lambda noise: cls.with_noise(noise, values, schedule), 1.0, schedule)
+
+    @classmethod
+    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it at ε over `noise`, and δ, of the whole schedule."""
+        return cls(**values, epsilon=schedule.epsilon / noise, delta=schedule.delta)
 
     @property
     def stage_epsilon(self) -> float:

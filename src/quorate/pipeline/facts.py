@@ -22,10 +22,11 @@ from quorate.labelling import Released, ex_post_epsilon
 from quorate.labelling.released import Gathering
 from quorate.ledger import Ledger, Reservation
 from quorate.ledger.entries import BudgetRaised
+from quorate.mechanisms import Mechanism
 from quorate.pipeline.checks import about
 from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
 from quorate.pipeline.task import Task
-from quorate.planning import AnyMechanism, form_of, open_fields, recipe, scale_of
+from quorate.planning import form_of, open_fields, recipe, scale_of
 from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import (
@@ -71,7 +72,7 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
     )
 
 
-def told(mechanism: AnyMechanism) -> str:
+def told(mechanism: Mechanism) -> str:
     """A mechanism in words: its name and its public fields."""
     values = {part.name: getattr(mechanism, part.name) for part in fields(mechanism)}
     shown = (
@@ -259,7 +260,7 @@ def choices(task: Task) -> tuple[Choice, ...]:
                 replace(task.facts, epsilon=epsilon),
                 n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
                 n_queries=task.recipe.n_queries,
-                mechanism=type(task.recipe.mechanism).__name__,
+                mechanism=type(task.recipe.mechanism),
                 fields=open_fields(task.recipe.mechanism),
             )
         rows.append(

@@ -28,7 +28,6 @@ from quorate.ensemble import (
 from quorate.labelling import Memo, Pool, Released, is_closed, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
-from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
 from quorate.pipeline import checks
 from quorate.pipeline.scope import scope_of
 from quorate.pipeline.stages import NoStages, StageStore, stage_key
@@ -97,7 +96,7 @@ def conduct(
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
     ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
-    interactive = isinstance(task.recipe.mechanism, InteractiveNoisyMax)
+    interactive = task.recipe.mechanism.takes == "votes and predictions"
     if task.strategy is None:
         released = label(
             counts,
@@ -208,7 +207,7 @@ def votes(
     task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
 ) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
-    stage = "scores" if isinstance(task.recipe.mechanism, SoftLabel) else "votes"
+    stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
     key = stage_key(task.key, stage, task.made_from)
     stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
@@ -229,7 +228,7 @@ def asked_of(
     task: Task, ensemble: Ensemble, asked: Any, *, progress: Callable[[int, int], None] | None = None
 ) -> Secret[Any]:
     """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``."""
-    if isinstance(task.recipe.mechanism, SoftLabel):
+    if task.recipe.mechanism.takes == "scores":
         return gather_scores(ensemble, asked, jobs=task.jobs, progress=progress)
     return count_votes(ensemble, asked, jobs=task.jobs, progress=progress)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from importlib.metadata import version
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 
@@ -27,13 +27,13 @@ from quorate.ensemble import (
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
-from quorate.mechanisms import InteractiveNoisyMax
+from quorate.mechanisms import Mechanism, for_runs
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
 from quorate.pipeline.inputs import Inputs, PrivateRows, Views, check_inputs, look
 from quorate.pipeline.models import built_in
-from quorate.planning import KINDS, AnyMechanism, PublicFacts, Recipe, check_mechanism, recipe
+from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe
 from quorate.release.described import described
 from quorate.release.target import floor_budget
 from quorate.students import Declined, Student, as_student
@@ -296,10 +296,11 @@ def prepare(
         fields=wishes.mechanism_fields,
     )
     student.check(made.mechanism)
-    if isinstance(made.mechanism, InteractiveNoisyMax) and not hasattr(student.learner, "predict_proba"):
+    informed = made.mechanism.takes == "votes and predictions"
+    if informed and not hasattr(student.learner, "predict_proba"):
         raise InvalidParameter(
-            f"InteractiveNoisyMax asks the student how sure it is, and {type(student.learner).__name__} has no "
-            "predict_proba; choose another student, or ConfidentNoisyMax"
+            f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
+            "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
     if strategy is not None:
         made = _told_of(strategy, made, width=facts.width)
@@ -334,10 +335,10 @@ def prepare(
 
 def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
     """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
-    if isinstance(made.mechanism, InteractiveNoisyMax):
+    if made.mechanism.takes == "votes and predictions":
         raise InvalidParameter(
-            "InteractiveNoisyMax asks a student about queries that are fixed beforehand; give queries= a number, or "
-            "take ConfidentNoisyMax"
+            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            "give queries= a number, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
     told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
@@ -348,13 +349,12 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
     return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
 
 
-def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> AnyMechanism | str | None:
+def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | str | None:
     """A mechanism as it is; the name of one; or None where the recipe is to choose."""
-    if type(wish).__name__ in KINDS and isinstance(wish, KINDS[type(wish).__name__].made):
-        mechanism = cast("AnyMechanism", wish)
-        check_mechanism(mechanism, n_classes=n_classes)
-        return mechanism
-    name = one_of("mechanism", wish, ("auto", *KINDS), hint="A mechanism of quorate.mechanisms is taken too")
+    if isinstance(wish, Mechanism) and wish.takes != "sums":
+        check_mechanism(wish, n_classes=n_classes)
+        return wish
+    name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")
     if name != "auto":
         return name
     return "NoisyCounts" if given else None

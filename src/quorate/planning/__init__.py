@@ -17,12 +17,9 @@ from quorate.planning.cautions import (
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
 from quorate.planning.schedule import (
-    KINDS,
-    AnyMechanism,
     check_mechanism,
     check_schedule,
     form_of,
-    is_stream,
     mechanism_for,
     open_fields,
     scale_of,
@@ -35,15 +32,12 @@ __all__ = [
     "Recipe",
     "rows_per_teacher",
     "mechanism_for",
-    "KINDS",
     "check_mechanism",
     "check_schedule",
     "form_of",
     "open_fields",
     "scale_of",
     "schedule_event",
-    "is_stream",
-    "AnyMechanism",
     "considered",
     "LABELS_ARE_COINS",
     "ONE_ANSWER_IS_UNSURE",

@@ -9,10 +9,10 @@ import math
 
 from scipy.special import ndtr
 
-from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, InteractiveNoisyMax, NoisyCounts
+from quorate.mechanisms import Mechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.planning.public_facts import PublicFacts
-from quorate.planning.schedule import AnyMechanism, scale_of
+from quorate.planning.schedule import scale_of
 
 # What programs decide by.
 LABELS_ARE_COINS = "labels-are-coins"
@@ -23,7 +23,7 @@ COIN = 0.25  # standard deviation of a vote share beyond which a student learns 
 SURE = 0.95  # how often a single answer should be right where all teachers agree
 
 
-def unanimous_right(mechanism: AnyMechanism, *, n_teachers: int, n_classes: int) -> float | None:
+def unanimous_right(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> float | None:
     r"""Probability that a unanimous vote is released as what it is; None where noise has no Gaussian scale.
 
     Two classes: :math:`\Phi(K/2\sigma)`. More: each other class must stay below, and by the union bound at least
@@ -31,20 +31,20 @@ def unanimous_right(mechanism: AnyMechanism, *, n_teachers: int, n_classes: int)
 
     Examples
     --------
+    >>> from quorate.mechanisms import NoisyCounts
     >>> round(unanimous_right(NoisyCounts(sigma=121.0, form="binary"), n_teachers=178, n_classes=2), 2)
     0.77
     """
-    if not isinstance(mechanism, GaussianNoisyMax | NoisyCounts | ConfidentNoisyMax | InteractiveNoisyMax):
+    noise = mechanism.answer_noise
+    if noise is None or noise.distribution != "gaussian":
         return None
-    sigma = scale_of(mechanism)
-    if sigma is None:
-        return None
+    sigma = noise.scale
     if n_classes == 2:
         return float(ndtr(n_teachers / (2 * sigma)))
     return max(1 / n_classes, 1 - (n_classes - 1) * float(ndtr(-n_teachers / (math.sqrt(2) * sigma))))
 
 
-def considered(facts: PublicFacts, mechanism: AnyMechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
+def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
     """Look for everything that may be wrong with a set-up.
 
     Parameters

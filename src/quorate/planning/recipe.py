@@ -30,18 +30,18 @@ from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter
+from quorate.mechanisms import Mechanism, NoisyCounts, StreamMechanism, for_runs
 from quorate.outcomes import Caution
 from quorate.planning.cautions import considered
 from quorate.planning.public_facts import PublicFacts
-from quorate.planning.schedule import KINDS, AnyMechanism, check_schedule, mechanism_for, schedule_event
+from quorate.planning.schedule import check_schedule, mechanism_for
 
 ROWS_FACTOR = 0.25
 WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
 QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 ROWS_PER_CLASS = 2  # a teacher should be able to meet every class
-VALUES = ("NoisyCounts", "SoftLabel")  # what is released is a number that a student can learn from
-FREE_ANSWERS = ("StableSparseVector",)  # its noise does not grow with the number of queries
+DEFAULT = NoisyCounts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,7 +73,7 @@ class Recipe:
     n_teachers: int
     n_queries: int
     online_answers: int
-    mechanism: AnyMechanism
+    mechanism: Mechanism
     why: tuple[str, ...]
     considered: tuple[Caution, ...] = ()
 
@@ -85,7 +85,7 @@ class Recipe:
     @property
     def event(self) -> Event:
         """The whole schedule, labels and online answers, as one event."""
-        return schedule_event(self.mechanism, self.n_queries + self.online_answers)
+        return self.mechanism.schedule(self.n_queries + self.online_answers)
 
 
 def recipe(
@@ -93,7 +93,7 @@ def recipe(
     *,
     n_teachers: int | None = None,
     n_queries: int | None = None,
-    mechanism: AnyMechanism | str | None = None,
+    mechanism: Mechanism | type[Mechanism] | str | None = None,
     fields: Mapping[str, Any] | None = None,
 ) -> Recipe:
     """Fill in whatever the user left open.
@@ -104,10 +104,10 @@ def recipe(
         Public facts of the task.
     n_teachers, n_queries : int, optional
         The user's own choices; None leaves a choice to the recipe.
-    mechanism : mechanism or str, optional
-        A mechanism, or the name of one.
+    mechanism : mechanism, type or str, optional
+        A mechanism; or the class of one, or its name, whose noise is then filled in.
     fields : mapping, optional
-        Fields of the mechanism that is named.
+        Fields of the mechanism whose class is given.
 
     Raises
     ------
@@ -141,18 +141,20 @@ def recipe(
             f"Try n_teachers={suggested}"
         )
     if mechanism is None:
-        mechanism = "NoisyCounts"
+        mechanism = DEFAULT
         why.append("noisy votes are released: they cost what their largest costs, and say more")
-    name = one_of("mechanism", mechanism, KINDS) if isinstance(mechanism, str) else type(mechanism).__name__
+    if isinstance(mechanism, str):
+        mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
+    kind = mechanism if isinstance(mechanism, type) else type(mechanism)
     if n_queries is None:
-        n_queries, reason = _queries(name, facts)
+        n_queries, reason = _queries(kind, facts)
         why.append(reason)
     elif count("n_queries", n_queries, at_least=1) > facts.n_public:
         raise InvalidParameter(
             f"n_queries={n_queries:,} but there are {facts.n_public:,} distinct public points; ask at most that many"
         )
     answers = n_queries + facts.online_answers
-    if isinstance(mechanism, str):
+    if isinstance(mechanism, type):
         mechanism = mechanism_for(
             mechanism,
             fields or {},
@@ -176,11 +178,11 @@ def recipe(
     )
 
 
-def _queries(mechanism: str, facts: PublicFacts) -> tuple[int, str]:
-    if mechanism in VALUES:
+def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
+    if mechanism.releases_values:
         asked = min(facts.n_public, QUERY_CAP)
         return asked, f"{asked:,} queries: a student of noisy votes loses nothing by asking them all"
-    if mechanism in FREE_ANSWERS:
+    if issubclass(mechanism, StreamMechanism):
         return facts.n_public, f"{facts.n_public:,} queries: answers are free until too many were declined"
     asked = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
     return asked, f"{asked:,} queries: about ten for each column, since more would mean more noise in each class"

@@ -8,6 +8,7 @@ from typing import Protocol
 from quorate.accounting import Composed, Event, Repeated
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
+from quorate.mechanisms import StreamMechanism
 from quorate.release.purposes import STAGE
 
 
@@ -74,7 +75,7 @@ def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> 
         raise InvalidParameter(f'the reservation holds no answers for "{purpose}"; name it among the purposes')
     event, sharing = _paying(reservation, purpose)
     answers = sum(reservation.purposes[each] for each in sharing if each != STAGE)
-    stream = hasattr(mechanism, "init")
+    stream = isinstance(mechanism, StreamMechanism)
     told = " and ".join(f'"{each}"' for each in sharing if each != STAGE)
     if (STAGE in sharing) != stream:
         raise InvalidParameter(

@@ -20,7 +20,7 @@ from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_tabl
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import SoftLabel
+from quorate.mechanisms import Values
 from quorate.pipeline.facts import Occasion, facts, score, told
 from quorate.pipeline.flow import Outcome, Watch, conduct, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
@@ -354,27 +354,23 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
     The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
     """
     released = outcome.released
-    answers: NDArray[Any] = released.answers
-    if isinstance(released.mechanism, SoftLabel):
-        answers = released.mechanism.values(answers)
-    values = answers if answers.ndim == 2 else answers[:, None]
-    names = ["row", "label", "status"]
-    if released.holds_values:
-        classes = [str(each) for each in task.inputs.classes]
-        single = f"score_{classes[-1]}" if isinstance(released.mechanism, SoftLabel) else "noisy_half_lead"
-        names += [single] if answers.ndim == 1 else [f"noisy_votes_{each}" for each in classes]
+    read = released.mechanism.answers
+    columns = read.columns([str(each) for each in task.inputs.classes]) if isinstance(read, Values) else []
+    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
+    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
+    names = ["row", "label", "status", *columns]
     if task.noise.seeded:
         names.append("guarantee")
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
-    for row, code, status, numbers in zip(
-        outcome.queries.tolist(), released.codes.tolist(), released.statuses, values.tolist(), strict=True
+    for row, code, status, values in zip(
+        outcome.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
     ):
         answered = code >= 0
         line = [row, task.inputs.classes[code] if answered else "", status]
-        if released.holds_values:
-            line += numbers if answered else [""] * len(numbers)
+        if columns:
+            line += values if answered else [""] * len(columns)
         if task.noise.seeded:
             line.append(f"none: {SEEDED_MARK}")
         writer.writerow(line)

@@ -8,23 +8,23 @@ import json
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from quorate.accounting import Composed, Guarantee, epsilon
-from quorate.accounting.data_dependent import SanitisedTotal, gnmax_rdp, release_rdp, threshold_rdp
+from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
 from quorate.ledger import Budget, GuaranteeScope, Reservation
-from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, SoftLabel
+from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
-from quorate.planning import AnyMechanism, check_mechanism, schedule_event
+from quorate.planning import check_mechanism
 from quorate.release import Charge, guarantee_of
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
@@ -56,7 +56,7 @@ class VotesReleased:
 
 def release_votes(
     votes: VotesFile,
-    mechanism: AnyMechanism,
+    mechanism: Mechanism,
     *,
     root: Path,
     budget: Budget,
@@ -94,15 +94,15 @@ def release_votes(
     InvalidParameter
         If the mechanism needs scores, which votes do not hold.
     """
-    if sanitiser is not None and not (
-        isinstance(mechanism, GaussianNoisyMax | ConfidentNoisyMax) and mechanism.form == "histogram"
-    ):
+    if sanitiser is not None and mechanism.data_dependent is None:
         raise InvalidParameter(
             "a data-dependent figure is known for GaussianNoisyMax and ConfidentNoisyMax of three classes or more "
             f"alone, got {type(mechanism).__name__}; leave it out"
         )
-    if isinstance(mechanism, SoftLabel):
-        raise InvalidParameter("SoftLabel needs the teachers' scores, and a file of votes has none; choose another")
+    if mechanism.takes == "scores":
+        raise InvalidParameter(
+            f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
+        )
     check_mechanism(mechanism, n_classes=len(votes.classes))
     folder = RunFolder(root)
     folder.make()
@@ -134,7 +134,7 @@ def release_votes(
 
 def _charge(
     votes: VotesFile,
-    mechanism: AnyMechanism,
+    mechanism: Mechanism,
     sanitiser: Sanitiser | None,
     *,
     key: Secret[bytes],
@@ -144,7 +144,7 @@ def _charge(
     seeded: bool,
 ) -> Charge:
     """Everything that is to be charged at once: the labels, and the data-dependent figure if there is to be one."""
-    event = schedule_event(mechanism, votes.n_queries)
+    event = mechanism.schedule(votes.n_queries)
     purposes = {"label": votes.n_queries, **stages_of(mechanism)}
     charged_to = None
     if sanitiser is not None:
@@ -213,14 +213,12 @@ def _order(counts: IntArray, key: Secret[bytes]) -> str:
     return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()
 
 
-def price_of(votes: VotesFile, mechanism: AnyMechanism, delta: float) -> float:
+def price_of(votes: VotesFile, mechanism: Mechanism, delta: float) -> float:
     """The data-independent ε of answering every query of a file: a public number."""
-    return epsilon(schedule_event(mechanism, votes.n_queries), delta)
+    return epsilon(mechanism.schedule(votes.n_queries), delta)
 
 
-def data_dependent_epsilon(
-    votes: VotesFile, mechanism: GaussianNoisyMax | ConfidentNoisyMax, delta: float
-) -> Secret[dict[str, float]]:
+def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float) -> Secret[dict[str, float]]:
     """What the votes as they fell would cost (PATE18): a secret, for the owner alone.
 
     For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
@@ -230,8 +228,8 @@ def data_dependent_epsilon(
     ----------
     votes : VotesFile
         As read.
-    mechanism : GaussianNoisyMax or ConfidentNoisyMax
-        In the histogram form.
+    mechanism : Mechanism
+        One that has ``data_dependent`` terms: a GaussianNoisyMax or ConfidentNoisyMax in the histogram form.
     delta : float
         δ of the conversion.
 
@@ -241,22 +239,15 @@ def data_dependent_epsilon(
         ``epsilon`` by the tight conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
     """
     counts = votes.counts
-    share = np.ones(votes.n_queries)
-    if isinstance(mechanism, ConfidentNoisyMax):
-        from scipy.special import ndtr
-
-        largest = counts.reveal().max(axis=1)
-        share = ndtr((largest - mechanism.threshold) / mechanism.sigma_threshold)
-    sigma = mechanism.sigma_answer if isinstance(mechanism, ConfidentNoisyMax) else mechanism.sigma
+    terms = mechanism.data_dependent
+    if terms is None:
+        raise InvalidParameter(f"mechanism has no data-dependent analysis, got {type(mechanism).__name__}")
+    share = terms.answered(counts).reveal()
 
     def curve(orders: Any) -> Any:
-        total = share @ gnmax_rdp(counts, sigma, orders, noise="discrete").reveal()
-        if isinstance(mechanism, ConfidentNoisyMax):
-            tests = threshold_rdp(
-                counts, mechanism.threshold, mechanism.sigma_threshold, orders, noise="discrete"
-            ).reveal()
-            total = total + tests.sum(axis=0)
-        return total
+        total = share @ terms.answers_rdp(counts, orders).reveal()
+        tests = terms.tests_rdp(counts, orders)
+        return total if tests is None else total + tests.reveal().sum(axis=0)
 
     tight, order = epsilon_of_curve(curve, delta)
     whole = np.arange(2.0, 40.0)
@@ -276,7 +267,7 @@ def write_analysis(root: Path, figures: Secret[dict[str, float]]) -> Path:
 
 def _sanitised(
     votes: VotesFile,
-    mechanism: AnyMechanism,
+    mechanism: Mechanism,
     sanitiser: Sanitiser,
     reservation: Reservation,
     released: Released,
@@ -290,11 +281,11 @@ def _sanitised(
         return SanitisedTotal(order=sanitiser.order, value=block.answers[0], release_cost=cost)
     return release_data_dependent_total(
         votes.counts,
-        cast("GaussianNoisyMax", mechanism),  # what has no such analysis is refused before anything is drawn
+        mechanism,
         sanitiser,
         reservation=reservation,
         noise=noise,
-        answered=released.answered if isinstance(mechanism, ConfidentNoisyMax) else None,
+        answered=released.answered if mechanism.may_decline else None,
     )
 
 

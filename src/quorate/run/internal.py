@@ -19,7 +19,6 @@ from quorate.ensemble import (
     soft_label_quality,
     train_teachers,
 )
-from quorate.mechanisms import SoftLabel
 from quorate.pipeline.flow import votes
 from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
@@ -46,7 +45,7 @@ def internal_facts(batch: Batch) -> Secret[InternalFacts]:
     task = batch.task
     _, counts = votes(task, task.queries, FolderStages(batch.folder.private), lambda stage, done, total: None)
     told: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
-    if isinstance(task.recipe.mechanism, SoftLabel):
+    if task.recipe.mechanism.takes == "scores":
         told["quality"] = _quality(counts)
     else:
         told["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))

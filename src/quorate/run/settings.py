@@ -15,13 +15,14 @@ from typing import Any, Literal
 from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMED
+from quorate.mechanisms import for_runs, user_fields
 from quorate.pipeline.models import METHODS, SHARES
-from quorate.planning import KINDS
+from quorate.planning.recipe import DEFAULT
 
 Label = str | int | bool
 Auto = Literal["auto"]
 
-MECHANISMS = ("auto", *KINDS)
+MECHANISMS = ("auto", *for_runs())
 STRATEGIES = tuple(NAMED)
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = (*TEACHER_MODELS, "shares")
@@ -189,8 +190,8 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose."""
     name = document.get("mechanism", {}).get("name", "auto")
-    kind = KINDS.get("NoisyCounts" if name == "auto" else str(name))
-    return () if kind is None else kind.fields
+    kind = DEFAULT if name == "auto" else for_runs().get(str(name))
+    return () if kind is None else user_fields(kind)
 
 
 def _check_strategy(given: Mapping[str, Any]) -> None:

@@ -25,8 +25,7 @@ import numpy as np
 from scipy.special import log_ndtr, log_softmax
 
 from quorate.errors import InvalidParameter
-from quorate.labelling.released import AnyMechanism
-from quorate.mechanisms import ConfidentNoisyMax, Exponential, GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts
+from quorate.mechanisms import Mechanism
 from quorate.types import FloatArray, IntArray
 
 BLOCK = 2_000  # labels whose grid is held at once
@@ -131,7 +130,7 @@ class ExponentialNoise:
         return log_all[np.arange(len(codes)), codes], slopes
 
 
-def label_noise(mechanism: AnyMechanism, n_teachers: int) -> LabelNoise:
+def label_noise(mechanism: Mechanism, n_teachers: int) -> LabelNoise:
     """Return what is known about the labels of `mechanism`.
 
     Raises
@@ -141,19 +140,18 @@ def label_noise(mechanism: AnyMechanism, n_teachers: int) -> LabelNoise:
 
     Examples
     --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
     >>> label_noise(GaussianNoisyMax(sigma=40.0, form="binary"), 101)
     HalfLeadNoise(sigma=40.0, n_teachers=101)
     """
-    if isinstance(mechanism, GaussianNoisyMax | NoisyCounts | ConfidentNoisyMax):
-        # An answer of ConfidentNoisyMax has noise of its own, whatever the test before it drew.
-        sigma = mechanism.sigma_answer if isinstance(mechanism, ConfidentNoisyMax) else mechanism.sigma
-        if mechanism.form == "binary":
-            return HalfLeadNoise(sigma, n_teachers)
-        return CountNoise(n_teachers, sigma, log_normal, *_normal_grid())
-    if isinstance(mechanism, LaplaceNoisyMax):
-        return CountNoise(n_teachers, mechanism.laplace_scale, log_laplace, *_laplace_grid())
-    if isinstance(mechanism, Exponential):
-        return ExponentialNoise(mechanism.epsilon / (2 * mechanism.sensitivity), n_teachers)
+    noise = mechanism.answer_noise
+    if noise is not None and mechanism.takes == "votes":  # a label that a student had confirmed has none
+        if noise.distribution == "gumbel":
+            return ExponentialNoise(1 / noise.scale, n_teachers)
+        if noise.on == "half-lead":
+            return HalfLeadNoise(noise.scale, n_teachers)
+        grid = (log_normal, *_normal_grid()) if noise.distribution == "gaussian" else (log_laplace, *_laplace_grid())
+        return CountNoise(n_teachers, noise.scale, *grid)
     raise InvalidParameter(
         f"FromNoisyLabels has to know how often noise changes a label, and has no formula for "
         f"{type(mechanism).__name__}; choose GaussianNoisyMax, or the student FromLabels"

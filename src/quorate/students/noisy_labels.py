@@ -9,7 +9,7 @@ import numpy as np
 
 from quorate.arguments import one_of
 from quorate.data import take
-from quorate.labelling.released import AnyMechanism
+from quorate.mechanisms import Mechanism
 from quorate.students.geometry import Geometry, as_numbers
 from quorate.students.label_noise import LabelNoise, label_noise
 from quorate.students.labels import FromLabels
@@ -75,7 +75,7 @@ class FromNoisyLabels(Taught):
         super().__post_init__()
         one_of("shares", self.shares, ("linear", "kernel"))
 
-    def check(self, mechanism: AnyMechanism) -> None:
+    def check(self, mechanism: Mechanism) -> None:
         """Refuse a mechanism whose labels have no known noise."""
         label_noise(mechanism, 1)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from quorate.errors import InvalidParameter
-from quorate.labelling.released import AnyMechanism
+from quorate.mechanisms import Mechanism
 from quorate.students.lesson import Lesson
 
 
@@ -29,7 +29,7 @@ class Student(Protocol):
     def learn(self, lesson: Lesson) -> Any:
         """Return a fitted scikit-learn classifier that predicts declared classes from rows like the pool's."""
 
-    def check(self, mechanism: AnyMechanism) -> None:
+    def check(self, mechanism: Mechanism) -> None:
         """Refuse, with ``InvalidParameter`` and before anything is charged, a mechanism that cannot teach it."""
 
 
@@ -64,7 +64,7 @@ class Taught:
         """The classifier that is taught."""
         return logistic() if self.estimator is None else self.estimator
 
-    def check(self, mechanism: AnyMechanism) -> None:
+    def check(self, mechanism: Mechanism) -> None:
         """Take any mechanism."""
 
 

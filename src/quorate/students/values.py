@@ -12,8 +12,7 @@ import numpy as np
 from quorate.arguments import one_of
 from quorate.data import take
 from quorate.errors import InvalidParameter
-from quorate.labelling.released import AnyMechanism
-from quorate.mechanisms import NoisyCounts, SoftLabel
+from quorate.mechanisms import Mechanism
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
 from quorate.students.geometry import Geometry, as_numbers
 from quorate.students.labels import FromLabels
@@ -66,6 +65,7 @@ class FromValues(Taught):
     Examples
     --------
     >>> from quorate.labelling import Released
+    >>> from quorate.mechanisms import NoisyCounts
     >>> mechanism, no = NoisyCounts(sigma=5.0, form="binary"), np.zeros(3, dtype=bool)
     >>> released = Released(np.array([-40, 3, 44]), no, no, mechanism)
     >>> X = np.array([[-2.0], [0.0], [2.0], [1.0]])
@@ -84,9 +84,9 @@ class FromValues(Taught):
         if not isinstance(self.weights, bool):
             raise InvalidParameter(f"weights must be True or False, got {self.weights!r}")
 
-    def check(self, mechanism: AnyMechanism) -> None:
+    def check(self, mechanism: Mechanism) -> None:
         """Refuse a mechanism that releases classes."""
-        if not isinstance(mechanism, NoisyCounts | SoftLabel):
+        if not mechanism.releases_values:
             raise InvalidParameter(
                 f"FromValues learns from noisy votes, and {type(mechanism).__name__} releases classes; choose the "
                 "mechanism NoisyCounts, or the student FromNoisyLabels"

@@ -1,0 +1,239 @@
+"""What every mechanism is: a price, a way from secret counts to a public answer, and what others need to know of it.
+
+A mechanism is a frozen dataclass that inherits from :class:`QueryMechanism` or :class:`StreamMechanism` and says all
+of this itself, in its own file. No other room knows a mechanism by its name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import Field
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+
+import numpy as np
+
+from quorate.accounting import Event, Repeated
+from quorate.errors import InvalidParameter
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answers import DECLINED, Answers, Classes
+from quorate.mechanisms.calibrated import Schedule, bisected
+from quorate.mechanisms.fields import example, falls_with, noise_fields
+from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
+from quorate.noise import NoiseSource
+from quorate.types import IntArray
+
+#: A class index (or another released integer), a released vector, or None where the mechanism declined.
+Answer: TypeAlias = int | IntArray | None
+
+#: What is looked at: votes for each class; votes and a student's public prediction; the teachers' scores; or sums of
+#: contributions, which are no votes: such a mechanism is a building block, and answers no run.
+Takes: TypeAlias = Literal["votes", "votes and predictions", "scores", "sums"]
+
+
+#: Metadata of a stream's number of stages.
+CUTOFF: Final = example(50, "how many queries may be declined")
+
+
+class Mechanism(ABC):
+    """What all mechanisms have in common; see :class:`QueryMechanism` and :class:`StreamMechanism`.
+
+    Attributes
+    ----------
+    takes : {"votes", "votes and predictions", "scores", "sums"}
+        Class attribute: what is looked at.
+    releases_values : bool
+        Class attribute: whether numbers are released from which a student can learn, and not classes alone.
+    may_decline : bool
+        Class attribute: whether a query may be left without an answer.
+
+    Notes
+    -----
+    A mechanism is a frozen value: its fields are public, and :mod:`~quorate.mechanisms.fields` says what each is for.
+    What is computed from private data comes in as an argument, revealed, and leaves only as the answer. Whoever calls
+    :meth:`release` has put :attr:`event` into the ledger before.
+    """
+
+    __slots__ = ()
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    takes: ClassVar[Takes] = "votes"
+    releases_values: ClassVar[bool] = False
+    may_decline: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """Price of one answer, or of a whole run where the mechanism is a stream."""
+
+    @abstractmethod
+    def schedule(self, answers: int) -> Event:
+        """Return the price of answering at most so many queries."""
+
+    @abstractmethod
+    def release(self, counts: Any, noise: NoiseSource) -> Answer:
+        """Answer one query from its row of counts; or a whole stream, row by row."""
+
+    @property
+    def answers(self) -> Answers:
+        """How the answers are read."""
+        return Classes()
+
+    @property
+    def answer_noise(self) -> AnswerNoise | None:
+        """The noise in an answer; None where answers are exact, or their law has no such form."""
+        return None
+
+    @property
+    def test(self) -> AgreementTest | None:
+        """What a query has to pass to be answered; None where all are answered."""
+        return None
+
+    @property
+    def data_dependent(self) -> NoisyMaxTerms | None:
+        """What an analysis of the votes as they fell has to know; None where none is known."""
+        return None
+
+    @abstractmethod
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered, at best."""
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return the mechanism with the least noise for which a whole schedule fits its budget.
+
+        Parameters
+        ----------
+        values : mapping
+            All fields that are not noise.
+        schedule : Schedule
+            How many answers, and what they may cost together.
+        """
+        return bisected(lambda noise: cls.with_noise(noise, values, schedule), schedule)
+
+    @classmethod
+    def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return the mechanism at an amount of noise; its price falls as the amount grows.
+
+        By default a scale of noise is the amount, and an ε is 1 over it.
+        """
+        del schedule
+        filled = {name: noise if falls_with(cls, name) else 1 / noise for name in noise_fields(cls)}
+        return cls(**values, **filled)
+
+
+class QueryMechanism(Mechanism):
+    """One query's secret counts in, one public answer out, for one event.
+
+    A subclass is a frozen dataclass with :attr:`event` and :meth:`release_many`, and overrides what else does not hold
+    for it: :attr:`takes`, :attr:`may_decline`, :attr:`answers`, :attr:`answer_noise`, :attr:`test`,
+    :meth:`answerable`, :meth:`with_noise`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass, field
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.mechanisms import PRICE, QueryMechanism
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Coin(QueryMechanism):
+    ...     epsilon: float = field(metadata=PRICE)
+    ...     @property
+    ...     def event(self):
+    ...         return PureDP(self.epsilon)
+    ...     def release_many(self, counts, noise):
+    ...         return noise.words(len(counts)).astype(np.int64) & 1  # looks at nothing
+    >>> Coin(0.5).schedule(100)
+    Repeated(event=PureDP(epsilon=0.5), times=100)
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def event(self) -> Event:
+        """Price of one call of :meth:`release`, and of each row of :meth:`release_many`."""
+
+    def schedule(self, answers: int) -> Event:
+        """Return the price of so many answers.
+
+        Examples
+        --------
+        >>> from quorate.mechanisms import NoisyCounts
+        >>> NoisyCounts(sigma=40.0, form="binary").schedule(100)
+        Repeated(event=DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0), times=100)
+        """
+        return Repeated(self.event, answers)
+
+    @abstractmethod
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)`` int64 vote counts, independently.
+
+        One that takes predictions has a third argument, ``predictions``: ``(n_queries, n_classes)``, or None.
+        """
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> Answer:
+        """Answer one query from its ``(n_classes,)`` int64 vote counts; None where it is declined."""
+        if not isinstance(counts, np.ndarray) or counts.ndim != 1:
+            raise InvalidParameter("counts must be one query's, an int64 array (n_classes,); pass one row")
+        answer = self.release_many(counts[np.newaxis], noise)[0]
+        if isinstance(answer, np.ndarray):
+            return answer
+        return None if self.may_decline and answer == DECLINED else int(answer)
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered: everything, as right as the noise lets it be."""
+        noise = self.answer_noise
+        return Answerable(probability=1.0 if noise is None else noise.right(n_teachers, n_classes), noise=noise)
+
+
+class StreamMechanism(Mechanism):
+    """A mechanism with a state that is handed from query to query: one price for a whole run.
+
+    A run is cut into stages, each with a noisy threshold of its own, which is kept in memory and nowhere else. The
+    state is a frozen value; what is secret in it is a :class:`~quorate.types.Secret`.
+
+    Attributes
+    ----------
+    may_decline : bool
+        True: a query that does not pass ends a stage.
+    stages_a_query : int
+        Class attribute: how many stages one query may end.
+    n_queries : int
+        A field: how many queries may be asked.
+    """
+
+    __slots__ = ()
+    may_decline: ClassVar[bool] = True
+    stages_a_query: ClassVar[int] = 1
+    n_queries: int
+
+    @property
+    @abstractmethod
+    def stages(self) -> int:
+        """How many stages a run holds."""
+
+    @property
+    def sparse_vector(self) -> Any:
+        """The :class:`~quorate.mechanisms.StableSparseVector` that tests the queries; None where there is none."""
+        return None
+
+    def stages_used(self, answers: IntArray) -> IntArray:
+        """Return how many stages each answer has ended, ``(n_queries,)``: one where a query was declined."""
+        return np.asarray(answers == DECLINED, dtype=np.int64)
+
+    def schedule(self, answers: int) -> Event:
+        """Return the price of a whole run, whatever the number of answers."""
+        del answers
+        return self.event
+
+    @abstractmethod
+    def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> Any:
+        """Open a run; or, after an interruption, go on with what it had spent."""
+
+    @abstractmethod
+    def step(self, state: Any, counts: Any, noise: NoiseSource) -> tuple[Any, int | None]:
+        """Answer one query from its row of counts or scores, and return the next state with the answer."""
+
+    @abstractmethod
+    def release(self, counts: Any, noise: NoiseSource) -> IntArray:
+        """Run a whole stream, ``(n_queries, …)``, from :meth:`init` to its end."""

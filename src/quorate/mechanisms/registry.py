@@ -1,0 +1,39 @@
+"""All mechanisms by their names: a file of this room registers its own, and nothing else lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, TypeVar
+
+from quorate.mechanisms.mechanism import Mechanism
+
+_BY_NAME: dict[str, type[Mechanism]] = {}
+
+#: Every registered mechanism under the name of its class, in the order of registration.
+REGISTERED: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(_BY_NAME)
+
+Declared = TypeVar("Declared", bound=type[Mechanism])
+
+
+def register(mechanism: Declared) -> Declared:
+    """Register a mechanism of this package; ``quorate.toml`` names it, and the contract tests run on it.
+
+    Examples
+    --------
+    >>> sorted(REGISTERED)[:2]
+    ['ConfidentNoisyMax', 'DistanceToInstability']
+    """
+    _BY_NAME[mechanism.__name__] = mechanism
+    return mechanism
+
+
+def for_runs() -> dict[str, type[Mechanism]]:
+    """Return the mechanisms that can answer the queries of a run, by name: those that take votes or scores.
+
+    Examples
+    --------
+    >>> "NoisySum" in REGISTERED, "NoisySum" in for_runs()
+    (True, False)
+    """
+    return {name: each for name, each in _BY_NAME.items() if each.takes != "sums"}
