@@ -135,6 +135,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     assert "not those of a hash partition" in " ".join(said.split())
 
 
+@pytest.mark.several_fits
 def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked() -> None:
     facts = fitted().facts()
     assert "exactly one teacher; checked" in render_text(facts)
@@ -158,6 +159,7 @@ def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
 # --- classes, numbers, preprocessing --------------------------------------------------------------------------------
 
 
+@pytest.mark.several_fits
 def test_a_class_list_that_was_read_is_not_called_declared() -> None:
     made = LabelPrivateClassifier(classes="public", epsilon=2.0, delta=1e-5, n_teachers=10, queries=60).fit(X, Y)
     facts = made._facts
@@ -170,6 +172,7 @@ def test_a_class_list_that_was_read_is_not_called_declared() -> None:
     assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
 
 
+@pytest.mark.several_fits
 def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
     made = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, queries=60).fit(X, Y)
     assert (made._facts.setup.n_records, made._facts.setup.n_records_from) == (300, "public")

@@ -6,7 +6,7 @@ then :mod:`~quorate.ensemble.training` and :mod:`~quorate.ensemble.votes`.
 """
 
 from quorate.ensemble.average_stability import AverageStability, average_stability
-from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter, as_teacher
 from quorate.ensemble.diagnostics import (
     Agreement,
     HighMarginCurve,
@@ -45,6 +45,7 @@ __all__ = [
     "AbstainingVoter",
     "ConstantVoter",
     "ClassifierTeacher",
+    "as_teacher",
     "ClassifierVoter",
     "PriorMatchingTeacher",
     "MatchedVoter",

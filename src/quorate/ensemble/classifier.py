@@ -5,12 +5,13 @@ from __future__ import annotations
 from copy import deepcopy
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from inspect import isclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from quorate.data.rows import n_rows
-from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
 
@@ -100,6 +101,26 @@ class ClassifierTeacher:
         fresh = deepcopy(clone(template, safe=False))
         set_random_states(fresh, seed)
         return fresh
+
+
+def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside") -> Teacher:
+    """Return `model` as a teacher: one that trains and votes by itself as it is, any classifier behind the waist.
+
+    Parameters
+    ----------
+    model : estimator or Teacher
+        An estimator has ``fit`` and ``predict``; a :class:`~quorate.ensemble.Teacher` has ``train``, and no ``fit``.
+    preprocessing : {"inside", "public"}, default "inside"
+        What holds for the fitted steps of an estimator; a Teacher has none.
+
+    Raises
+    ------
+    InvalidParameter
+        As :class:`ClassifierTeacher`.
+    """
+    if isinstance(model, Teacher) and not isclass(model) and not hasattr(model, "fit"):
+        return model
+    return ClassifierTeacher(model, preprocessing=preprocessing)
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ class Teacher(Protocol):
 
     An attribute ``keeps_no_global_state = True`` says that training touches no state of the process beyond NumPy's
     and Python's global generators. Several such teachers are trained one after the other in one process, which is
-    faster; all others get a fresh process each.
+    faster; all others get a fresh process each. ``takes_missing = True`` says that rows may have missing values.
     """
 
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:

@@ -60,7 +60,8 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     teacher : estimator, default LogisticRegression(C=100), columns scaled
-        Any scikit-learn classifier or Pipeline, unfitted. Each teacher is a clone, fitted on its own shard.
+        Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
+        :class:`quorate.ensemble.Teacher`.
     student : estimator or student, default LogisticRegression(), columns scaled
         Any scikit-learn classifier or Pipeline, unfitted, or a way to learn of :mod:`quorate.students`.
     classes : sequence of str, int or bool, or "public"

@@ -41,8 +41,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    teacher : estimator, default LogisticRegression(C=100)
-        Any scikit-learn classifier or Pipeline, unfitted. Each teacher is a clone, fitted on its own shard.
+    teacher : estimator or Teacher, default LogisticRegression(C=100)
+        Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
+        :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way.
     student : estimator or student, default LogisticRegression()
         Any scikit-learn classifier or Pipeline, unfitted, which makes the most of what is released; or a way to
         learn of :mod:`quorate.students`, such as ``FromValues(shares="auto")``. It sees public points and released

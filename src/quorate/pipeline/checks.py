@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.ensemble import PartitionFault, check_partition, check_unfitted
+from quorate.ensemble import ClassifierTeacher, PartitionFault, PriorMatchingTeacher, check_partition, check_unfitted
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
@@ -90,6 +90,15 @@ def preprocessing(task: Task) -> Check:
             evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
             "statement.",
             remedy="Give every step unfitted, inside teacher=.",
+        )
+    if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
+        return Check(
+            code="preprocessing",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence="The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
+            "elsewhere quorate cannot see.",
+            remedy="See that it reads nothing but its shard, its seed and public facts.",
         )
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)

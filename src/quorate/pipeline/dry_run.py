@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import kind, n_rows, take
-from quorate.ensemble import ClassifierTeacher
+from quorate.ensemble import ABSTAINED, ClassifierTeacher, Teacher
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.training import rows_alone
 from quorate.errors import InvalidParameter
@@ -32,7 +32,7 @@ NO_LABEL = "what it predicts is not one of its labels for each row"
 _LONGEST = 300  # characters of another library's message
 
 
-def rehearse_teacher(teacher: ClassifierTeacher, inputs: Inputs, views: Views) -> None:
+def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
     """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
 
     Nothing is done where the pool has fewer than two rows for each class.
@@ -50,13 +50,17 @@ def rehearse_teacher(teacher: ClassifierTeacher, inputs: Inputs, views: Views) -
         return
     rows, codes = stage
     seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
-    model = teacher.estimator
+    model = teacher.estimator if isinstance(teacher, ClassifierTeacher) else teacher
     with _told("teacher", model, seen):
-        learner = teacher.fresh(0)
-        learner.fit(seen, codes)
-        learner.predict(seen)
-        votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
-    if not np.all(votes >= 0):
+        if isinstance(teacher, ClassifierTeacher):  # by hand, since it would abstain where it fails
+            learner = teacher.fresh(0)
+            learner.fit(seen, codes)
+            learner.predict(seen)
+            votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
+            least = 0
+        else:
+            votes, least = np.asarray(teacher.train(seen, codes, 0).vote(seen)), ABSTAINED
+    if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise _refusal("teacher", model, seen, NO_LABEL)
 
 

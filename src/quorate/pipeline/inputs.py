@@ -208,6 +208,9 @@ def _without_times(frame: Rows) -> Rows:
 
 
 def _takes_missing(model: Any) -> bool:
+    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so."""
     from sklearn.utils import get_tags
 
+    if not hasattr(model, "__sklearn_tags__"):
+        return bool(getattr(model, "takes_missing", False))
     return bool(get_tags(model).input_tags.allow_nan)

@@ -21,6 +21,7 @@ from quorate.ensemble import (
     Preprocessing,
     PriorMatchingTeacher,
     Teacher,
+    as_teacher,
     change_of_one_teacher,
     check_unfitted,
 )
@@ -81,8 +82,8 @@ class Task:
         Both sides of the boundary, checked.
     views : Views
         How teachers and student see rows.
-    teacher : estimator
-        An unfitted scikit-learn classifier.
+    teacher : estimator or Teacher
+        An unfitted scikit-learn classifier, or what trains and votes by itself.
     student : Student
         What learns from the answers.
     facts : PublicFacts
@@ -158,9 +159,9 @@ class Task:
     @property
     def trainer(self) -> Teacher:
         """How one teacher is trained on its shard, and on public rows where it matches priors."""
-        classifier = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing)
         if not self.prior_matching:
-            return classifier
+            return as_teacher(self.teacher, preprocessing=self.preprocessing)
+        classifier = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing)
         return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
 
     def without_private_rows(self) -> Task:
@@ -249,7 +250,7 @@ def prepare(
     one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
     teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
     student = as_student(built_in("logistic", "student") if wishes.student is None else wishes.student)
-    trained = ClassifierTeacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
+    trained = as_teacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
     check_unfitted(student.learner, preprocessing=wishes.preprocessing)
     if wishes.classes is None:
         raise InvalidParameter(
