@@ -197,21 +197,21 @@ class SubsampleAggregate(BaseEstimator):
                 f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
                 "could only abstain. Give fewer shards"
             )
-        place = ledger_location(self.ledger)
-        print_ = fingerprint(rows, y, slots, fingerprint_key(place))
+        data_fingerprint = fingerprint(rows, y, slots, fingerprint_key(ledger_location(self.ledger)))
         shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
 
         charge = Charge(
             event=mechanism.event,
             delta=delta,
             purposes=stable_purposes(mechanism),
-            key=_charge_key(mechanism, n_shards, self.partition, unit, print_),
+            key=_charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint),
             scope=scope,
             seeded=noise.seeded,
         )
-        budget = Budget(epsilon, delta)
-        guard = RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_, seeded=noise.seeded) as ledger:
+        budget, guard = Budget(epsilon, delta), RollbackGuard()
+        with session(
+            self.ledger, budget=budget, guard=guard, fingerprint=data_fingerprint, seeded=noise.seeded
+        ) as ledger:
             charge.reserve(ledger)
             kept = _Kept(
                 shards=shards,
@@ -393,7 +393,7 @@ def _votes_ahead(distance: int) -> int:
     return 2 * distance + 1
 
 
-def _charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, unit: str, print_: str) -> str:
+def _charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, unit: str, data_fingerprint: str) -> str:
     """Return the idempotency key: the same run on the same data is charged once, and goes on after a restart."""
-    said = repr((mechanism, n_shards, partition, unit, print_))
+    said = repr((mechanism, n_shards, partition, unit, data_fingerprint))
     return f"subsample aggregate {blake2b(said.encode(), digest_size=16).hexdigest()}"

@@ -156,10 +156,10 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         if rows == "theorem" and cautions:
             raise DataRefused(f'rows="theorem": {cautions[0]}. Change it, or take rows="any"')
 
-        print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
+        data_fingerprint = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
         target = Budget(epsilon, delta)
-        with session(self.ledger, budget=target, fingerprint=print_, seeded=noise.seeded) as ledger:
-            concept = self._released(ledger, sample, plan, noise, print_)
+        with session(self.ledger, budget=target, fingerprint=data_fingerprint, seeded=noise.seeded) as ledger:
+            concept = self._released(ledger, sample, plan, noise, data_fingerprint)
             promised = guarantee_of(
                 ledger,
                 plan.event,
@@ -210,9 +210,11 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self._check_points(sample.points.reveal())
         return sample
 
-    def _released(self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, print_: str) -> Concept:
+    def _released(
+        self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, data_fingerprint: str
+    ) -> Concept:
         """Charge, then draw, then store; or give back what the same fit released before."""
-        for reservation in self._reservations(ledger, plan, seeded=noise.seeded, print_=print_):
+        for reservation in self._reservations(ledger, plan, seeded=noise.seeded, data_fingerprint=data_fingerprint):
             try:
                 drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
@@ -234,14 +236,16 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             failure.charged = "the fit was charged"
             raise
 
-    def _reservations(self, ledger: Ledger, plan: Plan, *, seeded: bool, print_: str) -> Iterator[Reservation]:
+    def _reservations(
+        self, ledger: Ledger, plan: Plan, *, seeded: bool, data_fingerprint: str
+    ) -> Iterator[Reservation]:
         """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""
         params = {
             name: bare(value) if isinstance(value, PrivateLearner) else value
             for name, value in self.get_params(deep=False).items()
             if name != "ledger"
         }
-        told = repr((type(self).__qualname__, described(params), described(plan), print_, self._occasion()))
+        told = repr((type(self).__qualname__, described(params), described(plan), data_fingerprint, self._occasion()))
         key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
         scope = GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
         for attempt in numbers():

@@ -168,9 +168,11 @@ class AgnosticPrediction(BaseEstimator):
             seeded=noise.seeded,
         )
         budget = Budget(epsilon, 0.0)
-        print_ = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
+        data_fingerprint = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
         guard = RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, fingerprint=print_, seeded=noise.seeded) as ledger:
+        with session(
+            self.ledger, budget=budget, guard=guard, fingerprint=data_fingerprint, seeded=noise.seeded
+        ) as ledger:
             charge.reserve(ledger)
             labels = sample.labels.reveal()
             known = labels != UNLABELLED

@@ -1,0 +1,101 @@
+"""A charge is made once, found again by whoever made it, and told in the guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from quorate.accounting import Composed, PureDP
+from quorate.errors import BudgetExhausted, PreconditionFailed
+from quorate.ledger import Budget, GuaranteeScope, Ledger
+from quorate.release import Account, Charge, RollbackGuard, guarantee_of, session
+from quorate.release.guarantee import NOT_DURABLE
+from quorate.release.source import LOCAL_CLIENT, SEEDED_CLIENT
+
+BUDGET = Budget(1.0, 1e-5)
+SCOPE = GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",))
+CHARGE = Charge(
+    event=Composed((PureDP(0.25), PureDP(0.5))), delta=0.0, purposes={"label": 1, "evaluation": 1}, key="a run",
+    scope=SCOPE, seeded=False, charged_to={"label": 0, "evaluation": 1},
+)  # fmt: skip
+
+
+def test_what_a_charge_says_is_what_the_ledger_holds() -> None:
+    with Ledger(budget=BUDGET) as ledger:
+        reservation = CHARGE.reserve(ledger)
+        assert reservation.event == CHARGE.event
+        assert dict(reservation.purposes) == CHARGE.purposes
+        assert dict(reservation.charged_to or {}) == CHARGE.charged_to
+        assert (reservation.scope, reservation.key, reservation.client) == (SCOPE, "a run", LOCAL_CLIENT)
+        assert ledger.spent.epsilon == pytest.approx(0.75, abs=1e-8)
+
+
+def test_a_charge_is_made_once_and_a_seeded_one_is_another() -> None:
+    with Ledger(budget=Budget(2.0, 1e-5)) as ledger:
+        seeded = replace(CHARGE, seeded=True)
+        first, again = CHARGE.reserve(ledger), CHARGE.reserve(ledger)
+        assert first.sequence == again.sequence
+        assert seeded.find(ledger) is None
+        assert seeded.reserve(ledger).client == SEEDED_CLIENT
+        assert ledger.spent.epsilon == pytest.approx(1.5, abs=1e-8)
+        assert CHARGE.find(ledger).sequence == first.sequence  # type: ignore[union-attr]
+
+
+def test_to_look_whether_it_can_be_paid_charges_nothing() -> None:
+    with Ledger(budget=Budget(0.5, 1e-5)) as ledger:
+        with pytest.raises(BudgetExhausted):
+            CHARGE.check_affordable(ledger)
+        replace(CHARGE, event=PureDP(0.5), charged_to=None).check_affordable(ledger)
+        assert ledger.spent.epsilon == 0.0
+
+
+def account(path: Path, charge: Charge = CHARGE) -> Account:
+    guard = RollbackGuard()
+    with session(path, budget=BUDGET, guard=guard) as ledger:
+        charge.reserve(ledger)
+        return Account(charge=charge, ledger=ledger, budget=BUDGET, guard=guard)
+
+
+def test_an_account_opens_its_ledger_for_one_question(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    mine = account(path)
+    for question in range(2):
+        with mine.open(path) as (ledger, reservation):
+            assert reservation.key == "a run"
+            purpose = ("label", "evaluation")[question]
+            reservation.store(reservation.draw(purpose), [question])
+            assert ledger.healthy
+    with mine.open(path) as (_, reservation):
+        assert [reservation.remaining(each) for each in CHARGE.purposes] == [0, 0]
+
+
+def test_an_account_refuses_a_ledger_that_does_not_hold_its_charge(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    mine = account(path)
+    other = replace(mine, charge=replace(CHARGE, key="another run"))
+    with pytest.raises(PreconditionFailed, match="no reservation of this fit"), other.open(path):
+        pytest.fail("it was let in")
+
+
+def test_a_guarantee_is_of_everything_on_the_ledger() -> None:
+    with Ledger(budget=BUDGET) as ledger:
+        CHARGE.reserve(ledger)
+        told = guarantee_of(
+            ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=False, before="the sum", caveats=("rough",)
+        )
+        assert (told.epsilon, told.delta) == (ledger.spent.epsilon, 0.0)
+        assert (told.unit, told.neighbours) == ("person", "replace one person")
+        assert told.caveats == ("n is public", NOT_DURABLE, "rough")
+        assert "priced before the sum and composed by sum" in told.accounting
+        ledger.reserve(PureDP(0.125), delta=0, purposes={"label": 1}, key="more")
+        more = guarantee_of(ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=False)
+        assert more.epsilon == ledger.spent.epsilon > told.epsilon + 0.124
+
+
+def test_a_seeded_release_is_told_as_such() -> None:
+    with Ledger(budget=BUDGET) as ledger:
+        replace(CHARGE, seeded=True).reserve(ledger)
+        assert guarantee_of(ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=True).seeded
+        assert guarantee_of(ledger, CHARGE.event, delta=0.0, mechanism="a sum", seeded=False).seeded_earlier
