@@ -69,6 +69,7 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     ask_for(finished, "5.0")
     code, _, said = cli("check", finished)
     assert code == 4
+    assert "put it back, or, where more is to be spent" in said
     assert "quorate ledger open --raise-budget REASON" in said
 
     code, out, _ = cli("ledger", "open", finished, "--raise-budget", "approved by the board", "--json")
@@ -114,6 +115,11 @@ def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(f
 def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, epsilon: str) -> None:
     ask_for(finished, epsilon)
     before = kinds(finished)
+    if epsilon == "3.0":
+        code, _, said = cli("check", finished)
+        assert code == 4
+        assert "put it back: a budget is never lowered" in said
+        assert "raise" not in said
     code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
     assert code == 2
     assert "not below the one before, and one above" in said

@@ -229,3 +229,65 @@ def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: 
     assert code == 0
     assert json.loads(said)["analysis"] is None
     assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tmp_path: Path) -> None:
+    out, why = tmp_path / "out", "approved by the board"
+    release(cli, file, out)
+    code, _, said = cli("ledger", "open", out, "--raise-budget", why)
+    assert code == 4
+    assert "say it with --epsilon and --delta" in " ".join(said.split())
+    assert "quorate init" not in said
+    again = ("votes", "release", file, *CLASSES, "--epsilon", 2, "--delta", 1e-5, "--out", out, "--set", "sigma=400")
+    assert cli(*again)[0] == 3  # nothing is left
+    code, told, _ = cli("ledger", "open", out, "--raise-budget", why, "--epsilon", 4, "--delta", 2e-5, "--json")
+    assert code == 0
+    assert json.loads(told)["budget"] == {"epsilon": 4.0, "delta": 2e-5, "composition": "sum"}
+    code, _, wrong = cli(*again)
+    assert code == 0, wrong
+    with Ledger(out / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+
+
+def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, file: Path, tmp_path: Path) -> None:
+    out, why = tmp_path / "out", "a file was corrected"
+    release(cli, file, out, "--set", "sigma=400")
+    raised = ("--epsilon", 2, "--delta", 2e-5)
+    assert cli("ledger", "open", out, "--raise-budget", "for a corrected file", *raised)[0] == 0
+    changed = tmp_path / "changed.csv"
+    pl.DataFrame(COUNTS[:, [1, 0, 2, 3]], schema=NAMES).write_csv(changed)
+    run = ("votes", "release", changed, *CLASSES, "--epsilon", 2, "--delta", 1e-6, "--out", out, "--set", "sigma=400")
+    assert cli(*run)[0] == 4
+    code, _, said = cli("ledger", "open", out, "--same-release", why)
+    assert code == 4
+    assert "name the changed file with --votes FILE --classes no,yes" in " ".join(said.split())
+    assert cli("ledger", "open", out, "--same-release", why, "--votes", changed, *CLASSES)[0] == 0
+    code, _, said = cli(*run)
+    assert code == 0, said
+    with Ledger(out / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+
+
+def test_what_is_for_votes_made_elsewhere_is_refused_for_a_run(cli: Any, file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    release(cli, file, out)
+    (out / "quorate.toml").write_text("[data]\n", encoding="utf-8")
+    for options, said in (
+        (("--raise-budget", "why", "--epsilon", 4), "edit [budget] there"),
+        (("--same-release", "why", "--votes", file, *CLASSES), "are for votes made elsewhere"),
+    ):
+        code, _, refusal = cli("ledger", "open", out, *options)
+        assert code == 2
+        assert said in " ".join(refusal.split())
+
+
+def test_a_class_of_votes_is_no_formula_in_the_file_of_labels(cli: Any, tmp_path: Path) -> None:
+    names = ["=1+1", "@b", "c", "-d"]
+    path = tmp_path / "votes.csv"
+    pl.DataFrame(COUNTS, schema=names).write_csv(path)
+    out = tmp_path / "out"
+    code, _, wrong = cli(
+        "votes", "release", path, "--classes", ",".join(names), "--epsilon", 2, "--delta", 1e-5, "--out", out
+    )
+    assert code == 0, wrong
+    assert {row["label"] for row in labels(out)} <= {"'=1+1", "'@b", "c", "'-d"}

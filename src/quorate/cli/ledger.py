@@ -87,8 +87,23 @@ def export(place: Path, to: Path | None, as_json: bool) -> None:
 @run_folder
 @click.option("--same-release", metavar="REASON", help="The data were changed, and are the same release: one budget.")
 @click.option("--raise-budget", metavar="REASON", help="Raise the budget to that of quorate.toml, which is larger.")
+@click.option("--epsilon", type=float, help="The larger ε, for votes made elsewhere: their folder has no quorate.toml.")
+@click.option("--delta", type=float, help="Likewise the δ. [default: as it is]")
+@click.option("--votes", type=click.Path(path_type=Path), help="The changed file of votes, for votes made elsewhere.")
+@click.option("--classes", help="Likewise every class there may be, with commas: no,yes")
+@click.option("--n-teachers", type=int, help="Likewise the number of teachers, where some abstain.")
 @as_json
-def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json: bool) -> None:
+def open_(
+    run: Path,
+    same_release: str | None,
+    raise_budget: str | None,
+    epsilon: float | None,
+    delta: float | None,
+    votes: Path | None,
+    classes: str | None,
+    n_teachers: int | None,
+    as_json: bool,
+) -> None:
     """Open the ledger of RUN to changed data, or to a larger budget; the reason is recorded for ever.
 
     What was spent stays spent either way.
@@ -96,19 +111,18 @@ def open_(run: Path, same_release: str | None, raise_budget: str | None, as_json
     if (same_release is None) == (raise_budget is None):
         raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
     from quorate.report.notation import at_most
-    from quorate.run.batch import budget_of, read_batch
-    from quorate.run.settings import read_settings
+    from quorate.run.changed import changed_fingerprint, larger_budget
 
     if same_release is not None:
         _place_of(run)  # before the files are read, which takes its time
-        fingerprint = read_batch(run).task.fingerprint
+        fingerprint = changed_fingerprint(run, votes=votes, classes=classes, n_teachers=n_teachers)
         with opened(run) as ledger:
             ledger.same_release(fingerprint, same_release)
             done = f"recorded: the data of {run} are the same release, and charged to the same budget"
             _tell(ledger, done, as_json)
     elif raise_budget is not None:
-        budget = budget_of(read_settings(run / "quorate.toml"))
         with opened(run) as ledger:
+            budget = larger_budget(run, ledger.budget, epsilon=epsilon, delta=delta)
             ledger.raise_budget(budget, raise_budget)
             now = f"ε = {at_most(budget.epsilon, 6)}, δ = {at_most(budget.delta, 6)}"
             _tell(

@@ -50,7 +50,7 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
-def slot_bytes(groups: Any | None, n: int) -> list[bytes]:
+def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[bytes]:
     """Canonical bytes of the slot of each row: its unit id, or its position where there is no id.
 
     Parameters
@@ -59,6 +59,8 @@ def slot_bytes(groups: Any | None, n: int) -> list[bytes]:
         The unit id of each row: whole numbers or text (dates by their ISO form).
     n : int
         Number of rows.
+    name : str
+        What the ids are called in a message: a file and its column.
 
     Returns
     -------
@@ -86,26 +88,28 @@ def slot_bytes(groups: Any | None, n: int) -> list[bytes]:
     if groups is None:
         return [_POSITION + position.to_bytes(8, "big") for position in range(n)]
     if getattr(groups, "ndim", 1) != 1:
-        raise DataRefused("groups: expected one unit id per row, got a table with columns; give one column")
+        raise DataRefused(f"{name}: expected one unit id per row, got a table with columns; give one column")
     ids = as_list(groups)
     if len(ids) != n:
-        raise DataRefused("groups: expected one unit id per row of X; their lengths differ")
+        raise DataRefused(f"{name}: expected one unit id per row of X; their lengths differ")
     table: dict[tuple[type, Any], bytes] = {}
     slots = []
     for value in ids:
         try:
             found = table.get((type(value), value))
         except TypeError:
-            raise DataRefused("groups: a unit id is neither text nor a whole number; convert the column") from None
+            raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column") from None
         if found is None:
-            found = table[(type(value), value)] = _ID + _id_text(value).encode("utf-8", "surrogatepass")
+            found = table[(type(value), value)] = _ID + _id_text(value, name).encode("utf-8", "surrogatepass")
         slots.append(found)
     return slots
 
 
-def _id_text(value: Any) -> str:
+def _id_text(value: Any, name: str) -> str:
     if is_missing(value) or value == "":
-        raise DataRefused("groups: a unit id is missing; every row needs one, or drop the column unit")
+        raise DataRefused(
+            f"{name}: unit ids are missing, and how many is not told; give every row one, or drop the rows without"
+        )
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)):
@@ -114,7 +118,7 @@ def _id_text(value: Any) -> str:
         return str(int(value))
     if isinstance(value, (dt.date, dt.time, np.datetime64)):
         return str(value.isoformat() if hasattr(value, "isoformat") else value)
-    raise DataRefused("groups: a unit id is neither text nor a whole number; convert the column")
+    raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column")
 
 
 def fingerprint(X: Rows, y: Any | None, slots: Sequence[bytes] | None, key: Secret[bytes]) -> str:

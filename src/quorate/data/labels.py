@@ -9,6 +9,7 @@ import numpy as np
 
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing
+from quorate.data.spreadsheets import as_cell, from_cell
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray
 
@@ -32,7 +33,8 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     Parameters
     ----------
     classes : sequence of at least two str, int or bool
-        Distinct and all of one type. A class's code is its index here, and ties go to the lowest.
+        Distinct and all of one type. A class's code is its index here, and ties go to the lowest. A text that a
+        spreadsheet would run as a formula is written with a quote before it (:mod:`~quorate.data.spreadsheets`).
 
     Returns
     -------
@@ -41,7 +43,8 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     Raises
     ------
     InvalidParameter
-        If there are fewer than two, one is there twice or missing, or their types differ or are none of these.
+        If there are fewer than two, one is there twice or missing, or their types differ or are none of these; or two
+        would be written alike.
 
     Examples
     --------
@@ -70,6 +73,11 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InvalidParameter(f"classes: {twice!r} is listed twice; list each class once")
+    if alike := next((label for label in labels if as_cell(label) != label and as_cell(label) in labels), None):
+        raise InvalidParameter(
+            f"classes: {alike!r} and {as_cell(alike)!r} would be one in a file of labels, where a quote keeps a "
+            "spreadsheet from running a text as a formula; rename one of them"
+        )
     return labels
 
 
@@ -79,7 +87,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     Parameters
     ----------
     y : (n,) array, series or sequence
-        One label per row.
+        One label per row, as declared or as a file of labels has it.
     classes : sequence of str, int or bool
         The declared classes.
     name : str
@@ -136,6 +144,8 @@ def _code(value: Any, codes: dict[Label, int], name: str) -> int:
         raise DataRefused(f"{name} holds {found}, but classes are {_WORD[declared]}; {fix}")
     if value in codes:
         return codes[value]
+    if isinstance(value, str) and from_cell(value) in codes:  # as it stands in a file of labels
+        return codes[from_cell(value)]
     if isinstance(value, str):
         for label in codes:
             if _bare(value) == _bare(str(label)):

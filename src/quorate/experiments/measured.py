@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 import platform
@@ -16,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quorate.data.spreadsheets import csv_text
 from quorate.types import FloatArray
 
 
@@ -133,11 +132,7 @@ class Experiment:
     @staticmethod
     def _csv(rows: Sequence[Mapping[str, Any]]) -> str:
         names = list(dict.fromkeys(name for row in rows for name in row))
-        text = io.StringIO()
-        writer = csv.DictWriter(text, names, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        return text.getvalue()
+        return csv_text(names, ([row.get(name, "") for name in names] for row in rows))
 
 
 _NL = "\n"

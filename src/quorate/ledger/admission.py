@@ -124,8 +124,25 @@ def check_budget(state: LedgerState, budget: Budget | None) -> None:
     """
     if budget is not None and state.budget is not None and not budget.same_as(state.budget):
         own = state.budget
+        remedy = "put it back: a budget is never lowered, and its composition is fixed"
+        if may_be_raised(own, budget):
+            remedy = (
+                "put it back, or, where more is to be spent on the same data, raise it with a reason "
+                "(Ledger.raise_budget, or quorate ledger open --raise-budget REASON)"
+            )
         raise LedgerMismatch(
             f"the ledger has the budget ε={own.epsilon:g}, δ={own.delta:g} ({own.composition}), got "
-            f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); leave the budget out, or raise it "
-            "with a reason (Ledger.raise_budget, or quorate ledger open --raise-budget REASON)"
+            f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); {remedy}"
         )
+
+
+def may_be_raised(own: Budget, wanted: Budget) -> bool:
+    """Whether a ledger with one budget could be raised to another: no amount below, and the same composition.
+
+    Examples
+    --------
+    >>> may_be_raised(Budget(1.0, 1e-5), Budget(2.0, 1e-5)), may_be_raised(Budget(1.0, 1e-5), Budget(2.0, 1e-6))
+    (True, False)
+    """
+    above = wanted.epsilon >= own.epsilon and wanted.delta >= own.delta
+    return above and wanted.composition == own.composition

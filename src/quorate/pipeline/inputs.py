@@ -78,6 +78,7 @@ def check_inputs(
     classes: Sequence[Any],
     groups: Any | None,
     label_name: str = "y",
+    group_name: str = "groups",
     labels_only: bool = False,
 ) -> Inputs:
     """Check the tables against each other.
@@ -92,8 +93,8 @@ def check_inputs(
         Every label there may be.
     groups : (n,) ids, optional
         Whose row it is.
-    label_name : str
-        What the labels are called in a message.
+    label_name, group_name : str
+        What the labels and the ids are called in a message.
     labels_only : bool
         Whether features are public, so that the private rows may be the pool.
 
@@ -116,7 +117,7 @@ def check_inputs(
     codes = encode_labels(y, declared, name=label_name)
     if len(codes) != n:
         raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
-    slots = slot_bytes(groups, n)
+    slots = slot_bytes(groups, n, name=group_name)
     rows, pool = match_columns(rows, public.rows())
     if not labels_only and is_same_table(rows, pool):
         raise DataRefused(

@@ -70,6 +70,7 @@ class Wishes:
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     label_name: str = "y"
+    group_name: str = "groups"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,6 +270,7 @@ def prepare(
         classes=wishes.classes,
         groups=groups,
         label_name=wishes.label_name,
+        group_name=wishes.group_name,
         labels_only=wishes.labels_only,
     )
     views = look(inputs, teacher=teacher, student=student.learner, built_in=wishes.built_in or wishes.teacher is None)

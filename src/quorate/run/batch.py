@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import secrets
 from collections.abc import Iterator
@@ -17,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
+from quorate.data.spreadsheets import csv_text
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMED, Strategy
 from quorate.ledger import Budget, Ledger
@@ -159,6 +158,7 @@ def read_batch(root: Path, *, begin: bool = True) -> Batch:
             jobs=settings.run.jobs,
             built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
             label_name=f"column {data.label!r}",
+            group_name=f"{data.private.name}, column {data.unit!r}",
         ),
         private.X,
         private.y,
@@ -204,15 +204,23 @@ def refuse_lost_key(folder: RunFolder) -> None:
 
 @contextmanager
 def told_of_changes(batch: Batch, ledger: Ledger) -> Iterator[None]:
-    """Add to a budget's refusal that the settings are not those of the run that was finished and charged."""
+    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
+
+    The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
+    """
     try:
         yield
     except BudgetExhausted as refusal:
-        finished = is_finished(batch.folder) and len(ledger.reservations()) > 0
-        if not finished or batch.charge.find(ledger) is not None:
+        finished = is_finished(batch.folder)
+        begun = finished or any(batch.folder.private.glob("*.stage"))
+        if not (begun and ledger.reservations()) or batch.charge.find(ledger) is not None:
             raise
+        whose = "the finished run's" if finished else "those of the run begun here"
+        unit, more = refusal.unit, max(0.0, refusal.limit - refusal.spent)
         raise BudgetExhausted(
-            f"the settings or files differ from the finished run's; put them back, or start a new run: {refusal}",
+            f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
+            f"charged. As they are they ask for another release, of {unit}={refusal.requested:.4g}, and "
+            f"{unit}={more:.4g} is left",
             spent=refusal.spent,
             requested=refusal.requested,
             limit=refusal.limit,
@@ -351,6 +359,7 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
 def labels_csv(task: Task, outcome: Outcome) -> str:
     """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
 
+    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.spreadsheets`).
     The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
     """
     released = outcome.released
@@ -361,9 +370,7 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
     names = ["row", "label", "status", *columns]
     if task.noise.seeded:
         names.append("guarantee")
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
+    lines = []
     for row, code, status, values in zip(
         outcome.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
     ):
@@ -373,8 +380,8 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
             line += values if answered else [""] * len(columns)
         if task.noise.seeded:
             line.append(f"none: {SEEDED_MARK}")
-        writer.writerow(line)
-    return text.getvalue()
+        lines.append(line)
+    return csv_text(names, lines)
 
 
 def outputs(folder: RunFolder, *, next_command: str) -> Outputs:

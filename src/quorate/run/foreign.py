@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -16,9 +16,10 @@ from quorate.accounting import Composed, Guarantee, epsilon
 from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
-from quorate.errors import InvalidParameter
+from quorate.data.spreadsheets import csv_text
+from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
-from quorate.ledger import Budget, GuaranteeScope, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
@@ -77,7 +78,7 @@ def release_votes(
         A run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
         charged once, however often this is called.
     budget : Budget
-        What a new ledger is opened with.
+        What a new ledger is opened with. One that is there keeps its own, to which this release is charged.
     delta : float
         δ at which the whole is priced.
     noise : NoiseSource
@@ -107,11 +108,11 @@ def release_votes(
     folder = RunFolder(root)
     folder.make()
     key = fingerprint_key(folder.ledger)
-    data = fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
+    data = votes_fingerprint(votes, root)
     charge = _charge(
         votes, mechanism, sanitiser, key=key, data=data, delta=delta, scope=scope_of_votes(unit), seeded=noise.seeded
     )
-    with folder.open_ledger(budget, fingerprint=data) as ledger:
+    with _ledger_of(folder, budget, data) as ledger:
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
@@ -208,6 +209,23 @@ def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, fl
     return sanitiser, left, delta - sanitiser.delta
 
 
+@contextmanager
+def _ledger_of(folder: RunFolder, budget: Budget, data: str) -> Iterator[Ledger]:
+    """Open the folder's ledger; one that is there keeps its own budget, which may have been raised."""
+    with ExitStack() as stack:
+        try:
+            ledger = stack.enter_context(folder.open_ledger(budget, fingerprint=data))
+        except LedgerMismatch:
+            ledger = stack.enter_context(folder.open_ledger(fingerprint=data))
+        yield ledger
+
+
+def votes_fingerprint(votes: VotesFile, root: Path) -> str:
+    """Return the keyed fingerprint of votes, to which the ledger of `root` is bound."""
+    key = fingerprint_key(RunFolder(root).ledger)
+    return fingerprint(votes.counts.reveal().astype(np.float64), None, None, key)
+
+
 def _order(counts: IntArray, key: Secret[bytes]) -> str:
     """Keyed hash of the votes in the order of the file."""
     return blake2b(np.ascontiguousarray(counts).tobytes(), key=key.reveal(), digest_size=16).hexdigest()
@@ -290,11 +308,10 @@ def _sanitised(
 
 
 def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     more = ["guarantee"] if seeded else []
-    writer.writerow(["row", "label", "status", *more])
-    for row, (code, status) in enumerate(zip(released.codes.tolist(), released.statuses, strict=True)):
-        told_ = ["none: seeded noise, not private"] if seeded else []
-        writer.writerow([row, votes.classes[code] if code >= 0 else "", status, *told_])
-    return text.getvalue()
+    told_ = ["none: seeded noise, not private"] if seeded else []
+    states = zip(released.codes.tolist(), released.statuses, strict=True)
+    return csv_text(
+        ["row", "label", "status", *more],
+        ([row, votes.classes[code] if code >= 0 else "", status, *told_] for row, (code, status) in enumerate(states)),
+    )

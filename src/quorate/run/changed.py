@@ -1,0 +1,85 @@
+"""What ``quorate ledger open`` reads: changed data, or a larger budget, of a run or of votes made elsewhere.
+
+A run says both in its ``quorate.toml``. A folder of votes made elsewhere has none, so its owner says them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger import Budget
+from quorate.release.target import floor_budget
+from quorate.run.batch import budget_of, read_batch
+from quorate.run.folder import RunFolder
+from quorate.run.foreign import votes_fingerprint
+from quorate.run.settings import read_settings
+from quorate.run.votes_file import read_votes
+
+
+def changed_fingerprint(
+    root: Path, *, votes: Path | None = None, classes: str | None = None, n_teachers: int | None = None
+) -> str:
+    """Return the fingerprint of the data as they are now.
+
+    Parameters
+    ----------
+    root : path
+        The folder of a run, or of votes made elsewhere.
+    votes, classes, n_teachers : path, str, int, optional
+        The changed file, its classes with commas, and K: for votes made elsewhere alone.
+
+    Raises
+    ------
+    InvalidParameter
+        If votes are given for a run, which has tables of its own.
+    PreconditionFailed
+        If they are not given where they are needed.
+    """
+    if _is_run(root):
+        if votes is not None or classes is not None:
+            raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
+        return read_batch(root).task.fingerprint
+    if votes is None or classes is None:
+        raise PreconditionFailed(
+            f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "
+            "changed file with --votes FILE --classes no,yes"
+        )
+    file = read_votes(votes, classes=[each.strip() for each in classes.split(",")], n_teachers=n_teachers)
+    return votes_fingerprint(file, root)
+
+
+def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delta: float | None = None) -> Budget:
+    """Return the budget that a ledger is to be raised to.
+
+    Parameters
+    ----------
+    root : path
+        The folder of a run, or of votes made elsewhere.
+    own : Budget
+        What the ledger has.
+    epsilon, delta : float, optional
+        The larger amounts: for votes made elsewhere alone. What is left out stays as it is.
+
+    Raises
+    ------
+    InvalidParameter
+        If amounts are given for a run, whose ``quorate.toml`` says them.
+    PreconditionFailed
+        If they are not given where they are needed.
+    """
+    if _is_run(root):
+        if epsilon is not None or delta is not None:
+            raise InvalidParameter(f"the budget of {root} is raised to that of its quorate.toml; edit [budget] there")
+        return budget_of(read_settings(RunFolder(root).settings))
+    if epsilon is None and delta is None:
+        raise PreconditionFailed(
+            f"{root} has no quorate.toml that says the larger budget, as a release of votes made elsewhere has none; "
+            "say it with --epsilon and --delta"
+        )
+    wanted = floor_budget(own.epsilon if epsilon is None else epsilon, own.delta if delta is None else delta)
+    return Budget(*wanted, composition=own.composition)
+
+
+def _is_run(root: Path) -> bool:
+    return RunFolder(root).settings.exists()
