@@ -10,8 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from quorate.accounting import data_dependent as dd
+from quorate.accounting.data_dependent import smooth
 from quorate.accounting.data_dependent.noisy_max import gaussian_bound, log_q_gaussian, log_q_laplace
-from quorate.accounting.data_dependent.sanitised import release_rdp
+from quorate.accounting.data_dependent.sanitised import largest_total, release_rdp
 from quorate.errors import InvalidParameter
 from quorate.noise import SeededNoise
 from quorate.types import Secret
@@ -169,9 +170,14 @@ def test_that_test_catches_a_bound_made_for_a_wider_gap():
     assert worst_divergence(counts, mass / mass.sum(), offsets, order) > cheat
 
 
+def divergence(here, there, order):
+    """Rényi divergence of two laws, this one from that one."""
+    return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
+
+
 @pytest.mark.parametrize("noise", ["continuous", "discrete"])
 @pytest.mark.parametrize("sigma", [1.0, 6.0])
-def test_the_threshold_bit_is_priced_exactly(noise, sigma):
+def test_the_threshold_bit_is_priced_exactly_and_in_both_directions(noise, sigma):
     z = np.arange(-200, 201)
     mass = np.exp(-(z**2) / (2 * sigma**2))
     mass /= mass.sum()
@@ -184,10 +190,45 @@ def test_the_threshold_bit_is_priced_exactly(noise, sigma):
         bound = dd.threshold_rdp(np.array([[largest, 1]]), 20, sigma, ORDERS[:4], noise=noise).reveal()[0]
         for order, value in zip(ORDERS[:4], bound, strict=True):
             exact = max(
-                np.log(np.sum(coin(largest) ** order * coin(largest + step) ** (1 - order))) / (order - 1)
+                divergence(*pair, order)
                 for step in (-1, 1)
+                for pair in [(coin(largest), coin(largest + step)), (coin(largest + step), coin(largest))]
             )
             assert value == pytest.approx(min(exact, order / (2 * sigma**2)), rel=1e-6, abs=1e-13)
+
+
+def in_fifty_digits(first, second, order):
+    a = mp.mpf(order)
+    return mp.log(sum(p**a * q ** (1 - a) for p, q in zip(first, second, strict=True))) / (a - 1)
+
+
+@pytest.mark.parametrize("sigma", [2.0, 40.0, 150.0])
+def test_no_direction_of_the_threshold_bit_is_above_its_bound(sigma):
+    """In fifty digits, over largest counts on both sides of the threshold; one direction was up to 1.1 % too low."""
+    threshold, orders = 120, [1.5, 2.0, 8.0, 20.0, 64.0]
+    largest = np.unique(np.clip(threshold + np.round(sigma * np.linspace(-3, 3, 13)), 0, None)).astype(np.int64)
+    bounds = dd.threshold_rdp(np.stack([largest, 0 * largest], axis=1), threshold, sigma, orders).reveal()
+    exchanged = 0.0
+    with mp.workdps(50):
+        for count, row in zip(largest.tolist(), bounds.tolist(), strict=True):
+            here, *others = ((p, 1 - p) for p in (mp.ncdf((count + s - threshold) / mp.mpf(sigma)) for s in (0, -1, 1)))
+            for order, bound in zip(orders, row, strict=True):
+                forward = max(in_fifty_digits(here, other, order) for other in others)
+                back = max(in_fifty_digits(other, here, order) for other in others)
+                assert bound >= max(forward, back)
+                exchanged = max(exchanged, float(back / forward))
+    assert exchanged > 1.001  # so the second direction is no empty addition
+
+
+def test_the_bound_of_a_noisy_vote_is_about_one_direction_alone():
+    """As the docstrings say: these votes first. The other way round the divergence may be several times the bound."""
+    counts, moved, sigma, order = [11, 1, 0], [10, 2, 0], 1.1170884942531099, 2.0
+    offsets = np.arange(-25, 26)
+    mass = np.exp(-(offsets**2) / (2 * sigma**2))
+    here, there = (winner_law(each, mass / mass.sum(), offsets) for each in (counts, moved))
+    bound = dd.gnmax_rdp(np.array([counts]), sigma, [order], noise="discrete").reveal()[0, 0]
+    assert divergence(here, there, order) <= bound
+    assert divergence(there, here, order) > 8 * bound
 
 
 def test_values_are_secret_and_have_one_row_per_query():
@@ -377,6 +418,49 @@ def test_a_released_total_is_centred_and_as_noisy_as_it_says():
     # 5 standard errors: a false alarm less often than once in a million
     assert abs(np.mean(totals) - 0.5) < 5 * spread / 20
     assert abs(np.std(totals) / spread - 1) < 5 / sqrt(2 * 400)
+
+
+@pytest.mark.parametrize("secret", [0.0, 1.0, 12_345.678, 1e12, 1e300, float("inf"), float("nan"), -5.0])
+@pytest.mark.parametrize("step", [1e-4, 1e-15])
+def test_no_secret_decides_whether_a_release_is_refused_nor_what_is_said(secret, step):
+    """A sensitivity that asks for more noise than there is was refused, by a line that named it."""
+    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, "step": step}
+    for rdp, sensitivity in ((0.01, secret), (secret, 0.02), (secret, secret)):
+        total = dd.release_total(Secret(np.full(5, rdp)), Secret(sensitivity), source=SeededNoise(1), **arguments)
+        assert abs(total.value) < 100 * largest_total(6.0, step)
+
+
+def test_what_is_clipped_is_far_beyond_any_real_total_and_moves_by_no_more_than_the_noise_covers():
+    assert largest_total(40.0, 1e-4) > 1e6
+    most = largest_total(6.0, 1e-15)
+    assert 6.0 * (most / 1e-15 + 1) <= 2.0**40
+    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, "step": 1e-15}
+    above = [
+        dd.release_total(Secret(np.array([t])), Secret(s), source=SeededNoise(3), **arguments).value
+        for t, s in ((most, most), (1e9, 1e9), (most, 1e9))
+    ]
+    assert len(set(above)) == 1
+
+
+@pytest.mark.parametrize("bad", [{"multiplier": 2.0**40}, {"multiplier": 1.0}, {"step": 0.0}, {"beta": 0.5}])
+def test_what_is_public_is_still_refused_and_the_line_names_nothing_secret(bad):
+    arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0, **bad}
+    with pytest.raises(InvalidParameter) as refusal:
+        dd.release_total(Secret(np.array([7654.321])), Secret(1234.567), source=SeededNoise(1), **arguments)
+    assert not any(digits in str(refusal.value) for digits in ("765", "123", "740"))
+
+
+def test_whether_a_sensitivity_is_refused_does_not_depend_on_the_votes():
+    asked = []
+
+    def refuse(*bounds):
+        asked.append([bound.tolist() for bound in bounds])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(smooth, "_refuse_rising", refuse)
+        for counts in ([5, 5, 5], [400, 0, 0], [10**6, 1, 0]):
+            dd.smooth_sensitivity(np.array([counts]), 4.0, 5.0, 0.05)
+    assert asked[0] == asked[1] == asked[2]
 
 
 def test_a_release_that_cannot_be_priced_is_refused():

@@ -31,10 +31,12 @@ from quorate.labelling import (
     VersionSpace,
 )
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
+from quorate.labelling.ex_post import ex_post_delta
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.task import _told_of
 from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
+from quorate.report.notation import at_most
 from quorate.run.batch import check, perform, read_batch
 from quorate.run.settings import settings_from
 from quorate.run.status import read_status
@@ -123,6 +125,9 @@ def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
     page = render_html(facts)
     assert "Read after the fact, not the guarantee" in page
     assert "30 of at most 100 answers were drawn" in page
+    pair = ex_post_delta(clf.recipe_.mechanism, cap=100, delta=1e-5)
+    assert 1e-5 < pair < 2e-5
+    assert f"for the runs for which none is, it holds at δ = {at_most(pair)}." in page
     assert "at most 100 of the public rows, chosen by Few" in page
     ex_post = f"{facts.spending.ex_post.epsilon:.3f}"[:4]  # type: ignore[union-attr]
     for promise in (facts.guarantee.for_data_subject(), facts.guarantee.for_reviewer(), facts.guarantee.to_json()):

@@ -98,7 +98,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         Rows of the public pool that were asked; by a strategy, in the order in which it asked.
     ex_post_epsilon_ : float or None
         What the answers drawn so far cost, read after the fact, where a strategy stopped early. It is no guarantee:
-        that is `guarantee_`, whatever was asked. None where nothing below it can be said.
+        that is `guarantee_`, whatever was asked. None where nothing below it can be said; the two together hold at a
+        larger δ, which the report says.
     recipe_ : Recipe
         K, ℓ and the mechanism, with a reason for each choice that was left open.
     classes_ : (n_classes,) array

@@ -22,7 +22,7 @@ from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_
 from quorate.labelling.answering import answering, is_closed, stages_of
 from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
 from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
-from quorate.labelling.ex_post import ex_post_epsilon
+from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.online import OnlineAnswers
 from quorate.labelling.passive import label, stored_labels
@@ -46,6 +46,7 @@ __all__ = [
     "Margin",
     "KMeans",
     "CoreSet",
+    "ex_post_delta",
     "ex_post_epsilon",
     "OnlineAnswers",
     "answering",

@@ -11,12 +11,25 @@ For let :math:`S_j` be the part of S in which the run stopped in the j-th stretc
 released, is a function of the first :math:`t_j` answers, so
 :math:`P(S_j) \le e^{\varepsilon_j} Q(S_j) + \delta/J`; now add up. With one milestone this is the guarantee itself.
 
+Late milestones cost more at :math:`\delta/J` than the cap at δ. There nothing is reported, and the guarantee is what a
+reader has: the **pair**, :math:`\varepsilon(N)` where it is reported and the guarantee's ε elsewhere. The pair does not
+hold at δ. Let r of the J milestones be reported, and let U be the part of S in which nothing is. The guarantee bounds
+:math:`P(U)` with all of δ, the reported stretches need :math:`\delta/J` each, so the pair holds at
+
+.. math:: \delta_{pair} = (1 + r/J)\,\delta < 2\delta,
+
+which :func:`ex_post_delta` returns (at most 15/8 of δ for eight milestones). That it needs more than δ is no slack of
+the proof: a run that stops by looking at its own privacy loss reaches 1.3 δ. A run that stopped before its first answer
+has released nothing that depends on the data, and adds nothing.
+
 The milestones are fixed beforehand, so nothing is chosen after the fact. An :class:`~quorate.accounting.Odometer`
 bounds the privacy loss itself, at every number of answers at once. That says more and reads more: it is above the whole
 guarantee unless about half of the cap is left unused.
 """
 
 from __future__ import annotations
+
+from fractions import Fraction
 
 from quorate.accounting import Repeated
 from quorate.accounting import epsilon as price
@@ -54,7 +67,8 @@ def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float)
     Notes
     -----
     Privacy: a function of the number of answers, which is an output of the run. It is no guarantee: what it will be is
-    not known before the run, and a later run on the same data may come out at the cap's.
+    not known before the run, and a later run on the same data may come out at the cap's. Where it is None the guarantee
+    stands in its place; of the two together holds what :func:`ex_post_delta` says, which is a larger δ.
 
     References
     ----------
@@ -80,8 +94,41 @@ def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float)
     if not drawn:
         return 0.0
     reached = min(milestone for milestone in milestones(cap) if milestone >= drawn)
-    found = price(Repeated(mechanism.event, reached), delta / len(milestones(cap)))
-    return found if found < price(Repeated(mechanism.event, cap), delta) else None
+    return _reported(mechanism, cap, delta).get(reached)
+
+
+def ex_post_delta(mechanism: AnyMechanism, *, cap: int, delta: float) -> float:
+    """Return the δ at which the pair holds: the figure of :func:`ex_post_epsilon`, and the guarantee where it is None.
+
+    Parameters
+    ----------
+    mechanism, cap, delta
+        As for :func:`ex_post_epsilon`.
+
+    Returns
+    -------
+    float
+        (1 + r/J) δ, r the number of milestones that are reported of J; below 2 δ.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> ex_post_delta(NoisyCounts(sigma=75.0, form="binary"), cap=300, delta=1e-5)
+    1.75e-05
+    """
+    cap, delta = count("cap", cap, at_least=1), real("delta", delta, above=0, below=1)
+    if hasattr(mechanism, "init"):
+        return delta
+    n_reported, n_milestones = len(_reported(mechanism, cap, delta)), len(milestones(cap))
+    # δ stands for its decimal; every price leaves 2^-51 of its own δ, more than this is rounded by
+    return float(Fraction(repr(delta)) * (n_milestones + n_reported) / n_milestones)
+
+
+def _reported(mechanism: AnyMechanism, cap: int, delta: float) -> dict[int, float]:
+    """Return ε of each milestone that is smaller than the guarantee's."""
+    whole, share = price(Repeated(mechanism.event, cap), delta), delta / len(milestones(cap))
+    priced = {milestone: price(Repeated(mechanism.event, milestone), share) for milestone in milestones(cap)}
+    return {milestone: epsilon for milestone, epsilon in priced.items() if epsilon < whole}
 
 
 def milestones(cap: int) -> tuple[int, ...]:

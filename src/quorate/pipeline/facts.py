@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from quorate.accounting import Guarantee
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
-from quorate.labelling import Released, ex_post_epsilon
+from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import Gathering
 from quorate.ledger import Ledger, Reservation
 from quorate.ledger.entries import BudgetRaised
@@ -43,6 +43,7 @@ from quorate.report import (
     Spending,
     Utility,
 )
+from quorate.report.notation import at_most
 from quorate.students import FromAnswers, Student
 from quorate.students.declared import last_step
 
@@ -240,12 +241,15 @@ def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | No
     found = ex_post_epsilon(task.recipe.mechanism, cap=cap, drawn=drawn, delta=task.facts.delta)
     if found is None or not found < spent_of(ledger)[0]:
         return None
+    pair = ex_post_delta(task.recipe.mechanism, cap=cap, delta=task.facts.delta)
     return ExPost(
         epsilon=found,
         delta=task.facts.delta,
         meaning=f"{drawn:,} of at most {cap:,} answers were drawn, and the answers themselves decided how many: this "
         "is what those cost, given where the run stopped. It could not be promised beforehand, and it grows if the "
-        "answers that are left are asked for.",
+        f"answers that are left are asked for. It holds at δ = {at_most(task.facts.delta)} over all runs for which "
+        "such a figure is reported; together with the guarantee, for the runs for which none is, it holds at "
+        f"δ = {at_most(pair)}.",
     )
 
 

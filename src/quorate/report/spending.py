@@ -63,7 +63,9 @@ class Part(Plain):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ExPost(Plain):
-    """What an odometer reads after the fact: shown apart from the guarantee, and labelled.
+    """What is read after the fact: shown apart from the guarantee, and labelled.
+
+    `meaning` says at which δ it holds alone, and at which together with the guarantee.
 
     Examples
     --------
@@ -76,7 +78,9 @@ class ExPost(Plain):
     meaning: str
 
     def _check(self) -> None:
-        require(self.epsilon >= 0 and 0 <= self.delta <= 1, "an odometer reads epsilon >= 0 and delta in [0, 1]")
+        require(
+            self.epsilon >= 0 and 0 <= self.delta <= 1, "a reading after the fact has epsilon >= 0 and delta in [0, 1]"
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,7 +129,7 @@ class Spending(Plain):
     parts : tuple of Part
         Where it went.
     ex_post : ExPost or None
-        An odometer's reading.
+        What is read after an early stop.
     raises : tuple of BudgetRaise or None
         Every raise of the budget since the ledger was opened, oldest first; None where version 0.1 wrote the facts,
         which did not record them.

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from quorate.accounting import DiscreteGaussian, Odometer, Repeated, calibrate_sigma, epsilon, zcdp
 from quorate.errors import InvalidParameter
-from quorate.labelling import ex_post_epsilon
+from quorate.labelling import ex_post_delta, ex_post_epsilon
 from quorate.labelling.ex_post import MILESTONES, milestones
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 
@@ -104,6 +104,75 @@ def test_that_test_catches_the_price_of_n_answers_as_if_n_had_been_fixed():
     cap, mechanism = 64, GaussianNoisyMax(sigma=8.0, form="binary")
     found = excess(greedy, said_as_if_fixed(mechanism, cap), sigma=8.0, cap=cap, runs=40_000, seed=1)
     assert found > WIDE + 5 * 0.5 / math.sqrt(40_000)
+
+
+# --- the pair: the figure where there is one, the guarantee where there is none --------------------------------------
+
+
+def worst_stop(figure_of, *, sigma, cap):
+    """The largest P(S) − ∫_S e^{figure(N)} dQ over all events and all rules for stopping, exactly.
+
+    Binary answers of discrete Gaussian noise, every vote of the neighbour one further: after n answers all that tells
+    the two apart is the sum of the noises. Backwards from the cap, stopping is compared with going on.
+    """
+    reach = int(9 * sigma) + 2
+    z = np.arange(-reach, reach + 1)
+    mass = np.exp(-(z**2) / (2 * sigma**2))
+    mass /= mass.sum()
+    sums = np.arange(-reach * cap, reach * cap + 1)
+    value = np.zeros(sums.size)
+    for n in range(cap, -1, -1):
+        loss = (n - 2 * sums) / (2 * sigma**2)
+        stopped = np.maximum(-np.expm1(np.minimum(figure_of(n) - loss, 0.0)), 0.0)
+        value = np.maximum(stopped, np.convolve(value, mass[::-1], mode="same") if n < cap else 0.0)
+    return float(value[sums.size // 2])
+
+
+PAIRS = [(4.0, 8, 1e-2), (4.0, 8, 1e-4), (4.0, 16, 1e-3), (4.0, 32, 1e-3), (10.0, 40, 1e-5), (3.0, 5, 1e-3)]
+
+
+def the_pair(mechanism, cap, delta):
+    whole = epsilon(Repeated(mechanism.event, cap), delta)
+
+    def figure_of(n):
+        found = ex_post_epsilon(mechanism, cap=cap, drawn=n, delta=delta)
+        return whole if found is None else found
+
+    return [figure_of(n) for n in range(cap + 1)].__getitem__
+
+
+@pytest.mark.parametrize(("sigma", "cap", "delta"), PAIRS)
+def test_the_pair_holds_at_the_delta_that_is_said_for_every_rule_of_stopping(sigma, cap, delta):
+    mechanism = GaussianNoisyMax(sigma=sigma, form="binary")
+    reached = worst_stop(the_pair(mechanism, cap, delta), sigma=sigma, cap=cap)
+    said = ex_post_delta(mechanism, cap=cap, delta=delta)
+    assert reached <= said <= 15 / 8 * delta * (1 + 1e-12)
+    assert reached > delta  # at δ itself, which used to be said, it does not hold
+
+
+@pytest.mark.parametrize(("sigma", "cap", "delta"), PAIRS)
+def test_the_figure_alone_holds_at_delta_over_the_runs_that_report_it(sigma, cap, delta):
+    mechanism = GaussianNoisyMax(sigma=sigma, form="binary")
+    figures = [ex_post_epsilon(mechanism, cap=cap, drawn=n, delta=delta) for n in range(cap + 1)]
+    reported = [math.inf if each is None else each for each in figures]  # elsewhere nothing is claimed
+    assert 0 < worst_stop(reported.__getitem__, sigma=sigma, cap=cap) <= delta
+
+
+def test_that_test_catches_a_figure_priced_without_milestones():
+    sigma, cap, delta = 4.0, 16, 1e-3
+    event = DiscreteGaussian(sigma, 1.0)
+    fixed = [epsilon(Repeated(event, n), delta) if n else 0.0 for n in range(cap + 1)]
+    assert worst_stop(fixed.__getitem__, sigma=sigma, cap=cap) > 15 / 8 * delta
+
+
+def test_the_delta_of_the_pair_counts_the_milestones_that_are_reported():
+    assert ex_post_delta(MECHANISM, cap=CAP, delta=DELTA) == 1.75e-5
+    assert ex_post_delta(MECHANISM, cap=1, delta=DELTA) == DELTA  # one milestone is the guarantee itself
+    stream = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=5, n_queries=100)
+    assert ex_post_delta(stream, cap=100, delta=DELTA) == DELTA
+    for wrong in ({"cap": 0}, {"delta": 0.0}):
+        with pytest.raises(InvalidParameter):
+            ex_post_delta(MECHANISM, **{"cap": CAP, "delta": DELTA, **wrong})
 
 
 def test_an_odometer_says_more_and_reads_more():

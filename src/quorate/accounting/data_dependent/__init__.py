@@ -5,6 +5,14 @@ the release on *this* data set from the release on any neighbour (PATE18), query
 votes and come as :class:`~quorate.types.Secret` arrays ``(n_queries, n_orders)``: they may be summed and compared on
 the private side, and only :func:`release_total` lets a figure out, with noise scaled to its smooth sensitivity.
 
+**Which definition holds.** A mechanism M has data-dependent RDP :math:`\varepsilon(a)` at the data set D where
+:math:`D_a(M(D) \| M(D')) \le \varepsilon(a)` for every neighbour D' of D (PATE18, Thm 6; PATE17 likewise, in moments).
+The release on *this* data set stands first: what is bounded is the loss :math:`\log P(o)/P'(o)` of outcomes o as they
+come out on it. Converted at δ it says :math:`P(S) \le e^\varepsilon P'(S) + \delta` for every event S. The other
+direction, :math:`P'(S) \le e^\varepsilon P(S) + \delta`, is another statement, and no total makes it: :func:`gnmax_rdp`
+and :func:`laplace_rdp` do not bound it (it can be several times larger where the vote is nearly unanimous). The bit of
+the threshold test alone is bounded in both.
+
 That figure describes; it is not an (ε, δ) guarantee of the labels, and stands beside the guarantee, never instead of
 it. A value that is the expectation over random answers is never a guarantee either.
 

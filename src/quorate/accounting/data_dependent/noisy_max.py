@@ -42,7 +42,8 @@ def gnmax_rdp(counts: object, sigma: float, orders: object, *, noise: Noise = "c
 
     Notes
     -----
-    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote.
+    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote. The bound is on
+    :math:`D_a(M(D) \| M(D'))`, D these votes and D' any neighbour, and not on the other direction.
 
     References
     ----------
@@ -83,7 +84,8 @@ def laplace_rdp(counts: object, scale: float, orders: object, *, noise: Noise = 
 
     Notes
     -----
-    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote.
+    Privacy: the values depend on the votes and are secret. Neighbours move, add or remove one vote. The bound is on
+    :math:`D_a(M(D) \| M(D'))`, D these votes and D' any neighbour, and not on the other direction.
 
     References
     ----------

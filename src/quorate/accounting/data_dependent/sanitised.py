@@ -17,6 +17,7 @@ from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.noise.arguments import MAX_SCALE
 from quorate.types import FloatArray, Secret
 
 _LEAST_MULTIPLIER = 4.0  # below, the integers would show in the divergence (see release_rdp)
@@ -117,7 +118,8 @@ def release_total(
     Parameters
     ----------
     rdp : Secret of ndarray ``(n_terms,)`` or ``(n_terms, 1)``
-        The bounds at `order`: of the answered queries, and of the threshold tests if there were any.
+        The bounds at `order`: of the answered queries, and of the threshold tests if there were any. A total above
+        what :func:`largest_total` says counts as that.
     sensitivity : Secret of float
         Their :func:`smooth_sensitivity` at the same order and `beta`.
     order, beta, multiplier : float
@@ -132,10 +134,18 @@ def release_total(
     SanitisedTotal
         With what the release itself cost.
 
+    Raises
+    ------
+    InvalidParameter
+        If a public parameter is out of range. Whether anything is raised, and what it says, does not depend on what is
+        secret.
+
     Notes
     -----
     Privacy: rounding to a step moves the total by at most one step more than its sensitivity S, and S/step + 1 is
-    β-smooth if S is. Charge :attr:`SanitisedTotal.release_cost` with the labels.
+    β-smooth if S is. The samplers' largest scale caps the noise, so the total is first clipped to [0, L] with L public.
+    A clipped total moves by at most min(S, L), which is β-smooth if S is: a larger S counts as L. Charge
+    :attr:`SanitisedTotal.release_cost` with the labels.
 
     Examples
     --------
@@ -151,7 +161,32 @@ def release_total(
         raise InvalidParameter(
             "beta is too large for the order: order * (1 - exp(-2 beta)) must be below 1; lower beta"
         )
-    scale = multiplier * (sensitivity.reveal() / step + 1)
-    noise = int(discrete_gaussian(scale, 1, source)[0])
-    steps = round(float(np.sum(rdp.reveal())) / step) + noise
-    return SanitisedTotal(order=float(order), value=steps * step, release_cost=cost)
+    most = largest_total(multiplier, step)
+    moves, total = _clipped(sensitivity.reveal(), most), _clipped(np.sum(rdp.reveal()), most)
+    noise = int(discrete_gaussian(min(multiplier * (moves / step + 1), MAX_SCALE), 1, source)[0])
+    return SanitisedTotal(order=float(order), value=(round(total / step) + noise) * step, release_cost=cost)
+
+
+def largest_total(multiplier: float, step: float) -> float:
+    """Return L, the total beyond which :func:`release_total` clips, in nats: a public number.
+
+    Raises
+    ------
+    InvalidParameter
+        If `multiplier` is so large that noise of one step is beyond the samplers.
+
+    Examples
+    --------
+    >>> f"{largest_total(40.0, 1e-4):.3g}"
+    '2.75e+06'
+    """
+    step, multiplier = real("step", step, above=0), real("multiplier", multiplier, above=0)
+    if multiplier > MAX_SCALE / 2:
+        raise InvalidParameter(f"multiplier must be at most 2^39, got {multiplier!r}; lower it")
+    return (MAX_SCALE / multiplier - 1) * step * (1 - 2.0**-50)
+
+
+def _clipped(value: object, most: float) -> float:
+    """Return a secret number inside [0, most], whatever it is: nothing may be raised on its account."""
+    number = float(np.asarray(value, dtype=np.float64))
+    return min(max(number, 0.0), most) if number == number else most

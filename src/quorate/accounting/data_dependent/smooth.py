@@ -10,6 +10,7 @@ Smith 2007, Def. 2.2; PATE18 App. B does the same vote by vote).
 from __future__ import annotations
 
 from math import ceil, exp, log, sqrt
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -100,17 +101,27 @@ def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise) 
     step = sqrt(2) / sigma
     width = step / _CELLS
     gaps = effective_gap(log_q_gaussian(gaps_to_the_top(votes), sigma, noise), n_classes)
-    # the bound is constant left of `low` (data-independent) and changes by next to nothing right of `high`
-    low, high = -8.0, max(float(gaps.max()), _vanishing(sigma, float(order[0]), n_classes)) + 2 * step
-    edges = low + width * np.arange(ceil((high - low) / width) + 2 * _CELLS + 2)
-    bound = gaussian_bound(log(n_classes - 1) + log_ndtr(-edges), sigma, order)[:, 0]
-    if np.any(np.diff(bound) > 1e-12 * bound[0]):
-        raise InvalidParameter("the bound does not fall with the gap at this order and sigma; choose another order")
+    # the bound is constant left of `low` (data-independent) and next to nothing right of `high`
+    low, high = -8.0, _vanishing(sigma, float(order[0]), n_classes) + 2 * step
+
+    def bound_at(gap: Any) -> FloatArray:
+        return gaussian_bound(np.asarray(log(n_classes - 1) + log_ndtr(-gap)), sigma, order)[:, 0]
+
+    near, far = low + width * np.arange(ceil((high - low) / width) + 2 * _CELLS), high * 1.03 ** np.arange(200)
+    _refuse_rising(bound_at(near), bound_at(far))
+    edges = low + width * np.arange(ceil((max(float(gaps.max()), high) - low) / width) + 2 * _CELLS + 2)
+    bound = bound_at(edges)
     # largest drop over one step that starts in cell j: from its left edge to one step right of its right edge
     drops = bound[: -_CELLS - 1] - bound[_CELLS + 1 :]
     drops += 4e-12 * bound[0] + 2.0**-46 / (float(order[0]) - 1)  # what the check above and the right edge let through
     cells = np.clip(np.floor((gaps - low) / width).astype(np.int64), 0, drops.size - 1)
     return _widening(drops, cells, back=_CELLS, ahead=_CELLS)
+
+
+def _refuse_rising(*bounds: FloatArray) -> None:
+    """Refuse an order and a σ at which the bound rises with the gap; asked at public gaps, so the votes have no say."""
+    if any(np.any(np.diff(bound) > 1e-12 * bounds[0][0]) for bound in bounds):
+        raise InvalidParameter("the bound does not fall with the gap at this order and sigma; choose another order")
 
 
 def _vanishing(sigma: float, order: float, n_classes: int) -> float:

@@ -1,7 +1,7 @@
-r"""The threshold test of Confident-GNMax: one bit, priced exactly.
+r"""The threshold test of Confident-GNMax: one bit, priced exactly, in both directions.
 
 The bit says whether ``max_c n_c + noise >= threshold``. One changed vote moves the maximum by at most 1, so the
-divergence from any neighbour is that of two known coins.
+divergence from any neighbour, and that of any neighbour from these votes, is that of two known coins.
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ def threshold_rdp(
     -----
     Privacy: the values depend on the votes and are secret. With p the probability to pass on these votes and p' on a
     neighbour's, the divergence is :math:`\frac{1}{a-1}\log\left(p^a p'^{1-a} + (1-p)^a(1-p')^{1-a}\right)`, at its
-    largest over the two neighbours whose maximum is one vote away. PATE18 bounds the same bit by its Thm 6.
+    largest over the two neighbours whose maximum is one vote away, and over which of the two comes first: p and p'
+    exchanged may give more. So the value bounds both :math:`D_a(M(D) \| M(D'))`, which is data-dependent RDP as PATE18
+    has it and all that a total with :func:`gnmax_rdp` claims, and :math:`D_a(M(D') \| M(D))`. PATE18 bounds the same
+    bit by its Thm 6, in the first direction.
 
     Examples
     --------
@@ -63,7 +66,9 @@ def threshold_rdp(
 
 
 def bit_divergence(largest: IntArray, threshold: float, sigma: float, orders: FloatArray, noise: Noise) -> FloatArray:
-    """Return the divergence ``(n_values, n_orders)`` of the bit at each largest count from its worse neighbour.
+    """Return the divergence ``(n_values, n_orders)`` of the bit at each largest count and its worse neighbour.
+
+    The larger one of the two directions.
 
     Examples
     --------
@@ -75,8 +80,15 @@ def bit_divergence(largest: IntArray, threshold: float, sigma: float, orders: Fl
     result = np.zeros((largest.size, orders.size))
     for step in (-1, 1):
         there = _log_pass_fail(largest + step, threshold, sigma, noise)
-        terms = [a[:, None] + factor * (a - b)[:, None] for a, b in zip(here, there, strict=True)]
-        result = np.maximum(result, np.logaddexp(terms[0], terms[1]) / factor)
+        for first, second in ((here, there), (there, here)):
+            terms = [a[:, None] + factor * (a - b)[:, None] for a, b in zip(first, second, strict=True)]
+            total = np.logaddexp(terms[0], terms[1])
+            # each exponent is known to a few units in the last place of the logarithms in it
+            sizes = [
+                orders * np.abs(a)[:, None] + factor * np.abs(b)[:, None] for a, b in zip(first, second, strict=True)
+            ]
+            error = sum(size * np.exp(term - total) for size, term in zip(sizes, terms, strict=True))
+            result = np.maximum(result, (total + 2.0**-50 * error) / factor)
     worst = orders / (2 * sigma * sigma)
     return np.asarray(np.minimum(result * (1 + 2.0**-46) + 2.0**-49 / factor, worst))
 
