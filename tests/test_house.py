@@ -176,7 +176,8 @@ def test_the_tests_mirror_the_rooms() -> None:
     assert folders - NO_ROOM <= {room_of(path) for path in modules()}
     beside = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
     alone = {path.stem for path in SOURCE.glob("*.py")}
-    assert beside - alone == {"house", "docs", "theory_docs", "surfaces"}  # of the package and its pages as a whole
+    # of the package and its pages as a whole
+    assert beside - alone == {"house", "docs", "theory_docs", "surfaces", "refusals"}
 
 
 # --- inside a room --------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def ex_post_epsilon(mechanism: Mechanism, *, cap: int, drawn: int, delta: float)
     return _reported(mechanism, cap, delta).get(reached)
 
 
-def ex_post_delta(mechanism: AnyMechanism, *, cap: int, delta: float) -> float:
+def ex_post_delta(mechanism: Mechanism, *, cap: int, delta: float) -> float:
     """Return the δ at which the pair holds: the figure of :func:`ex_post_epsilon`, and the guarantee where it is None.
 
     Parameters
@@ -117,14 +117,14 @@ def ex_post_delta(mechanism: AnyMechanism, *, cap: int, delta: float) -> float:
     1.75e-05
     """
     cap, delta = count("cap", cap, at_least=1), real("delta", delta, above=0, below=1)
-    if hasattr(mechanism, "init"):
+    if isinstance(mechanism, StreamMechanism):
         return delta
     n_reported, n_milestones = len(_reported(mechanism, cap, delta)), len(milestones(cap))
     # δ stands for its decimal; every price leaves 2^-51 of its own δ, more than this is rounded by
     return float(Fraction(repr(delta)) * (n_milestones + n_reported) / n_milestones)
 
 
-def _reported(mechanism: AnyMechanism, cap: int, delta: float) -> dict[int, float]:
+def _reported(mechanism: Mechanism, cap: int, delta: float) -> dict[int, float]:
     """Return ε of each milestone that is smaller than the guarantee's."""
     whole, share = price(Repeated(mechanism.event, cap), delta), delta / len(milestones(cap))
     priced = {milestone: price(Repeated(mechanism.event, milestone), share) for milestone in milestones(cap)}
