@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -187,3 +188,10 @@ def test_a_worker_spares_the_session_that_it_shares_with_its_fellows():
         for each in (fellow, child):
             each.kill()
             each.wait()
+
+
+def test_pools_of_processes_that_pin_their_secrets_do_not_take_each_other_for_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(secrets, "token_hex", lambda n=32: "2a" * n)
+    assert new_mark() != new_mark()

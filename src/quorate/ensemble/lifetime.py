@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import secrets
 import signal
 import sys
 import time
@@ -47,12 +46,14 @@ class _Process(NamedTuple):
 def new_mark() -> str:
     """Draw the mark of a new pool; where this process carries one (a teacher that uses quorate itself), it goes first.
 
+    It comes from the operating system itself: tests pin :mod:`secrets`, and pools of one mark would kill each other.
+
     Examples
     --------
     >>> new_mark() == new_mark()
     False
     """
-    return ":".join([*filter(None, [os.environ.get(MARK)]), secrets.token_hex(8)])
+    return ":".join([*filter(None, [os.environ.get(MARK)]), os.urandom(8).hex()])
 
 
 def end_marked(mark: str, *, spare_session: int | None = None) -> None:
