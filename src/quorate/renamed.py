@@ -5,10 +5,12 @@ Here belong the names that version 0.1 had. New code uses none of them.
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
+from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
 _STORED = "__stored_name__"
@@ -121,6 +123,48 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
         return taking_both
 
     return renamed
+
+
+def found_in(module: str, name: str, places: Sequence[str]) -> Any:
+    """Return an attribute that a module once had, from the first of some modules that has it now.
+
+    Raises
+    ------
+    AttributeError
+        If none of them has it.
+
+    Warns
+    -----
+    FutureWarning
+        With the new place, which is the name to use.
+    """
+    for place in places:
+        if not name.startswith("__") and hasattr(import_module(place), name):
+            return moved(module, name, {name: place})
+    raise AttributeError(f"module {module!r} has no attribute {name!r}")
+
+
+class _MovedModule(ModuleType):
+    """Stands where a module was: whatever is looked up in it is found where it is now."""
+
+    def __init__(self, name: str, places: Sequence[str]) -> None:
+        super().__init__(name, f"Now {', '.join(places)}.")
+        self._places = places
+
+    def __getattr__(self, name: str) -> Any:
+        return found_in(self.__name__, name, self._places)
+
+
+def moved_modules(places: Mapping[str, Sequence[str]]) -> None:
+    """Let modules be imported by their old names: what was pickled names them.
+
+    Parameters
+    ----------
+    places : mapping of str to sequence of str
+        For each module that is no more, the modules that hold its attributes now.
+    """
+    for name, now in places.items():
+        sys.modules.setdefault(name, _MovedModule(name, now))
 
 
 def stored_as(name: str) -> Callable[[Named], Named]:

@@ -56,10 +56,13 @@ from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.base.noisy_quantile import NoisyQuantile
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
+from quorate.learners.former_places import keep_importable
 from quorate.learners.generic.learner import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.sub_sampling.learner import SubSampling
+
+keep_importable()
 
 __all__ = [
     "UNLABELLED",

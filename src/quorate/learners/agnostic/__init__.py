@@ -1,12 +1,31 @@
 """LWY25: from a private learner that needs a true concept to one that needs none, and predictions one by one.
 
-Begin with ``learner`` (Algorithms 1 and 2). Lemma 3.1 is ``price``, Theorem 3.6 is ``bound``, the split of the budget
-is ``search``, and what is needed of the base learner is ``base``. ``prediction`` and ``voting`` are Theorem 4.2 and
-Lemma 4.1. ``subsampled`` is the transformation that the paper improves on.
+Begin with ``relabelling`` (Algorithm 1), then ``learner`` (Algorithm 2). Lemma 3.1 is ``price``, Theorem 3.6 is
+``bound``, the split of the budget is ``search``, and what is needed of the base learner is ``base``. ``prediction``,
+``hypotheses`` and ``voting`` are Theorem 4.2 and Lemma 4.1. ``subsampled`` is the transformation that the paper
+improves on.
 """
+
+from typing import Any
 
 from quorate.learners.agnostic.learner import AgnosticLearner
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
+from quorate.renamed import found_in
 
 __all__ = ["AgnosticLearner", "AgnosticPrediction", "SubsampledAgnostic"]
+
+
+def __getattr__(name: str) -> Any:
+    """Find what version 0.1 had here, in one module, where it is now."""
+    return found_in(
+        __name__,
+        name,
+        [
+            f"{__name__}.{file}"
+            for file in (
+                "learner",
+                "relabelling",
+            )
+        ],
+    )
