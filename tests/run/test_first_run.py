@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,55 @@ def test_a_ledger_that_may_not_be_written_charges_nothing(
         assert code == 4
         assert "no permission to open the ledger" in said
         assert said.strip().endswith("nothing was charged)")
+
+
+# --- scales: told to the owner, and nowhere else --------------------------------------------------------------------
+
+SCALED = "private.csv looks scaled by what was fitted on all of its rows, and public.csv does not: columns 'age', 'bmi'"
+
+
+def scale_the_private_table(root: Path) -> None:
+    numbers = [(pl.col(name) - pl.col(name).mean()) / pl.col(name).std(ddof=0) for name in ("age", "bmi")]
+    pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
+
+
+def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(
+    make_run: Any, cli: Any, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
+) -> None:
+    root = make_run()
+    assert "scaled" not in cli("check", root)[1]
+    scale_the_private_table(root)
+    code, out, _ = cli("check", root)
+    assert code == 0
+    assert SCALED in " ".join(out.split())
+    assert "put the step into the teacher (a Pipeline)" in " ".join(out.split())
+
+    elsewhere = [cli("check", root, "--json")[1]]
+    code, out, said = cli("run", root)
+    assert code == 0
+    elsewhere += [out, said, caplog.text, *(str(warned.message) for warned in recwarn)]
+    elsewhere += [cli("status", root, "--json")[1], cli("report", root, "--json")[1]]
+    elsewhere += [path.read_bytes().decode("utf-8", "replace") for path in (root / "public").iterdir()]
+    assert len([text for text in elsewhere if text]) > 8
+    for text in elsewhere:
+        assert "looks scaled" not in text
+        assert "differently scaled" not in text
+        assert "private-columns-were-scaled" not in text
+
+    assert cli("report", root, "--edition", "internal")[0] == 0
+    page = (root / "private" / "report-internal.html").read_text(encoding="utf-8")
+    assert "Private.csv looks scaled" in page
+
+
+def test_a_note_about_the_private_table_is_in_no_json(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
+    assert "n_records = 300 is more than 10 % off" in cli("check", root)[1]
+    assert "10 % off" not in cli("check", root, "--json")[1]
+
+
+def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    pool = pl.read_csv(root / "public.csv")
+    pool.with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
+    notes = json.loads(cli("check", root, "--json")[1])["notes"]
+    assert [note["code"] for note in notes] == ["public-has-the-label-column", "public-columns-without-information"]

@@ -19,6 +19,7 @@ def command(run: Path, as_json: bool) -> None:
     """
     from quorate.report.notation import at_most, several
     from quorate.run.batch import check, read_batch
+    from quorate.run.notes import private_notes
 
     batch = read_batch(run, begin=False)
     found = check(batch)
@@ -45,8 +46,10 @@ def command(run: Path, as_json: bool) -> None:
         )
     for caution in found["cautions"]:
         click.echo(f"  caution    {caution['message']}")
-    for sentence in found["notes"]:
-        click.echo(f"  note       {sentence}")
+    for note in found["notes"]:
+        click.echo(f"  note       {note['message']}")
+    for private in private_notes(batch.settings.data, batch.task).reveal():  # to the terminal, and into no JSON
+        click.echo(f"  note       {private.words}")
     if found["seeded"]:
         click.echo(
             "  WARNING    seeded noise: reproducible, therefore not private, so no promise holds. Remove "

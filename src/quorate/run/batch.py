@@ -34,7 +34,7 @@ from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
-from quorate.run.notes import notes
+from quorate.run.notes import public_notes
 from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
 from quorate.run.stages import FolderStages
@@ -270,6 +270,8 @@ def unit_word(column: str) -> str:
 def check(batch: Batch) -> dict[str, Any]:
     """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
 
+    What there is to say about the private table is not in it: :func:`~quorate.run.notes.private_notes`.
+
     Raises
     ------
     BudgetExhausted, LedgerMismatch
@@ -300,7 +302,7 @@ def check(batch: Batch) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
         "why": list(task.recipe.why),
-        "notes": list(notes(batch.settings.data, task)),
+        "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
         "cautions": [each.tree() for each in task.recipe.cautions],
     }
 

@@ -23,11 +23,13 @@ from quorate.pipeline.flow import votes
 from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.run.batch import Batch
+from quorate.run.notes import private_notes
 from quorate.run.stages import FolderStages
 from quorate.types import IntArray, Secret, derive
 
 EXCHANGES = 10  # pairs of teachers trained to estimate stability
 SHOWN_POINTS = 200  # of a running sum or a curve; more cannot be seen
+EXACT = "Margins, agreement and shard sizes are exact: whoever reads this page reads private data."
 BETA = 0.05  # share of teachers that may be off in a strong soft label
 
 
@@ -52,10 +54,11 @@ def internal_facts(batch: Batch) -> Secret[InternalFacts]:
         curve = high_margin_curve(counts, task.recipe.n_teachers).reveal()
         told["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
         told["agreement"] = _agreement(task, counts)
+    about = private_notes(batch.settings.data, task)
     return Secret(
         InternalFacts(
             **told,
-            notes=("Margins, agreement and shard sizes are exact: whoever reads this page reads private data.",),
+            notes=(EXACT, *(f"{note.words[0].upper()}{note.words[1:]}." for note in about.reveal())),
         )
     )
 

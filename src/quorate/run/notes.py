@@ -1,48 +1,103 @@
 """What `quorate check` tells the owner beside its answer: nothing is wrong, but it may not be what was meant.
 
-These sentences go to the owner's terminal and into no file. One of them depends on the private table, as a refusal
-may; none of them holds a count or a value of it.
+Some of it depends on the private table, as a refusal may. That goes to the owner's terminal and to the internal edition
+of the report, and nowhere else: into no JSON, no log, no warning and nothing that is public. None of it holds a count
+or a value.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 from quorate.data import column_names, is_frame
 from quorate.data.columns import column, listed
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
+from quorate.data.scales import compared_scales
 from quorate.pipeline.task import Task
 from quorate.run.settings import DataSettings
+from quorate.types import Secret
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
 
 
-def notes(data: DataSettings, task: Task) -> Iterator[str]:
-    """Yield sentences for the owner of the data, about both tables.
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing for the owner to know.
+
+    Parameters
+    ----------
+    code : str
+        What programs decide by.
+    words : str
+        One sentence, without a full stop.
+    """
+
+    code: str
+    words: str
+
+    def tree(self) -> dict[str, str]:
+        """Return the note as JSON has it."""
+        return {"code": self.code, "message": self.words}
+
+
+def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
+    """Yield what there is to say about the public table."""
+    name = data.public.name
+    if has_named_columns(data.public):
+        there = column_names(data.public)
+        for column_, what in ((data.label, "label"), (data.unit, "id")):
+            if column_ in there:
+                words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
+                yield Note(f"public-has-the-{what}-column", words)
+    empty, constant = idle_columns(task.inputs.public)
+    for names, entries in ((empty, "are empty"), (constant, "have one value")):
+        if names:
+            words = f"nothing can be learned from {_some(names)} of {name}: all entries {entries}"
+            yield Note("public-columns-without-information", words)
+
+
+def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+    """Return what there is to say about the private table.
 
     Notes
     -----
-    Privacy: outside the guarantee, as everything that `quorate check` says. Never write them to a public file.
+    Privacy: outside the guarantee. For the owner's terminal and the internal edition of the report alone.
     """
-    if data.n_records is not None:
-        units = len(set(task.inputs.private.reveal().slots))
-        if abs(data.n_records - units) > TOLERATED * units:
-            yield (
-                f"[data] n_records = {data.n_records:,} is more than 10 % off the number of {task.unit}s in the "
-                "private table; the teachers and the noise were chosen for the declared one"
-            )
-    if has_named_columns(data.public):
-        there = column_names(data.public)
-        if data.label in there:
-            yield f"{data.public.name} has the label column {data.label!r}: it is left out, nothing learns from it"
-        if data.unit in there:
-            yield f"{data.public.name} has the id column {data.unit!r}: it is left out, nothing learns from it"
-    empty, constant = idle_columns(task.inputs.public)
-    if empty:
-        yield f"nothing can be learned from {_some(empty)} of {data.public.name}: all entries are empty"
-    if constant:
-        yield f"nothing can be learned from {_some(constant)} of {data.public.name}: all entries have one value"
+    return Secret((*_declared_number(data, task), *_scales(data.private, data.public, task)))
+
+
+def _declared_number(data: DataSettings, task: Task) -> Iterator[Note]:
+    if data.n_records is None:
+        return
+    units = len(set(task.inputs.private.reveal().slots))
+    if abs(data.n_records - units) > TOLERATED * units:
+        yield Note(
+            "declared-number-is-off",
+            f"[data] n_records = {data.n_records:,} is more than 10 % off the number of {task.unit}s in the "
+            "private table; the teachers and the noise were chosen for the declared one",
+        )
+
+
+def _scales(private: Path, public: Path, task: Task) -> Iterator[Note]:
+    found = compared_scales(task.inputs.private.reveal().X, task.inputs.public).reveal()
+    if found.fitted:
+        yield Note(
+            "private-columns-were-scaled",
+            f"{private.name} looks scaled by what was fitted on all of its rows, and {public.name} does not: "
+            f"{_some(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does not "
+            "cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
+        )
+    other = [name for name in found.differing if name not in found.fitted]
+    if other:
+        yield Note(
+            "columns-on-other-scales",
+            f"{private.name} and {public.name} look differently scaled: {_some(other)}. If a scaler was applied to "
+            "one of them, teachers are asked about rows that they cannot know; and if it was fitted on the private "
+            "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
+        )
 
 
 def idle_columns(public: Rows) -> tuple[list[str], list[str]]:

@@ -1,0 +1,112 @@
+"""Whether private and public columns look as if one side had been scaled: told to the owner, and to nobody else.
+
+A scaler around the classifier is fitted on all private rows before quorate gets them. It cannot be seen, but what it
+leaves behind often can: columns on another scale than the public ones, or with a mean of 0 and a standard deviation of
+1 to the last digit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.data.columns import column, families
+from quorate.data.rows import Rows, columns, is_frame, kind, width
+from quorate.types import FloatArray, Secret
+
+FEWEST = 50  # values of a column on either side; fewer say nothing about its scale
+DISTINCT = 3  # values that a column must have to have a scale: indicators have none
+RATIO = 5.0  # of two spreads, beyond which they are called different
+ROUNDING = 1e-9  # of a range from 0 to 1
+EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a scaler was fitted on these very rows
+
+
+@dataclass(frozen=True, slots=True)
+class Scales:
+    """What the scales of two tables look like.
+
+    Attributes
+    ----------
+    differing : tuple of str
+        Columns whose private values are spread out, or lie, elsewhere than the public ones.
+    fitted : tuple of str
+        Columns whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard
+        deviation of 1, or a range of 0 to 1, where the public values have not.
+    """
+
+    differing: tuple[str, ...]
+    fitted: tuple[str, ...]
+
+
+def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
+    """Compare the numeric columns of two tables of one schema.
+
+    Parameters
+    ----------
+    private, public : Rows
+        Feature tables, the columns in the same order. Sparse ones are not looked at.
+
+    Returns
+    -------
+    Secret[Scales]
+
+    Notes
+    -----
+    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ages, others = rng.normal(50, 15, (200, 1)), rng.normal(50, 15, (100, 1))
+    >>> compared_scales(ages, others).reveal()
+    Scales(differing=(), fitted=())
+    >>> compared_scales((ages - ages.mean()) / ages.std(), others).reveal()
+    Scales(differing=('column 0',), fitted=('column 0',))
+    """
+    differing, fitted = [], []
+    for position, name in enumerate(_names(private)):
+        mine, theirs = _values(private, position), _values(public, position)
+        if min(len(mine), len(theirs)) < FEWEST or min(len(np.unique(mine)), len(np.unique(theirs))) < DISTINCT:
+            continue
+        if _differ(mine, theirs):
+            differing.append(name)
+        if _fitted_on(mine) and not _fitted_on(theirs):
+            fitted.append(name)
+    return Secret(Scales(tuple(differing), tuple(fitted)))
+
+
+def _names(X: Rows) -> tuple[str, ...]:
+    return columns(X) or tuple(f"column {position}" for position in range(width(X)))
+
+
+def _values(X: Rows, position: int) -> FloatArray:
+    """The finite numbers of one column; none where it holds something else."""
+    if kind(X) == "sparse":
+        return np.empty(0)
+    if is_frame(X):
+        name = _names(X)[position]
+        if families(X[[name]])[name] != "number":
+            return np.empty(0)
+        series = column(X, position)
+        present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()
+        values = np.asarray(present.to_numpy(), dtype=np.float64)
+    else:
+        values = np.asarray(X[:, position], dtype=np.float64)
+    return values[np.isfinite(values)]
+
+
+def _differ(mine: FloatArray, theirs: FloatArray) -> bool:
+    """Whether one side's values are spread out more than :data:`RATIO` times as far, or nine in ten lie apart."""
+    (low, first, third, high), (their_low, their_first, their_third, their_high) = (
+        np.quantile(side, [0.05, 0.25, 0.75, 0.95]) for side in (mine, theirs)
+    )
+    ours, others = third - first or mine.std(), their_third - their_first or theirs.std()
+    apart = high < their_low or their_high < low
+    return bool(apart or max(ours, others) > RATIO * min(ours, others))
+
+
+def _fitted_on(values: FloatArray) -> bool:
+    """Whether these are values that a scaler was fitted on: standardised, or brought to the range from 0 to 1."""
+    standardised = abs(values.mean()) < EXACT and abs(values.std() - 1) < EXACT
+    return bool(standardised or (abs(values.min()) < ROUNDING and abs(values.max() - 1) < ROUNDING))
