@@ -34,6 +34,7 @@ from quorate.accounting.filters import Filter, Odometer
 from quorate.accounting.guarantee import Guarantee
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.accounting.odds import miss_rate, worlds_told_apart
+from quorate.accounting.own_events import own_kinds, register_event
 from quorate.accounting.renyi import rdp
 from quorate.accounting.spend import delta, epsilon, explain
 
@@ -47,6 +48,8 @@ __all__ = [
     "ApproxDP",
     "Composed",
     "Repeated",
+    "register_event",
+    "own_kinds",
     "to_json",
     "from_json",
     "epsilon",

@@ -10,7 +10,7 @@ import json
 from dataclasses import fields
 from typing import Any, NoReturn
 
-from quorate.accounting.event import KINDS, Event
+from quorate.accounting.event import KINDS, OWN_KINDS, Event, plain_fields
 from quorate.accounting.events import Composed, Repeated
 from quorate.errors import InvalidParameter, UnsupportedEvent
 
@@ -46,8 +46,13 @@ def _event(tree: Any) -> Event:
     if not isinstance(tree, dict):
         raise InvalidParameter(f"event JSON must be an object, got {type(tree).__name__}; pass the output of to_json")
     kind = tree.get("kind")
-    cls = KINDS.get(kind) if isinstance(kind, str) else None
+    cls = (KINDS.get(kind) or OWN_KINDS.get(kind)) if isinstance(kind, str) else None
     if cls is None:
+        if isinstance(kind, str) and "." in kind:
+            raise UnsupportedEvent(
+                f"event kind {kind!r} is none of quorate's, and nothing that was imported registered it; import the "
+                "package that does (register_event) and read this again"
+            )
         raise UnsupportedEvent(f"event kind {kind!r} is unknown; expected one of {', '.join(sorted(KINDS))}")
     wanted = {field.name for field in fields(cls)}  # type: ignore[arg-type]
     given = set(tree) - {"kind"}
@@ -57,6 +62,8 @@ def _event(tree: Any) -> Event:
             f"event kind {kind!r} has a wrong field {odd!r}; expected exactly {', '.join(sorted(wanted))}"
         )
     values = {name: tree[name] for name in wanted}
+    if "." in str(kind):
+        values = plain_fields(cls, str(kind), values)
     if cls is Repeated:
         values["event"] = _event(values["event"])
     elif cls is Composed:

@@ -22,6 +22,7 @@ from quorate.accounting.events import (
 )
 from quorate.accounting.grid_gaussian import distance_of
 from quorate.accounting.outward import quotient_up
+from quorate.accounting.own_events import stands_for
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import rdp_rule
 from quorate.types import FloatArray
@@ -163,6 +164,8 @@ def _leaves(event: Event) -> Counter[Event]:
             stack.extend((member, times) for member in node.events)
         elif isinstance(node, Repeated):
             stack.append((node.event, times * node.times))
+        elif (priced := stands_for(node)) is not node:
+            stack.append((priced, times))
         else:
             leaves[node] += times
     return leaves

@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Any, TypeVar
+from math import isfinite
+from typing import Any, TypeVar, get_type_hints
 
 from quorate.errors import InvalidParameter, UnsupportedEvent
 
@@ -37,6 +38,9 @@ class Event:
 
 #: Events by the names that their JSON has: one may be added, none may change (tests/accounting/golden holds the bytes).
 KINDS: dict[str, type[Event]] = {}
+
+#: Events of a user's own (:func:`~quorate.accounting.register_event`), by names with a dot in them.
+OWN_KINDS: dict[str, type[Event]] = {}
 _NAMES: dict[type[Event], str] = {}
 Kind = TypeVar("Kind", bound=type[Event])
 
@@ -52,7 +56,7 @@ def published(kind: str) -> Callable[[Kind], Kind]:
     """
 
     def named(event: Kind) -> Kind:
-        KINDS[kind] = event
+        (OWN_KINDS if "." in kind else KINDS)[kind] = event
         _NAMES[event] = kind
         return event
 
@@ -80,10 +84,7 @@ def to_json(event: Event) -> str:
 
 
 def _tree(event: Event) -> dict[str, Any]:
-    kind = _NAMES.get(type(event))
-    if kind is None:
-        raise UnsupportedEvent(f"event of type {type(event).__name__} has no JSON; use a published kind of event")
-    tree: dict[str, Any] = {"kind": kind}
+    tree: dict[str, Any] = {"kind": kind_of(event)}
     for field in fields(event):  # type: ignore[arg-type]  # every class of KINDS is a dataclass
         value = getattr(event, field.name)
         if isinstance(value, Event):
@@ -91,4 +92,41 @@ def _tree(event: Event) -> dict[str, Any]:
         elif isinstance(value, tuple):
             value = [_tree(member) for member in value]
         tree[field.name] = value
+    if "." in tree["kind"]:
+        tree |= plain_fields(type(event), tree["kind"], {name: tree[name] for name in tree if name != "kind"})
     return tree
+
+
+def kind_of(event: Event) -> str:
+    """Return the name that the JSON of an event has.
+
+    Raises
+    ------
+    UnsupportedEvent
+        If the event is of a kind that has no published JSON.
+    """
+    kind = _NAMES.get(type(event))
+    if kind is None:
+        raise UnsupportedEvent(
+            f"event of type {type(event).__name__} has no JSON; use a published kind of event, or register_event"
+        )
+    return kind
+
+
+def plain_fields(event: type[Event], kind: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a user's own event as the types that they are annotated with, or refuse them.
+
+    A whole number for a float is taken as that float, so that equal events have equal bytes.
+    """
+    plain = {}
+    hints = get_type_hints(event)
+    for name, value in values.items():
+        wanted = hints[name]
+        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if type(value) is not wanted or (wanted is float and not isfinite(value)):
+            raise InvalidParameter(
+                f"event kind {kind!r}: field {name!r} must be a finite {wanted.__name__}, got {value!r}"
+            )
+        plain[name] = value
+    return plain

@@ -59,6 +59,11 @@ class Reservation:
         return self._reserved.purposes
 
     @property
+    def own_kinds(self) -> tuple[str, ...]:
+        """The kinds in its event that are a user's own, sorted; known without the package that registers them."""
+        return accounting.own_kinds(self._reserved.event.text)
+
+    @property
     def charged_to(self) -> Mapping[str, int] | None:
         """Which part of a composed event pays for each purpose; None where the whole event pays for all."""
         return self._reserved.paid_by

@@ -17,6 +17,10 @@ NOT_DURABLE = (
     "counted"
 )
 EARLIER = "includes what earlier runs on the same data spent from the same ledger"
+OWN_EVENTS = (
+    "the price of {kinds} follows a rule of the owner's own: that the rule is true of what was released is the owner's "
+    "statement and was not proved"
+)
 NOT_CLAIMED = (
     "part of what was charged to the ledger does not say whose data it protects and against which change; that it "
     "protects the same is the owner's statement"
@@ -122,4 +126,7 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
         caveats.append(NOT_DURABLE)
     if len(reservations) > 1:
         caveats.append(EARLIER)
+    own = sorted({kind for each in reservations for kind in each.own_kinds})
+    if own:
+        caveats.append(OWN_EVENTS.format(kinds=", ".join(own)))
     return GuaranteeScope(unit=scope.unit, neighbours=scope.neighbours, caveats=tuple(caveats))
