@@ -16,7 +16,7 @@ from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.ledger import Ledger
 from quorate.mechanisms import ConfidentNoisyMax
-from quorate.run.foreign import data_dependent_epsilon
+from quorate.run.external_votes import data_dependent_epsilon
 from quorate.run.votes_file import VotesFile
 from quorate.types import Secret
 

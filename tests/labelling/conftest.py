@@ -57,7 +57,7 @@ class DiaryReservation:
         return Repeated(self.mechanism.event, self.total)
 
     @property
-    def paid_by(self) -> None:
+    def charged_to(self) -> None:
         return None
 
     def blocks(self, purpose: str) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quorate.labelling import answering, is_closed, label, stages_of, stored_labels
 from quorate.labelling.never_asked import never_asked
-from quorate.labelling.released import Gathering
+from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel, StableSparseVector
 from quorate.noise import OSNoise
@@ -65,9 +65,9 @@ def test_every_query_is_in_one_state_and_the_order_says_which(rows, cutoff):
 
 
 def gathered(mechanism, answers):
-    gathering = Gathering(mechanism, n_queries=len(answers), n_classes=2)
-    gathering.put(0, len(answers), answers)
-    return gathering.released()
+    builder = ReleaseBuilder(mechanism, n_queries=len(answers), n_classes=2)
+    builder.put(0, len(answers), answers)
+    return builder.released()
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
-from quorate.labelling.released import Gathering
+from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.mechanisms.votes import half_lead
 
@@ -25,10 +25,10 @@ def released(mechanism, answers, interrupted=()):
     """As labelling makes it: a block for each answer, some of them lost."""
     answers = np.asarray(answers, dtype=np.int64)
     n_classes = answers.shape[1] if answers.ndim == 2 else 2
-    gathering = Gathering(mechanism, n_queries=len(answers), n_classes=n_classes)
+    builder = ReleaseBuilder(mechanism, n_queries=len(answers), n_classes=n_classes)
     for query, answer in enumerate(answers.tolist()):
-        gathering.put(query, 1, None if query in interrupted else [answer])
-    return gathering.released()
+        builder.put(query, 1, None if query in interrupted else [answer])
+    return builder.released()
 
 
 @st.composite
@@ -144,7 +144,7 @@ def test_reading_changes_nothing():
 
 
 def test_what_was_never_put_comes_out_interrupted():
-    made = Gathering(BINARY, n_queries=2, n_classes=2).released()
+    made = ReleaseBuilder(BINARY, n_queries=2, n_classes=2).released()
     assert isinstance(made, Released)
     assert made.interrupted.all()
     assert made.codes.tolist() == [-1, -1]

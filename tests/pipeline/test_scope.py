@@ -20,7 +20,7 @@ from quorate.pipeline import flow
 from quorate.pipeline.scope import BY_POSITION
 from quorate.release.guarantee import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, ledger_scope
 from quorate.release.keys import fingerprint_key
-from quorate.run.foreign import release_votes
+from quorate.run.external_votes import release_votes
 from quorate.run.votes_file import VotesFile
 from quorate.types import Secret
 

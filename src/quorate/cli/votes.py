@@ -87,7 +87,7 @@ def release(
     from quorate.release.source import noise_and_key
     from quorate.release.target import floor_budget
     from quorate.report.sentences import counted
-    from quorate.run.foreign import release_votes, share_for_figure
+    from quorate.run.external_votes import release_votes, share_for_figure
 
     votes = _read(file, classes, kind, n_teachers)
     epsilon, delta = floor_budget(epsilon, delta)
@@ -143,7 +143,7 @@ def analyse(
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
     readable by its owner alone.
     """
-    from quorate.run.foreign import data_dependent_epsilon, price_of, write_analysis
+    from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
     votes = _read(file, classes, kind, n_teachers)
     made = _mechanism(mechanism, given, votes, 1.0, delta)

@@ -27,7 +27,7 @@ from quorate.estimators import PrivateClassifier
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import folder_of_files, mnist
-from quorate.labelling import Sanitiser, label, release_data_dependent_total
+from quorate.labelling import DataDependentRelease, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
@@ -202,7 +202,9 @@ class Digits:
         answers, noise = LABELS, SeededNoise(self.seed)
         mechanism = GaussianNoisyMax(calibrate_sigma(epsilon, DELTA, answers, np.sqrt(2)), "histogram")
         schedule = Repeated(mechanism.event, answers)
-        sanitiser = Sanitiser(order=_order(epsilon), beta=0.5 / _order(epsilon) ** 2, multiplier=40.0, delta=DELTA / 10)
+        sanitiser = DataDependentRelease(
+            order=_order(epsilon), beta=0.5 / _order(epsilon) ** 2, multiplier=40.0, delta=DELTA / 10
+        )
         both = Composed((schedule, sanitiser.event))
         ledger = Ledger(budget=Budget(price(both, 2 * DELTA) + 1e-6, 2 * DELTA))
         paid = ledger.reserve(

@@ -7,6 +7,8 @@ that of :mod:`quorate.release`; what makes a model of the answers belongs in :mo
 
 from __future__ import annotations
 
+from typing import Any
+
 from quorate.labelling.active import (
     CoreSet,
     Disagreement,
@@ -20,6 +22,7 @@ from quorate.labelling.active import (
 )
 from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
 from quorate.labelling.answering import answering, is_closed, stages_of
+from quorate.labelling.data_dependent_release import DataDependentRelease, release_data_dependent_total
 from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
 from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
 from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
@@ -27,8 +30,8 @@ from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.online import OnlineAnswers
 from quorate.labelling.passive import label, stored_labels
 from quorate.labelling.released import Released
-from quorate.labelling.sanitised import Sanitiser, release_data_dependent_total
 from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
+from quorate.renamed import moved
 
 __all__ = [
     "label",
@@ -66,5 +69,12 @@ __all__ = [
     "Candidate",
     "Chosen",
     "release_data_dependent_total",
-    "Sanitiser",
+    "DataDependentRelease",
 ]
+
+_MOVED = {"Sanitiser": "quorate.labelling:DataDependentRelease"}
+
+
+def __getattr__(name: str) -> Any:
+    """Names of version 0.1."""
+    return moved(__name__, name, _MOVED)

@@ -23,7 +23,7 @@ from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.answering import answering
 from quorate.labelling.passive import BLOCK, Progress
-from quorate.labelling.released import Gathering, Released
+from quorate.labelling.released import ReleaseBuilder, Released
 from quorate.ledger import Block, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -304,7 +304,7 @@ def strategy_rng(key: Secret[bytes], batch: int) -> np.random.Generator:
 
 
 def _released(mechanism: Mechanism, answers: Sequence[Any], n_classes: int, *, lost: Sequence[bool]) -> Released:
-    gathering = Gathering(mechanism, n_queries=len(answers), n_classes=n_classes)
+    builder = ReleaseBuilder(mechanism, n_queries=len(answers), n_classes=n_classes)
     for place, (answer, gone) in enumerate(zip(answers, lost, strict=True)):
-        gathering.put(place, 1, None if gone else [answer])
-    return gathering.released()
+        builder.put(place, 1, None if gone else [answer])
+    return builder.released()

@@ -15,7 +15,7 @@ import numpy as np
 from quorate.errors import BudgetExhausted
 from quorate.labelling.answering import Answering, answering
 from quorate.labelling.memo import Memo, distinct
-from quorate.labelling.released import Gathering
+from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -168,8 +168,8 @@ class OnlineAnswers:
 
     def _remember(self, digests: list[bytes], answers: list[Any]) -> None:
         """Keep what was released, declined answers included; of a query that was never asked there is nothing."""
-        gathering = Gathering(self.mechanism, n_queries=len(answers), n_classes=self.n_classes)
-        gathering.put(0, len(answers), answers)
-        released = gathering.released()
+        builder = ReleaseBuilder(self.mechanism, n_queries=len(answers), n_classes=self.n_classes)
+        builder.put(0, len(answers), answers)
+        released = builder.released()
         asked = np.flatnonzero(released.asked)
         self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.answering import answering
-from quorate.labelling.released import Gathering, Released
+from quorate.labelling.released import ReleaseBuilder, Released
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -103,7 +103,7 @@ def label(
             f"counts must have one row for each of the {reserved:,} labels reserved, got {n_queries:,}; the queries "
             "of a run are fixed before its first answer"
         )
-    gathering = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
+    builder = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
     done = sum(earlier.count for earlier in reservation.blocks(LABEL))
     answers_by = answering(mechanism, reservation)
     round_ = block * max(1, n_queries // (ROUNDS * block))
@@ -111,7 +111,7 @@ def label(
     while done < n_queries:
         if predict is not None and done - done % round_ > learned:
             learned = done - done % round_
-            predictions = predict(gathering.released(before=learned))
+            predictions = predict(builder.released(before=learned))
         if progress:
             progress(done, n_queries)
         size = min(block, n_queries - done)
@@ -122,11 +122,11 @@ def label(
             noise,
             predictions=None if predictions is None else predictions[done : done + size],
         )
-        gathering.put(drawn.first, drawn.count, answers)
+        builder.put(drawn.first, drawn.count, answers)
         done = drawn.first + drawn.count
     if progress:
         progress(n_queries, n_queries)
-    return gathering.released()
+    return builder.released()
 
 
 def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Released:
@@ -145,8 +145,8 @@ def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: 
     return _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes).released()
 
 
-def _stored(mechanism: Mechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> Gathering:
-    gathering = Gathering(mechanism, n_queries=n_queries, n_classes=n_classes)
+def _stored(mechanism: Mechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> ReleaseBuilder:
+    builder = ReleaseBuilder(mechanism, n_queries=n_queries, n_classes=n_classes)
     for block in reservation.blocks(LABEL):
-        gathering.put(block.first, block.count, block.answers)
-    return gathering
+        builder.put(block.first, block.count, block.answers)
+    return builder

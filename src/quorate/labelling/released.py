@@ -144,7 +144,7 @@ class Released:
         return read
 
 
-class Gathering:
+class ReleaseBuilder:
     """Collects blocks of answers into one :class:`Released`. What is never put comes out interrupted.
 
     Parameters
@@ -157,10 +157,10 @@ class Gathering:
     Examples
     --------
     >>> from quorate.mechanisms import NoisyCounts
-    >>> gathering = Gathering(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
-    >>> gathering.put(0, 2, [7, -1])
-    >>> gathering.put(2, 1, None)
-    >>> gathering.released().codes.tolist()
+    >>> builder = ReleaseBuilder(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
+    >>> builder.put(0, 2, [7, -1])
+    >>> builder.put(2, 1, None)
+    >>> builder.released().codes.tolist()
     [1, 0, -1]
     """
 

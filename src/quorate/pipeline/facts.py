@@ -19,7 +19,7 @@ from quorate.accounting import Guarantee
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
-from quorate.labelling.released import Gathering
+from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Ledger, Reservation
 from quorate.ledger.entries import BudgetRaised
 from quorate.mechanisms import Mechanism
@@ -172,11 +172,11 @@ def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
     """Everything that was drawn for one purpose, each query in its state."""
     blocks = reservation.blocks(purpose)
     drawn = sum(block.count for block in blocks)
-    gathering = Gathering(task.recipe.mechanism, n_queries=drawn, n_classes=task.n_classes)
+    builder = ReleaseBuilder(task.recipe.mechanism, n_queries=drawn, n_classes=task.n_classes)
     for block in blocks:
         told = block.answers["answers"] if isinstance(block.answers, dict) else block.answers
-        gathering.put(block.first, block.count, told)
-    return gathering.released()
+        builder.put(block.first, block.count, told)
+    return builder.released()
 
 
 def answers_of(released: Released, n_classes: int) -> Answers:

@@ -11,8 +11,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget
 from quorate.release.target import floor_budget
 from quorate.run.batch import budget_of, read_batch
+from quorate.run.external_votes import votes_fingerprint
 from quorate.run.folder import RunFolder
-from quorate.run.foreign import votes_fingerprint
 from quorate.run.settings import read_settings
 from quorate.run.votes_file import read_votes
 

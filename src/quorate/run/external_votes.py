@@ -18,7 +18,7 @@ from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.data.spreadsheets import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
-from quorate.labelling import Released, Sanitiser, label, release_data_dependent_total, stages_of
+from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -64,7 +64,7 @@ def release_votes(
     delta: float,
     noise: NoiseSource,
     unit: str = "record",
-    sanitiser: Sanitiser | None = None,
+    sanitiser: DataDependentRelease | None = None,
 ) -> VotesReleased:
     """Charge, release and write labels for votes made elsewhere.
 
@@ -85,7 +85,7 @@ def release_votes(
         Where privacy noise comes from.
     unit : str
         Whose data one teacher saw alone.
-    sanitiser : Sanitiser, optional
+    sanitiser : DataDependentRelease, optional
         Releases the data-dependent ε too, for its own price inside the same reservation.
 
     Raises
@@ -136,7 +136,7 @@ def release_votes(
 def _charge(
     votes: VotesFile,
     mechanism: Mechanism,
-    sanitiser: Sanitiser | None,
+    sanitiser: DataDependentRelease | None,
     *,
     key: Secret[bytes],
     data: str,
@@ -162,7 +162,7 @@ def _charge(
             {
                 "votes": data,
                 "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
-                "mechanism": repr((mechanism, sanitiser)),
+                "mechanism": _told(mechanism, sanitiser),
                 "event": event.to_json(),
                 "delta": delta,
             },
@@ -173,7 +173,12 @@ def _charge(
     )
 
 
-def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, float]:
+def _told(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> str:
+    """Both with all their fields, as version 0.1 wrote them: keys of its charges are found again."""
+    return repr((mechanism, sanitiser)).replace("DataDependentRelease(", "Sanitiser(")
+
+
+def share_for_figure(epsilon: float, delta: float) -> tuple[DataDependentRelease, float, float]:
     """Set aside what the data-dependent figure costs, if it is to be released beside the labels.
 
     Parameters
@@ -183,7 +188,7 @@ def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, fl
 
     Returns
     -------
-    sanitiser : Sanitiser
+    sanitiser : DataDependentRelease
         What releases the figure; a tenth of δ is its own.
     epsilon, delta : float
         What is left for the labels.
@@ -199,7 +204,7 @@ def share_for_figure(epsilon: float, delta: float) -> tuple[Sanitiser, float, fl
     >>> round(epsilon, 4), delta
     (7.4689, 9e-06)
     """
-    sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=delta / 10)
+    sanitiser = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=delta / 10)
     left = epsilon - sanitiser.event.epsilon
     if not left > 0:
         raise InvalidParameter(
@@ -286,7 +291,7 @@ def write_analysis(root: Path, figures: Secret[dict[str, float]]) -> Path:
 def _sanitised(
     votes: VotesFile,
     mechanism: Mechanism,
-    sanitiser: Sanitiser,
+    sanitiser: DataDependentRelease,
     reservation: Reservation,
     released: Released,
     noise: NoiseSource,

@@ -16,7 +16,7 @@ import pytest
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
-from quorate.labelling import Sanitiser
+from quorate.labelling import DataDependentRelease
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import (
     ConfidentNoisyMax,
@@ -30,9 +30,10 @@ from quorate.mechanisms import (
 from quorate.noise import OSNoise, SeededNoise
 from quorate.pipeline.facts import told
 from quorate.planning import schedule_event
-from quorate.run.foreign import (
+from quorate.run.external_votes import (
     FIGURE_LOST,
     VotesReleased,
+    _told,
     data_dependent_epsilon,
     price_of,
     release_votes,
@@ -50,7 +51,7 @@ COUNTS = RNG.multinomial(250, RNG.dirichlet([0.3] * 4, size=100)).astype(np.int6
 NAMES = ("ant", "bee", "cow", "dog")
 GNMAX = GaussianNoisyMax(sigma=60.0)
 CONFIDENT = ConfidentNoisyMax(threshold=150.0, sigma_threshold=80.0, sigma_answer=60.0)
-SANITISER = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
+SANITISER = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
 VOTES = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data")) / "pate_votes"
 MNIST = VOTES / "mnist_250_teachers.npy.xz"
 
@@ -314,3 +315,12 @@ def test_real_votes_are_released_from_their_file_as_it_is(tmp_path: Path) -> Non
     done = release(tmp_path, GaussianNoisyMax(sigma=400.0), file)
     assert (file.n_teachers, len(labels(tmp_path))) == (250, 9000)
     assert done.released.answered.all()
+
+
+def test_a_charge_for_a_figure_has_the_key_that_version_0_1_gave_it() -> None:
+    mechanism = GaussianNoisyMax(sigma=40.0)
+    assert _told(mechanism, SANITISER) == (
+        "(GaussianNoisyMax(sigma=40.0, form='histogram'), "
+        "Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-06))"
+    )
+    assert _told(mechanism, None) == "(GaussianNoisyMax(sigma=40.0, form='histogram'), None)"

@@ -6,7 +6,7 @@ import pytest
 from quorate.accounting import epsilon
 from quorate.accounting.data_dependent import gnmax_rdp, release_rdp, smooth_sensitivity, threshold_rdp
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling import Sanitiser, release_data_dependent_total
+from quorate.labelling import DataDependentRelease, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
@@ -17,7 +17,7 @@ VOTES = RNG.multinomial(250, [0.9, 0.05, 0.05], size=40).astype(np.int64)
 PLAIN = GaussianNoisyMax(sigma=40.0)
 CONFIDENT = ConfidentNoisyMax(threshold=150, sigma_threshold=100.0, sigma_answer=40.0)
 ANSWERED = np.arange(40) % 4 > 0
-SANITISER = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
+SANITISER = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
 
 
 def paid(sanitiser=SANITISER):
@@ -76,7 +76,7 @@ def test_it_is_charged_then_drawn_then_stored_then_told(diary):
 
 def test_nothing_is_drawn_when_something_is_wrong():
     good = paid()
-    other = Sanitiser(order=20.0, beta=0.01, multiplier=20.0, delta=1e-6)
+    other = DataDependentRelease(order=20.0, beta=0.01, multiplier=20.0, delta=1e-6)
     for options in (
         {"mechanism": NoisyCounts(sigma=40.0)},  # the values say more than the class
         {"mechanism": GaussianNoisyMax(sigma=40.0, form="binary")},
@@ -113,4 +113,4 @@ def test_bad_fields(field):
     [name] = field
     given = {"order": 20.0, "beta": 0.01, "multiplier": 40.0, "delta": 1e-6, **field}
     with pytest.raises(InvalidParameter, match=f"^{name} must be "):
-        Sanitiser(**given)
+        DataDependentRelease(**given)

@@ -26,7 +26,7 @@ from quorate.types import IntArray, Secret
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Sanitiser:
+class DataDependentRelease:
     r"""How a data-dependent total is released; every field is fixed before the votes are looked at.
 
     Parameters
@@ -47,7 +47,7 @@ class Sanitiser:
 
     Examples
     --------
-    >>> round(Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6).event.epsilon, 4)
+    >>> round(DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6).event.epsilon, 4)
     0.5311
     """
 
@@ -81,7 +81,7 @@ class Sanitiser:
 def release_data_dependent_total(
     counts: Secret[IntArray],
     mechanism: Mechanism,
-    sanitiser: Sanitiser,
+    sanitiser: DataDependentRelease,
     *,
     reservation: Reservation,
     noise: NoiseSource,
@@ -95,7 +95,7 @@ def release_data_dependent_total(
         Votes on every query that was asked.
     mechanism : Mechanism
         What released the labels: a GaussianNoisyMax or ConfidentNoisyMax of the form ``"histogram"``.
-    sanitiser : Sanitiser
+    sanitiser : DataDependentRelease
         Order, noise and price.
     reservation : Reservation
         Pays for the sanitiser under the purpose "evaluation".
@@ -127,7 +127,7 @@ def release_data_dependent_total(
     >>> from quorate.mechanisms import GaussianNoisyMax
     >>> from quorate.noise import SeededNoise
     >>> votes = Secret(np.array([[230, 10, 10]] * 50))
-    >>> sanitiser = Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
+    >>> sanitiser = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
     >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
     >>> paid = ledger.reserve(sanitiser.event, delta=1e-6, purposes={"evaluation": 1}, key="how much less")
     >>> total = release_data_dependent_total(votes, GaussianNoisyMax(sigma=40.0), sanitiser, reservation=paid,
