@@ -9,10 +9,10 @@ then :mod:`~quorate.data.identity`.
 """
 
 from quorate.data.canonical import row_digests
-from quorate.data.checks import check_features, missing_columns, refuse_missing
+from quorate.data.checks import check_features, missing_columns, refuse_infinite, refuse_missing
 from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
-from quorate.data.encoding import needs_encoding, public_encoder
+from quorate.data.encoding import needs_encoding, public_encoder, refuse_unscalable
 from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
 from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
@@ -44,6 +44,7 @@ __all__ = [
     "take",
     "check_features",
     "missing_columns",
+    "refuse_infinite",
     "refuse_missing",
     "families",
     "match_columns",
@@ -58,6 +59,7 @@ __all__ = [
     "fixed_types",
     "needs_encoding",
     "public_encoder",
+    "refuse_unscalable",
     "Adult",
     "Mushroom",
     "load_adult",

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from quorate.data.columns import column, families, texts
+from quorate.data.columns import column, doubles, families, texts
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
 
 DIGEST_BYTES = 16
@@ -150,7 +150,7 @@ def _frame_cells(block: Rows, kinds: tuple[str, ...]) -> tuple[_Numbers, NDArray
     text = [position for position, family in enumerate(kinds) if family in ("text", "time")]
     for position in range(width(block)):
         if position not in text:
-            numbers[:, position] = _as_doubles(column(block, position))
+            numbers[:, position] = doubles(column(block, position))
     if not text:
         return _dense_numbers(numbers), None
     cells = np.empty((n_rows(block), len(text)), dtype=_TEXT)
@@ -158,16 +158,6 @@ def _frame_cells(block: Rows, kinds: tuple[str, ...]) -> tuple[_Numbers, NDArray
         cells["column"][:, place] = position
         cells["digest"][:, place] = _text_digests(texts(column(block, position)))
     return _dense_numbers(numbers), cells
-
-
-def _as_doubles(series: Any) -> NDArray[np.float64]:
-    if hasattr(series, "cast"):  # polars
-        import polars as pl
-
-        return np.asarray(series.cast(pl.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
-    if series.dtype.kind in "Ob":  # Python objects, and truth values that pandas does not turn into floats
-        return np.asarray(series.astype(object).where(series.notna(), np.nan), dtype=np.float64)
-    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
 def _text_digests(values: list[str | None]) -> NDArray[Any]:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.columns import column, listed
-from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.data.columns import column, doubles, families, listed
+from quorate.data.rows import BEYOND, Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.errors import DataRefused
 
 _BLOCK_CELLS = 1 << 22  # cells looked at together: 32 MiB of float64
@@ -23,7 +23,8 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
     Parameters
     ----------
     X : array-like, sparse matrix or frame
-        See :func:`~quorate.data.rows.as_rows`. Frames are not looked into.
+        See :func:`~quorate.data.rows.as_rows`. Of a frame, only what no model can be given is looked for: text, times,
+        missing and infinite values are for the steps of a Pipeline to read.
     name : str
         What the message calls the table.
     allow_missing : bool
@@ -37,7 +38,8 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
     Raises
     ------
     DataRefused
-        If the table is not two-dimensional, not numeric (and not a frame), or not finite.
+        If the table is not two-dimensional, not numeric (and not a frame), or not finite; or if a whole number is
+        beyond the floats.
 
     Examples
     --------
@@ -47,13 +49,53 @@ def check_features(X: Any, name: str = "X", *, allow_missing: bool = False) -> R
     """
     rows = as_rows(X, name)
     if is_frame(rows):
+        _refuse_beyond(rows, name)
         return rows
-    infinite = _columns_where(rows, np.isinf)
-    if infinite.any():
-        raise DataRefused(f"{name}: Input contains infinity in {_named(rows, infinite)}; expected finite numbers")
+    refuse_infinite(rows, name)
     if not allow_missing:
         refuse_missing(rows, name=name, taker="this model")
     return rows
+
+
+def refuse_infinite(X: Rows, name: str = "X") -> None:
+    """Refuse infinite numbers.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns; not the rows, nor how many.
+
+    Examples
+    --------
+    >>> import polars
+    >>> refuse_infinite(polars.DataFrame({"age": [39.0, float("inf")]}), "private")
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: private: Input contains infinity in column 'age'; expected finite numbers
+    """
+    infinite = _infinite_in_frame(X) if is_frame(X) else _columns_where(X, np.isinf)
+    if infinite.any():
+        raise DataRefused(f"{name}: Input contains infinity in {named(X, infinite)}; expected finite numbers")
+
+
+def _infinite_in_frame(X: Rows) -> NDArray[np.bool_]:
+    numbers = [family == "number" for family in families(X).values()]
+    return np.array([number and np.isinf(doubles(column(X, place))).any() for place, number in enumerate(numbers)])
+
+
+def _refuse_beyond(X: Rows, name: str) -> None:
+    """Refuse a column of Python objects with a whole number that no float can hold."""
+    if kind(X) != "pandas":
+        return  # polars has no such number
+    found = np.zeros(width(X), dtype=np.bool_)
+    for place, family in enumerate(families(X).values()):
+        series = column(X, place)
+        if family == "number" and series.dtype.kind == "O":
+            try:
+                doubles(series)
+            except OverflowError:
+                found[place] = True
+    if found.any():
+        raise DataRefused(f"{name}: {BEYOND} in {named(X, found)}; write it as text, or drop it")
 
 
 def missing_columns(X: Rows) -> NDArray[np.bool_]:
@@ -101,7 +143,7 @@ def refuse_missing(X: Rows, *, name: str = "X", taker: str) -> None:
     missing = missing_columns(X)
     if missing.any():
         raise DataRefused(
-            f"{name}: Input contains NaN in {_named(X, missing)}, which {taker} cannot take; "
+            f"{name}: Input contains NaN in {named(X, missing)}, which {taker} cannot take; "
             "fill or drop the column, or give a Pipeline that imputes"
         )
 
@@ -123,7 +165,14 @@ def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
     return found
 
 
-def _named(X: Rows, chosen: NDArray[np.bool_]) -> str:
+def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
+    """Name the chosen columns of a table in a message, by their names or by their positions.
+
+    Examples
+    --------
+    >>> named(np.zeros((1, 3)), np.array([True, False, True]))
+    'columns 0, 2'
+    """
     positions = np.flatnonzero(chosen)
     names = columns(X)
     shown = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))

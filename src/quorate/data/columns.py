@@ -10,6 +10,9 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.errors import DataRefused
 
@@ -132,6 +135,29 @@ def _pandas_family(series: Any, name: str) -> Family:
     if found is None:
         raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
     return found
+
+
+def doubles(series: Any) -> NDArray[np.float64]:
+    """Return the values of a number column as 64-bit floats: truth values are 0 and 1, a missing value is NaN.
+
+    Raises
+    ------
+    OverflowError
+        If a whole number among Python objects is beyond the floats; :func:`~quorate.data.check_features` refuses it.
+
+    Examples
+    --------
+    >>> import polars
+    >>> doubles(polars.Series([True, None])).tolist()
+    [1.0, nan]
+    """
+    if hasattr(series, "cast"):  # polars
+        import polars as pl
+
+        return np.asarray(series.cast(pl.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+    if series.dtype.kind in "Ob":  # Python objects, and truth values that pandas does not turn into floats
+        return np.asarray(series.astype(object).where(series.notna(), np.nan), dtype=np.float64)
+    return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
 def texts(series: Any) -> list[str | None]:

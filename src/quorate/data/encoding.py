@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.checks import missing_columns
-from quorate.data.columns import column, families, feature_families, listed, texts
+from quorate.data.checks import missing_columns, named, refuse_infinite
+from quorate.data.columns import column, doubles, families, feature_families, listed, texts
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
 
 RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
 RARE_ROWS = 2  # and so is one that fewer rows than these have
@@ -63,7 +63,10 @@ def public_encoder(X_public: Rows) -> Any:
     Raises
     ------
     InvalidParameter
-        If a column holds dates or times, categories that are not text, or missing text marked by ``pandas.NA``.
+        If a column holds dates or times, categories that are not text, or missing values marked by ``pandas.NA``
+        among Python objects.
+    DataRefused
+        If a number is infinite, or so large that there is no mean or spread of its column.
 
     Notes
     -----
@@ -90,6 +93,7 @@ def public_encoder(X_public: Rows) -> Any:
         return Pipeline([("unchanged", "passthrough")]).fit(rows)
     names = _selectors(rows)
     kinds = _encodable(rows)
+    refuse_infinite(rows, "public")
     missing = missing_columns(rows)
     numbers = [position for position, family in enumerate(kinds) if family == "number"]
     words = [position for position, family in enumerate(kinds) if family == "text"]
@@ -106,7 +110,58 @@ def public_encoder(X_public: Rows) -> Any:
     if words:
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
         parts.append(("text", one_hot, [names[i] for i in words]))
-    return ColumnTransformer(parts, sparse_threshold=1.0 if wide and words else 0.0).fit(rows)
+    encoder = ColumnTransformer(parts, sparse_threshold=1.0 if wide and words else 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        encoder.fit(rows)
+    refuse_unscalable(encoder, rows, "public")
+    return encoder
+
+
+def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
+    """Refuse numbers that are infinite, or become so in the units of the public pool.
+
+    Parameters
+    ----------
+    encoder : object
+        From :func:`public_encoder`.
+    X : Rows
+        What it is to read.
+    name : str
+        What the message calls the table.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns; not the rows, nor how many.
+
+    Examples
+    --------
+    >>> import polars
+    >>> encoder = public_encoder(polars.DataFrame({"share": [0.1, 0.2, 0.3]}))
+    >>> refuse_unscalable(encoder, polars.DataFrame({"share": [1e308]}), "X")
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: column 'share' holds a number too large to be scaled by the public pool; mend it, or drop the column
+    """  # noqa: E501  a doctest's message is one line
+    chosen = {part: places for part, _, places in getattr(encoder, "transformers_", [])}.get("number")
+    if chosen is None:
+        return
+    if is_frame(X):
+        refuse_infinite(X, name)
+    scaler = encoder.named_transformers_["number"].named_steps["scale"]
+    frame, known = is_frame(X), list(columns(X) or ())
+    far = np.zeros(width(X), dtype=np.bool_)
+    known_spread = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)  # for others a scale of 1 stands in
+    for place, mean, scale, is_known in zip(chosen, scaler.mean_, scaler.scale_, known_spread, strict=True):
+        at = known.index(place) if isinstance(place, str) else place
+        values = doubles(column(X, at)) if frame else np.asarray(X[:, at], dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            far[at] = not is_known or np.isinf((values - mean) / scale).any()
+    if far.any():
+        one = np.count_nonzero(far) == 1
+        raise DataRefused(
+            f"{name}: {named(X, far)} {'holds' if one else 'hold'} a number too large to be scaled by the public pool; "
+            f"mend it, or drop the {'column' if one else 'columns'}"
+        )
 
 
 def _selectors(X: Rows) -> list[Any]:
@@ -125,10 +180,23 @@ def _encodable(X: Rows) -> list[str]:
             f"columns {listed(times)} hold dates or times, which the public encoder does not read; "
             "turn them into numbers, or give a Pipeline that takes the frame"
         )
+    if marked := [names[i] for i, family in enumerate(kinds) if family == "number" and _has_marks(X, i)]:
+        raise InvalidParameter(
+            f"columns {listed(marked)} mark missing numbers by pandas.NA among Python objects, which scikit-learn does "
+            "not read; convert them with .astype('Float64')"
+        )
     kept = [family if family == "text" or _has_number(X, i) else "void" for i, family in enumerate(kinds)]
     if set(kept) == {"void"}:
         raise InvalidParameter("no column of the public rows has a value; nothing is left to encode")
     return kept
+
+
+def _has_marks(X: Rows, position: int) -> bool:
+    """Tell whether a number column of Python objects holds what is neither a number nor a float that is missing."""
+    if kind(X) != "pandas" or column(X, position).dtype.kind != "O":
+        return False
+    series = column(X, position)
+    return any(value is not None and not isinstance(value, float) for value in series[series.isna()].tolist())
 
 
 def _has_number(X: Rows, position: int) -> bool:

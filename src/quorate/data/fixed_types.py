@@ -117,6 +117,8 @@ def _label(value: Any) -> Any:
             return float(value)
         except OverflowError:  # beyond the doubles
             return float("inf") if value > 0 else float("-inf")
+        except ValueError:  # a signalling NaN of decimal
+            return float("nan")
     return str(value) if isinstance(value, str) else value
 
 

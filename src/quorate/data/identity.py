@@ -17,6 +17,7 @@ from quorate.errors import DataRefused
 from quorate.types import Secret, derive
 
 _ID, _POSITION = b"id:", b"row:"
+_ID_DIGITS = 1000
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
@@ -113,6 +114,10 @@ def _id_text(value: Any, name: str) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)):
+        if abs(int(value)) >= 10**_ID_DIGITS:  # Python writes no number of thousands of digits
+            raise DataRefused(
+                f"groups: a unit id is a whole number of more than {_ID_DIGITS} digits; write the ids as text"
+            )
         return str(int(value))  # truth values are 0 and 1
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
@@ -178,7 +183,10 @@ def _label_bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if isinstance(value, (bool, int, float, np.bool_, np.number)) and not is_missing(value):
-        return b"n" + repr(float(value)).encode()
+        try:
+            return b"n" + repr(float(value)).encode()
+        except OverflowError:  # a whole number beyond the floats, which a label is then taken for
+            return b"ninf" if value > 0 else b"n-inf"
     return b"?" + type(value).__name__.encode()
 
 

@@ -62,6 +62,8 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     for label in labels:
         if is_missing(label) or type(label) not in _WORD:
             raise InvalidParameter(f"classes: {label!r} is no label; expected text, whole numbers or truth values")
+    if any(type(label) is int and not -(2**63) <= label < 2**63 for label in labels):
+        raise InvalidParameter("classes: a whole number is beyond 64 bits; write the classes as text")
     kinds = list(dict.fromkeys(type(label) for label in labels))
     if len(kinds) > 1:
         words = " and ".join(_WORD[found] for found in kinds)

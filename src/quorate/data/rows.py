@@ -19,6 +19,7 @@ from quorate.errors import DataRefused
 Kind: TypeAlias = Literal["numpy", "sparse", "pandas", "polars"]
 Rows: TypeAlias = Any  # a 2-D numpy array, a SciPy CSR matrix or array, a pandas or a polars DataFrame
 
+BEYOND = "a whole number is beyond the range of 64-bit floats"
 _EXPECTED = "a 2-D array, a scipy.sparse matrix, or a pandas or polars DataFrame"
 
 
@@ -142,7 +143,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     ----------
     X : array-like, sparse matrix or frame
         Lists become float arrays; sparse matrices of any format become CSR; arrays of Python objects become
-        float arrays where every entry is a number.
+        float arrays where every entry is a number, and so do floats of more than 64 bits.
     name : str
         What the message calls the table.
 
@@ -174,6 +175,9 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     elif _is_sparse(X):
         _refuse_dtype(X.dtype, name)
         rows = X if X.format == "csr" else X.tocsr()
+        if _is_long(rows.dtype):
+            with np.errstate(over="ignore"):
+                rows = rows.astype(np.float64)
     elif isinstance(X, (str, bytes, dict)) or type(X).__name__ == "LazyFrame":
         raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}")
     else:
@@ -199,11 +203,32 @@ def _as_array(X: Any, name: str) -> NDArray[Any]:
         raise DataRefused(f"{name}: the rows differ in length; expected {_EXPECTED}") from None
     if array.dtype == object:
         try:
-            array = array.astype(np.float64)
+            with np.errstate(over="ignore"):  # what becomes infinite is refused as such
+                array = array.astype(np.float64)
+        except OverflowError:
+            where = ", ".join(str(place) for place in range(array.shape[-1]) if _overflows(array[..., place]))
+            raise DataRefused(f"{name}: {BEYOND} in column {where}; leave it out, or give a DataFrame") from None
         except (TypeError, ValueError):
             raise DataRefused(f"{name}: an array holds something else than numbers; give a DataFrame") from None
     _refuse_dtype(array.dtype, name)
+    if _is_long(array.dtype):
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float64)
     return array if isinstance(X, np.ndarray) else array.astype(np.float64)
+
+
+def _overflows(values: NDArray[Any]) -> bool:
+    try:
+        values.astype(np.float64)
+    except OverflowError:
+        return True
+    except (TypeError, ValueError):
+        return False
+    return False
+
+
+def _is_long(dtype: np.dtype[Any]) -> bool:
+    return bool(dtype.kind == "f" and dtype.itemsize > np.dtype(np.float64).itemsize)
 
 
 def _refuse_dtype(dtype: np.dtype[Any], name: str) -> None:

@@ -16,7 +16,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from quorate.accounting import Guarantee
-from quorate.data import PublicPool, is_frame, match_columns, missing_columns, n_rows, needs_encoding, take
+from quorate.data import (
+    PublicPool,
+    check_features,
+    is_frame,
+    match_columns,
+    missing_columns,
+    n_rows,
+    needs_encoding,
+    refuse_infinite,
+    take,
+)
 from quorate.errors import InvalidParameter, SeededNoiseRefused
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
@@ -290,12 +300,17 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and is_frame(X):
+            refuse_infinite(check_features(X), "X")
             validate_data(self, X, reset=reset, skip_check_array=True)
             if needs_encoding(X) or missing_columns(X).any():
                 return X
             X = np.column_stack([X[name].to_numpy() for name in X.columns])  # numbers mean the same in any container
             return check_array(X, dtype="numeric")
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        except OverflowError:
+            check_features(X)  # which says in which column
+            raise
 
     def _matched(self, X: Any) -> Any:
         rows, _ = match_columns(self._rows(X, reset=False), self._columns)

@@ -277,6 +277,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             )
         rows = self._public_rows(X)
         task = kept.task
+        task.views.teacher.check(rows, "X")
         with kept.account.open(self.ledger) as (_, reservation):
             online = OnlineAnswers(
                 count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
@@ -390,6 +391,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 "input; give the columns of the public pool"
             )
         rows, _ = match_columns(rows, pool)
+        self._kept.task.views.student.check(rows, "X")
         return rows
 
 

@@ -22,7 +22,9 @@ from quorate.data import (
     n_rows,
     needs_encoding,
     public_encoder,
+    refuse_infinite,
     refuse_missing,
+    refuse_unscalable,
     row_digests,
     slot_bytes,
     take,
@@ -139,12 +141,26 @@ class View:
 
     encoder: Any | None
     fixed: bool = False
+    reads_frames: bool = False
 
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
         if self.fixed:
             rows = fixed_types(rows)
         return rows if self.encoder is None else self.encoder.transform(rows)
+
+    def check(self, rows: Rows, name: str) -> None:
+        """Refuse rows of which a number is infinite, or would become so on the way to the model.
+
+        Raises
+        ------
+        DataRefused
+            Naming the columns and `name`, which is what the message calls the table.
+        """
+        if self.encoder is not None:
+            refuse_unscalable(self.encoder, rows, name)
+        elif is_frame(rows) and not self.reads_frames:
+            refuse_infinite(rows, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +182,7 @@ class Views:
 
 
 def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views:
-    """Decide who sees encoded rows, and refuse missing values where a model cannot take them.
+    """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
 
     A Pipeline gets the frame as it is: its own steps read it. Any other model gets encoded rows where the frame
     has columns that are not numbers. The built-in models get every frame encoded, since they are no use on
@@ -175,7 +191,7 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
     Raises
     ------
     DataRefused
-        If a model would meet missing values that it cannot take.
+        If a model would meet missing values that it cannot take, or infinite ones.
 
     Notes
     -----
@@ -193,7 +209,11 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
         reads_frames = frame and isinstance(model, Pipeline)
-        views[role] = View(None if reads_frames else encoded.encoder, fixed=role == "teacher")
+        view = View(None if reads_frames else encoded.encoder, fixed=role == "teacher", reads_frames=reads_frames)
+        views[role] = view
+        view.check(inputs.public, "public")
+        if role == "teacher":
+            view.check(inputs.private.reveal().X, "X")
         if views[role].encoder is None and not reads_frames and not _takes_missing(model):
             taker = f"the {role} {type(model).__name__}"
             refuse_missing(inputs.public, name="public", taker=taker)

@@ -245,6 +245,7 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     )
     # In the order of the private columns, so that rows are known again.
     _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
+    task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"column {data.label!r} of evaluation")
     private = task.inputs.private.reveal()
     records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)))

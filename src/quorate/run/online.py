@@ -86,6 +86,7 @@ def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
         task.inputs.public,
         called=(path.name, "the public pool"),
     )
+    task.views.teacher.check(rows, path.name)
     with batch.open_ledger(bind=True) as ledger:
         reservation = batch.charge.find(ledger)
         if reservation is None and is_finished(batch.folder):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from quorate.data.columns import listed
 from quorate.data.files import format_of, read_bytes
@@ -47,7 +47,7 @@ class DelimitedText(TableFormat):
                 schema_overrides=dict.fromkeys(text_columns, pl.String),
             )
         except pl.exceptions.PolarsError:
-            fault = _no_text(content)
+            fault = _no_text(content) or _no_numbers(content, separator, names)
             raise DataRefused(
                 f"{path}: {fault}"
                 if fault
@@ -75,6 +75,28 @@ def _no_text(content: bytes) -> str | None:
     except UnicodeDecodeError:
         return "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"
     return None
+
+
+def _no_numbers(content: bytes, separator: str, names: list[str]) -> str | None:
+    """Tell which columns hold an entry that is taken for a number and cannot be read; None where that is not it."""
+    import polars as pl
+
+    def fails(**options: Any) -> bool:
+        try:
+            pl.read_csv(io.BytesIO(content), separator=separator, **options)
+        except pl.exceptions.PolarsError:
+            return True
+        return False
+
+    if fails(infer_schema=False):
+        return None
+    found = [name for place, name in enumerate(names) if fails(infer_schema_length=None, columns=[place])]
+    if not found:
+        return None
+    return (
+        f"column{'s' * (len(found) > 1)} {listed(found)}: an entry looks like a number and cannot be read as one (more "
+        "digits than 64 bits hold, or digits of another script); mend it, or leave the column out"
+    )
 
 
 def _header(content: bytes, separator: str, path: str | Path) -> list[str]:

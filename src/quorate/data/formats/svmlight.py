@@ -39,5 +39,6 @@ class Svmlight:
         except (ValueError, OverflowError, UnicodeDecodeError):  # its message may quote a row
             width = "" if n_features is None else f", or with an index above n_features={n_features}"
             raise DataRefused(f"{path}: not svmlight text (label index:value …, indices from 1){width}") from None
-        whole = y.astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            whole = y.astype(np.int64)
         return Table(X=short_indices(sparse.csr_array(X)), y=whole if np.array_equal(whole, y) else y)

@@ -1,0 +1,282 @@
+"""Cells that no model can be given: each is refused in one line that names the column and nothing of the cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from quorate.data import (
+    PublicPool,
+    check_classes,
+    check_features,
+    encode_labels,
+    fingerprint,
+    fixed_types,
+    public_encoder,
+    read_data,
+    refuse_infinite,
+    refuse_unscalable,
+    row_digests,
+    slot_bytes,
+)
+from quorate.data.fixed_types import fixed_labels
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.types import Secret
+
+N = 8
+HUGE = 10**400
+
+
+def objects(cell, *, at=1):
+    """An array of Python objects with the cell in column `at`."""
+    made = np.full((N, 2), 1.0, dtype=object)
+    made[3, at] = cell
+    return made
+
+
+def frame(cell):
+    return pd.DataFrame({"age": pd.Series([1.0, 2.0, 3.0, cell, *[5.0] * 4], dtype=object), "b": 1.0})
+
+
+def one_line(error, *said):
+    text = str(error.value)
+    assert "\n" not in text
+    assert len(text) < 300
+    assert all(each in text for each in said)
+    return text
+
+
+@pytest.mark.parametrize("cell", [HUGE, -HUGE, 2**1024])
+@pytest.mark.parametrize("name", ["X", "public"])
+def test_a_whole_number_beyond_the_floats_is_refused(cell, name):
+    for table, column in (
+        (objects(cell), "column 1"),
+        (frame(cell), "column 'age'"),
+        (objects(cell).tolist(), "column 1"),
+    ):
+        with pytest.raises(DataRefused) as error:
+            check_features(table, name)
+        one_line(error, f"{name}: a whole number is beyond the range of 64-bit floats", column)
+
+
+def test_a_public_pool_says_the_same():
+    with pytest.raises(DataRefused) as error:
+        PublicPool(frame(HUGE))
+    one_line(error, "public: a whole number is beyond the range of 64-bit floats in column 'age'")
+
+
+@pytest.mark.parametrize("cell", [2**53 + 1, 2**63, 2**64, 2**127, -(2**70), Decimal("1.5"), True, np.int8(3)])
+def test_whole_numbers_within_the_floats_are_taken(cell):
+    made = check_features(objects(cell))
+    assert made[3, 1] == float(cell)
+    assert (
+        len(row_digests(check_features(frame(cell) if not isinstance(cell, (Decimal, bool)) else objects(cell)))) == N
+    )
+
+
+@pytest.mark.parametrize("cell", [float("inf"), -float("inf"), Decimal("1e400"), np.longdouble("1e4000")])
+def test_what_is_infinite_as_a_float_is_refused(cell):
+    with pytest.raises(DataRefused) as error:
+        check_features(objects(cell), "X")
+    one_line(error, "X: Input contains infinity in column 1")
+
+
+@pytest.mark.filterwarnings("error")
+def test_floats_of_more_than_64_bits_become_infinite_and_are_refused():
+    long = np.ones((N, 2), dtype=np.longdouble)
+    assert check_features(long).dtype == np.float64
+    long[3, 1] = np.longdouble("1e4000")
+    for table in (long, sparse.csr_array(long)):
+        with pytest.raises(DataRefused, match="Input contains infinity in column 1"):
+            check_features(table)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pd.DataFrame({"age": [1.0, float("inf")]}),
+        pl.DataFrame({"age": [1.0, -float("inf")]}),
+        pd.DataFrame({"age": pd.Series([1, float("inf")], dtype=object)}),
+        pl.DataFrame({"age": pl.Series([1.0, float("inf")], dtype=pl.Float32)}),
+    ],
+)
+def test_infinite_numbers_of_a_frame_are_refused_where_a_model_would_meet_them(table):
+    with pytest.raises(DataRefused) as error:
+        refuse_infinite(table, "X")
+    one_line(error, "X: Input contains infinity in column 'age'")
+    with pytest.raises(DataRefused, match="public: Input contains infinity in column 'age'"):
+        public_encoder(table)
+    check_features(table)  # a Pipeline of the user's own may read it
+
+
+def test_text_and_times_are_never_infinite():
+    table = pl.DataFrame({"word": ["inf", "1e400"], "day": [dt.date(9999, 12, 31), dt.date(1, 1, 1)]})
+    refuse_infinite(table)
+    refuse_infinite(table.to_pandas(), "X")
+    assert len(row_digests(table)) == 2
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cell", [1e308, -1e308, 1e300])
+@pytest.mark.parametrize("as_frame", [pl.DataFrame, pd.DataFrame])
+def test_a_number_that_becomes_infinite_in_public_units_is_refused(cell, as_frame):
+    narrow = as_frame({"id": [1.0, 2.0, 3.0], "share": [1e-12, 2e-12, 3e-12], "word": ["a", "b", "a"]})
+    encoder = public_encoder(narrow)
+    private = as_frame({"id": [1e308], "share": [cell], "word": ["a"]})
+    with pytest.raises(DataRefused) as error:
+        refuse_unscalable(encoder, private, "X")
+    one_line(error, "X: column 'share' holds a number too large to be scaled by the public pool")
+    assert "308" not in str(error.value)
+    refuse_unscalable(encoder, as_frame({"id": [1e308], "share": [1e100], "word": ["a"]}), "X")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cells", [[1e308, -1e308, 1.0], [1e308, 1e308, 1e308], [1e200, -1e200, 0.0]])
+def test_a_public_column_without_a_finite_spread_is_refused(cells):
+    for table in (pl.DataFrame({"age": cells}), np.array([[each] for each in cells])):
+        with pytest.raises(DataRefused) as error:
+            public_encoder(table)
+        one_line(error, "public: column", "holds a number too large to be scaled by the public pool")
+
+
+def test_two_such_columns_are_both_named():
+    encoder = public_encoder(pl.DataFrame({"a": [1e-12, 2e-12], "b": [1e-12, 2e-12]}))
+    with pytest.raises(DataRefused, match=r"X: columns 'a', 'b' hold a number .* or drop the columns"):
+        refuse_unscalable(encoder, pl.DataFrame({"a": [1e308], "b": [-1e308]}), "X")
+
+
+def test_missing_numbers_marked_among_python_objects_are_refused_in_public_and_taken_in_private():
+    marked = pd.DataFrame({"age": pd.Series([1, pd.NA, 3], dtype=object)})
+    with pytest.raises(InvalidParameter, match=r"columns 'age' mark missing numbers by pandas\.NA"):
+        public_encoder(marked)
+    public_encoder(marked.astype({"age": "Float64"}))
+    assert np.isnan(fixed_types(marked)["age"].iloc[1])
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        b"x",
+        [1, 2],
+        (1,),
+        {"a": 1},
+        {1},
+        object(),
+        1j,
+        Decimal("sNaN"),
+        "9" * 5000,
+        dt.datetime(9999, 12, 31, tzinfo=dt.UTC),
+        pd.NaT,
+        pd.NA,
+    ],
+    ids=lambda cell: type(cell).__name__,
+)
+def test_what_is_no_number_is_refused_in_an_array(cell):
+    made = np.full((N, 2), 1.0, dtype=object)
+    made[3, 1] = cell
+    with pytest.raises(DataRefused) as error:
+        check_features(made)
+    assert "\n" not in str(error.value)
+    assert "999" not in str(error.value)
+
+
+# --- files ----------------------------------------------------------------------------------------------------------
+
+
+def visits(folder: Path, cell: str) -> Path:
+    path = folder / "visits.csv"
+    path.write_text(f"age,share,ill\n39,0.5,no\n{cell},0.25,yes\n50,0.75,no\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("cell", ["1" + "0" * 400, "9" * 5000, str(2**127), "-" + "9" * 60, "٣"])
+def test_an_entry_of_a_file_that_no_number_can_hold_names_file_and_column(tmp_path, cell):
+    """A regression: it was called a row with more fields than the header."""
+    with pytest.raises(DataRefused) as error:
+        read_data(visits(tmp_path, cell), label="ill")
+    text = one_line(error, "visits.csv: column 'age': an entry looks like a number and cannot be read as one")
+    assert cell[:20] not in text
+
+
+@pytest.mark.parametrize("cell", ["1e400", "inf", "-inf"])
+def test_an_infinite_entry_of_a_file_is_refused_before_a_model_meets_it(tmp_path, cell):
+    table = read_data(visits(tmp_path, cell), label="ill")
+    with pytest.raises(DataRefused, match="X: Input contains infinity in column 'age'"):
+        refuse_infinite(table.X, "X")
+
+
+def test_a_row_with_too_many_fields_is_still_told_as_one(tmp_path):
+    path = visits(tmp_path, "40")
+    path.write_text(path.read_text() + "1,2,no,4\n")
+    with pytest.raises(DataRefused, match="a row has more fields than the header"):
+        read_data(path, label="ill")
+
+
+@pytest.mark.parametrize(
+    ("dtype", "cell"),
+    [(pl.Int128, 2**126), (pl.UInt64, 2**64 - 1), (pl.Decimal(38, 2), Decimal("1e30")), (pl.Float64, 1e308)],
+)
+def test_wide_types_of_a_parquet_file_are_read(tmp_path, dtype, cell):
+    pl.DataFrame({"age": pl.Series([cell, cell], dtype=dtype), "ill": ["no", "yes"]}).write_parquet(
+        tmp_path / "v.parquet"
+    )
+    table = read_data(tmp_path / "v.parquet", label="ill")
+    assert fixed_types(check_features(table.X))["age"].to_list() == [float(cell)] * 2
+
+
+@pytest.mark.parametrize("cell", [b"x", [1, 2], {"a": 1}], ids=lambda cell: type(cell).__name__)
+def test_nested_and_binary_columns_of_a_parquet_file_are_refused_by_name(tmp_path, cell):
+    pl.DataFrame({"age": [cell, cell], "ill": ["no", "yes"]}).write_parquet(tmp_path / "v.parquet")
+    with pytest.raises(DataRefused) as error:
+        row_digests(check_features(read_data(tmp_path / "v.parquet", label="ill").X))
+    one_line(error, "column 'age' is of type")
+
+
+@pytest.mark.parametrize(
+    "row", ["1e400 1:1", "1 1:1e400", "1 99999999999999999999:1", "1" + "0" * 400 + " 1:1", "nan 1:1", "1e308 1:1"]
+)
+def test_extreme_svmlight_rows_are_refused(tmp_path, row):
+    path = tmp_path / "visits.svm"
+    path.write_text(f"0 1:2\n{row}\n")
+
+    def taken():
+        table = read_data(path, n_features=3)
+        check_features(table.X, "X")
+        encode_labels(table.y, [0, 1])
+
+    with pytest.raises(DataRefused) as error:
+        taken()
+    one_line(error)
+
+
+# --- labels, classes and ids ----------------------------------------------------------------------------------------
+
+
+def test_labels_beyond_the_floats_are_infinite_ones():
+    assert fixed_labels([HUGE, -HUGE, Decimal("sNaN")])[:2] == [float("inf"), -float("inf")]
+    assert np.isnan(fixed_labels([Decimal("sNaN")])[0])
+    key = Secret(bytes(32))
+    X = np.ones((2, 1))
+    assert fingerprint(X, [HUGE, 1], None, key) == fingerprint(X, [float("inf"), 1], None, key)
+    assert fingerprint(X, [-HUGE, 1], None, key) != fingerprint(X, [HUGE, 1], None, key)
+
+
+def test_classes_beyond_64_bits_are_refused_and_not_shown():
+    for classes in ([0, HUGE], [0, 2**63], [0, 10**5000]):
+        with pytest.raises(InvalidParameter) as error:
+            check_classes(classes)
+        one_line(error, "classes: a whole number is beyond 64 bits")
+    assert check_classes([-(2**63), 2**63 - 1]) == (-(2**63), 2**63 - 1)
+
+
+def test_ids_of_thousands_of_digits_are_refused_and_long_ones_taken():
+    assert slot_bytes([HUGE, 2], 2)[0] != slot_bytes([HUGE + 1, 2], 2)[0]
+    with pytest.raises(DataRefused, match="more than 1000 digits; write the ids as text"):
+        slot_bytes([10**5000, 2], 2)
