@@ -190,7 +190,6 @@ LONG_FUNCTIONS = {
     "pipeline/task.py: prepare",
 }
 LONG_FILES = {
-    "estimators/private_classifier.py",
     "run/batch.py",
     "pipeline/task.py",
 }

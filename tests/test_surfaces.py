@@ -22,7 +22,7 @@ from quorate.accounting import Guarantee
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
 from quorate.data import encode_labels
-from quorate.estimators import private_classifier
+from quorate.estimators import fitted_run, private_classifier
 from quorate.pipeline import flow
 from quorate.report import render_html, render_json
 from quorate.run import batch as batch_module
@@ -57,8 +57,8 @@ def secrets(monkeypatch: pytest.MonkeyPatch) -> Secrets:
     found = Secrets()
     votes, train = flow.votes, flow.train_chunk
 
-    def overheard_votes(*args: Any) -> Any:
-        ensemble, counts = votes(*args)
+    def overheard_votes(*args: Any, **how: Any) -> Any:
+        ensemble, counts = votes(*args, **how)
         found.counts = counts.reveal().copy()
         return ensemble, counts
 
@@ -229,13 +229,13 @@ def plant_in_the_guarantee(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) ->
 
 
 def plant_in_the_facts(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = private_classifier.facts
+    real = fitted_run.facts
 
     def told(*args: Any) -> Any:
         made = real(*args)
         return replace(made, setup=replace(made.setup, n_records=N))
 
-    monkeypatch.setattr(private_classifier, "facts", told)
+    monkeypatch.setattr(fitted_run, "facts", told)
 
 
 def plant_on_an_attribute(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

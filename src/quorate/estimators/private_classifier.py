@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -15,15 +14,16 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
-from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
+from quorate.data import PrivateRecords, check_features, encode_labels, match_columns
 from quorate.ensemble import Partition, Preprocessing
-from quorate.errors import DataRefused, PreconditionFailed, SecretRefused, SeededNoiseRefused
-from quorate.labelling import Memo, OnlineAnswers, Released, Strategy
+from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
+from quorate.estimators.fitted_run import FittedRun
+from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
-from quorate.pipeline.facts import Occasion, ex_post, facts, guarantee, score
-from quorate.pipeline.flow import Outcome, answering_purposes, asked_of, conduct
+from quorate.pipeline.facts import Occasion, guarantee, score
+from quorate.pipeline.flow import conduct
 from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.task import Task, Wishes, prepare
+from quorate.pipeline.task import Wishes, prepare
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
@@ -219,7 +219,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             outcome = conduct(task, ledger)
             promised = guarantee(task, ledger, outcome.reservation)
             private = task.inputs.private.reveal()
-            self._kept = _Kept(
+            self._kept = FittedRun(
                 task=task.without_private_rows(),
                 outcome=outcome,
                 account=Account(charge=outcome.charge, ledger=ledger, budget=budget, guard=guard),
@@ -268,36 +268,13 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             If fewer answers are left than there are new points; nothing is drawn then.
         """
         self._student()
-        kept = self._kept
-        ensemble = kept.outcome.ensemble
-        if ensemble is None:
-            raise PreconditionFailed(
-                "no answers are left to ask for; give online_answers= before fit. "
-                "predict() asks the student, and is free"
-            )
-        rows = self._public_rows(X)
-        task = kept.task
-        task.views.teacher.check(rows, "X")
-        with kept.account.open(self.ledger) as (_, reservation):
-            online = OnlineAnswers(
-                count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
-                mechanism=task.recipe.mechanism,
-                reservation=reservation,
-                noise=task.noise,
-                memo=kept.memo,
-                n_classes=task.n_classes,
-                purposes=answering_purposes(task, reservation),
-            )
-            codes = online.ask(row_digests(rows))
-        return [None if code < 0 else task.inputs.classes[code] for code in codes]
+        return self._kept.ask(self._public_rows(X), self.ledger)
 
     @property
     def ex_post_epsilon_(self) -> float | None:
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         self._student()
-        with self._kept.account.open(self.ledger) as (ledger, reservation):
-            found = ex_post(self._kept.task, ledger, reservation)
-        return None if found is None else found.epsilon
+        return self._kept.ex_post_epsilon(self.ledger)
 
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
@@ -324,9 +301,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             if kept.records.are_in(rows, codes):
                 raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        with kept.account.open(self.ledger) as (ledger, reservation):
-            outcome = replace(kept.outcome, reservation=reservation)
-            return facts(kept.task, outcome, ledger, replace(kept.occasion, utility=utility))
+        return kept.facts(self.ledger, utility)
 
     def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
         """Write the public report: one self-contained HTML file.
@@ -393,15 +368,3 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         rows, _ = match_columns(rows, pool)
         self._kept.task.views.student.check(rows, "X")
         return rows
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What ``ask`` and ``report`` need after ``fit``; the private rows are not among it, but to be known again."""
-
-    task: Task
-    outcome: Outcome
-    account: Account
-    memo: Memo
-    records: PrivateRecords
-    occasion: Occasion

@@ -213,7 +213,7 @@ class SubsampleAggregate(BaseEstimator):
             self.ledger, budget=budget, guard=guard, fingerprint=data_fingerprint, seeded=noise.seeded
         ) as ledger:
             charge.reserve(ledger)
-            kept = _Kept(
+            kept = _ShardedRows(
                 shards=shards,
                 answers=StableAnswers(mechanism, noise),
                 account=Account(charge=charge, ledger=ledger, budget=budget, guard=guard),
@@ -371,14 +371,14 @@ class SubsampleAggregate(BaseEstimator):
             )
         return n_shards
 
-    def _fitted(self) -> _Kept:
+    def _fitted(self) -> _ShardedRows:
         if not hasattr(self, "_kept"):
             raise NotFittedError("this SubsampleAggregate is not fitted; call fit(X, y) first")
         return self._kept
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _ShardedRows:
     """What ``ask`` needs after ``fit``: the private rows, and the stage that is open."""
 
     shards: Secret[tuple[Shard, ...]] = field(repr=False)
