@@ -4,6 +4,7 @@ import copy
 import pickle
 from math import exp, log, sqrt
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -429,3 +430,42 @@ def test_bad_counts_are_refused_without_a_count(counts):
     with pytest.raises(InvalidParameter, match=r"^counts must ") as refusal:
         sparse_vector().release(counts, OSNoise())
     assert "7" not in str(refusal.value)
+
+
+# --- what an earlier version charged ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("epsilon_", "delta_", "cutoff", "stage", "tail"),
+    [  # as version 0.1 wrote them; the search meets an atom of the privacy loss in each
+        (0.5, 1e-9, 5, 0.09999999999990906, 9.439396499911587e-10),
+        (1.0, 1e-9, 10, 0.09999999999990905, 9.826787688620018e-10),
+        (8.0, 1e-6, 5, 1.5999999999985453, 6.888445626249769e-07),
+        (8.0, 1e-9, 5, 1.5999999999985444, 9.999951638792308e-10),
+        (8.0, 1e-9, 10, 0.7999999999992726, 9.31544284331451e-10),
+    ],
+)
+def test_the_same_settings_find_the_same_event_as_ever(epsilon_, delta_, cutoff, stage, tail):
+    """A run is charged under its event: were the last digit another one, a run of before would be charged again."""
+    event = StableSparseVector(epsilon=epsilon_, delta=delta_, cutoff=cutoff, n_queries=500).event
+    assert event == Composed((Repeated(PureDP(stage), cutoff), ApproxDP(0.0, tail)))
+
+
+@pytest.mark.parametrize("scale", [40.0, 3.7e4, 5e6, 2.0**37])
+@pytest.mark.parametrize("excess", [0.0, 3.0, 25.0])
+def test_the_tail_of_the_papers_noise_is_rounded_up_however_wide_it_is(scale, excess):
+    """Against the convolution's closed form in fifty digits, which needs no partial fractions."""
+    noise = StageNoise(
+        threshold=excess * scale, threshold_scale=scale, query_scale=2 * scale, one_sided=False
+    )  # fmt: skip
+    with mp.workdps(60):
+        a, b = mp.exp(-1 / mp.mpf(2 * scale)), mp.exp(-1 / mp.mpf(scale))
+        norm = (1 - a) / (1 + a) * (1 - b) / (1 + b)
+        # P(X + Y = j) of two discrete Laplaces, j >= 0: sums over the overlap and over the two sides of it
+        k = int(excess * scale) + 1
+
+        def upper(ratio, other):  # sum over j >= k of ratio^j / ((1 - other/ratio)(1 - other·ratio)), all geometric
+            return ratio**k / (1 - ratio) * (1 - other**2) / ((1 - other / ratio) * (1 - other * ratio))
+
+        truth = norm * (upper(a, b) + upper(b, a))
+        assert truth <= mp.mpf(noise.tail(1)) <= truth * (1 + mp.mpf(10) ** -8)

@@ -35,11 +35,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, log, sqrt
+from math import ceil, exp, expm1, floor, inf, log, nextafter, sqrt, ulp
 
 import numpy as np
+from scipy.special import logsumexp
 
 from quorate.accounting import ApproxDP, Composed, PureDP, Repeated, delta
+from quorate.accounting.pure import rounds_law
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.noise.arguments import MAX_SCALE
@@ -126,7 +128,9 @@ class StageNoise:
         a, b = exp(-q), exp(-t)
         norm = expm1(-q) * expm1(-t) / ((1 + a) * (1 + b))
         split = -a * expm1(q - t) * -expm1(-q - t)
-        return norm * (a * expm1(-2 * t) * a**k / expm1(-q) - b * expm1(-2 * q) * b**k / expm1(-t)) / split
+        # a float's k-th power is k roundings off; k is that large only where the noise is some 10⁵ votes wide
+        power_a, power_b = (a**k, b**k) if k < 2**20 else (exp(-k * q), exp(-k * t))
+        return norm * (a * expm1(-2 * t) * power_a / expm1(-q) - b * expm1(-2 * q) * power_b / expm1(-t)) / split
 
 
 def btt18(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoise:
@@ -192,7 +196,7 @@ def tight(epsilon: float, delta_: float, cutoff: int) -> StageNoise:
     shares = np.linspace(0.02, 0.98, 97)
     stages = np.linspace(least, most, 65)
     for _ in range(4):
-        left = np.array([delta_ - delta(Repeated(PureDP(e), cutoff), epsilon) for e in stages.tolist()])
+        left = np.array([delta_ - _searched_delta(e, cutoff, epsilon) for e in stages.tolist()])
         stages, left = stages[left > 0], left[left > 0]
         goal = _passing_dists(stages[:, None], left[:, None], shares[None, :], cutoff)
         i, j = np.unravel_index(int(goal.argmin()), goal.shape)
@@ -214,7 +218,7 @@ def _most_stage_epsilon(epsilon: float, delta_: float, cutoff: int) -> float:
     """Return an ε₀ within 1e-9 of the largest that fits T rounds into (ε, δ)."""
 
     def fits(stage: float) -> bool:
-        return delta(Repeated(PureDP(stage), cutoff), epsilon) < delta_
+        return _searched_delta(stage, cutoff, epsilon) < delta_
 
     low = epsilon / cutoff / _UP
     high = 2 * low
@@ -224,6 +228,23 @@ def _most_stage_epsilon(epsilon: float, delta_: float, cutoff: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
+
+
+def _searched_delta(stage: float, cutoff: int, epsilon: float) -> float:
+    """Return δ at ε of `cutoff` pure rounds, to nearest: what the search for noise reads.
+
+    It is kept apart from the price, whose last digits may be refined: what the search finds is charged as an event, and
+    the same settings have to find the same event in every version. What it finds is priced as any other event.
+    """
+    if (stage if cutoff == 1 else nextafter(stage * cutoff * (1 + 2.0**-52), inf)) <= epsilon:
+        return 0.0
+    losses, log_weights, beyond = rounds_law(stage, cutoff)
+    gap = epsilon - np.rint(losses / stage) * stage
+    above = gap < 0
+    with np.errstate(divide="ignore"):
+        total = float(logsumexp(log_weights[above] + np.log(-np.expm1(gap[above])))) if np.any(above) else -inf
+        total = float(np.logaddexp(total + 2.0**-46, np.log(beyond)))
+    return max(exp(min(total, 0.0)), ulp(0.0))
 
 
 def _passing_dists(stages: FloatArray, left: FloatArray, shares: FloatArray, cutoff: int) -> FloatArray:
