@@ -294,9 +294,9 @@ def plant_in_labels(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
 def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
     real = flow.teachers
 
-    def told(task: Any, stages: Any, see: Any) -> Any:
+    def told(task: Any, stages: Any, see: Any, **how: Any) -> Any:
         see(f"training on {len(task.inputs.private.reveal().codes)} rows", 0, 1)
-        return real(task, stages, see)
+        return real(task, stages, see, **how)
 
     monkeypatch.setattr(flow, "teachers", told)
 
