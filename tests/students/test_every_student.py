@@ -231,8 +231,8 @@ def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(mon
     counted = []
     votes = flow.votes
 
-    def overheard(*given):
-        ensemble, counts = votes(*given)
+    def overheard(*given, **how):
+        ensemble, counts = votes(*given, **how)
         counted.append(counts.reveal().copy())
         return ensemble, counts
 
