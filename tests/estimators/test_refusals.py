@@ -89,7 +89,7 @@ TABLES: list[tuple[str, dict[str, Any], str]] = [
     ("labels missing", {"y": [None] * N}, "a label is missing"),
     ("labels too few", {"y": Y[:-1]}, "differ in length"),
     ("groups too few", {"groups": np.arange(N - 1)}, "differ"),
-    ("an id that is missing", {"groups": [None, *range(1, N)]}, "a unit id is missing"),
+    ("an id that is missing", {"groups": [None, *range(1, N)]}, "unit ids are missing"),
     ("a pool of another width", {"public": PublicPool(POOL[:, :3])}, "public has 3 features, but private has 4"),
     ("a pool of another kind", {"public": PublicPool(pl.DataFrame(POOL))}, "give both in the same kind"),
     ("a pool that is an array", {"public": POOL}, "public must be a PublicPool, got ndarray"),
