@@ -36,9 +36,10 @@ class Scripted:
             def __init__(self, epsilon, sensitivity=1.0):
                 self.price = (epsilon, sensitivity)
 
-            def release(self, counts, source):
-                scores.append((self.price, counts.copy()))
-                return next(chosen)
+            def release_many(self, counts, source):
+                (only,) = counts
+                scores.append((self.price, only.copy()))
+                return np.array([next(chosen)])
 
         drawn = []
 
@@ -153,7 +154,8 @@ def test_weights_follow_the_measurements_by_the_stated_rule(monkeypatch):
     released, _, _ = Scripted(monkeypatch).run(rows, choices, lambda k: noise[k], rounds=3, epsilon=1.0)
     with monkeypatch.context() as patch:
         script = iter(choices)
-        patch.setattr(mwem, "Exponential", lambda epsilon: type("C", (), {"release": lambda *_: next(script)})())
+        one = type("C", (), {"release_many": lambda *_: np.array([next(script)])})
+        patch.setattr(mwem, "Exponential", lambda epsilon: one())
         drawn = iter(noise)
         patch.setattr(mwem, "discrete_laplace", lambda *_: np.array([next(drawn)]))
         counts = QUERIES.counts(np.bincount(rows, minlength=4))
