@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +11,11 @@ import pytest
 from hypothesis import settings
 
 from quorate.ledger import uncounted
+
+# Tests start many processes. They compile each file once for all, also where the environment says otherwise: a machine
+# that keeps no bytecode would take longer over compiling than over testing.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # No test fails for being slow, since machines are shared.
 settings.register_profile("shared machine", deadline=None)

@@ -15,9 +15,9 @@ SOURCE = Path(quorate.__file__).parent
 
 # From the ground up: a room may import only rooms to its left.
 ROOMS = (
-    "errors", "arguments", "types", "outcomes", "renamed", "noise", "accounting", "theory", "mechanisms", "ledger",
-    "release", "data", "ensemble", "labelling", "students", "direct", "learners", "planning", "audit", "report",
-    "pipeline", "run", "estimators", "experiments", "service", "cli",
+    "errors", "arguments", "types", "outcomes", "renamed", "deferred", "noise", "accounting", "theory", "mechanisms",
+    "ledger", "release", "data", "ensemble", "labelling", "students", "direct", "learners", "planning", "audit",
+    "report", "pipeline", "run", "estimators", "experiments", "service", "cli",
 )  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 

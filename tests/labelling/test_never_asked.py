@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.labelling import answering, is_closed, label, stages_of, stored_labels
+from quorate.labelling import answering, label, stages_of, stored_labels
 from quorate.labelling.never_asked import never_asked
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel, StableSparseVector
 from quorate.noise import OSNoise
 from quorate.release import NEVER_ASKED
+from quorate.release.purposes import is_closed
 from quorate.types import Secret
 
 DELTA = 1e-5

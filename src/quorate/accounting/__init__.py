@@ -10,33 +10,38 @@ apart, in :mod:`~quorate.accounting.data_dependent`, and is Secret. How noise is
 :mod:`~quorate.accounting.events`, then :mod:`~quorate.accounting.spend`.
 """
 
-from quorate.accounting.calibration import (
-    Calibration,
-    answers_allowed,
-    calibrate,
-    calibrate_sigma,
-    sampler_delta,
-)
-from quorate.accounting.canonical import from_json
-from quorate.accounting.concentrated import delta_of_zcdp, epsilon_of_zcdp, zcdp
-from quorate.accounting.event import Event, to_json
-from quorate.accounting.events import (
-    ApproxDP,
-    Composed,
-    DiscreteGaussian,
-    DiscreteLaplace,
-    Gaussian,
-    GridGaussian,
-    PureDP,
-    Repeated,
-)
-from quorate.accounting.filters import Filter, Odometer
-from quorate.accounting.guarantee import Guarantee
-from quorate.accounting.neighbouring import Neighbouring
-from quorate.accounting.odds import miss_rate, worlds_told_apart
-from quorate.accounting.own_events import own_kinds, register_event
-from quorate.accounting.renyi import rdp
-from quorate.accounting.spend import delta, epsilon, explain
+from typing import TYPE_CHECKING
+
+from quorate.deferred import on_demand
+
+if TYPE_CHECKING:
+    from quorate.accounting.calibration import (
+        Calibration,
+        answers_allowed,
+        calibrate,
+        calibrate_sigma,
+        sampler_delta,
+    )
+    from quorate.accounting.canonical import from_json
+    from quorate.accounting.concentrated import delta_of_zcdp, epsilon_of_zcdp, zcdp
+    from quorate.accounting.event import Event, to_json
+    from quorate.accounting.events import (
+        ApproxDP,
+        Composed,
+        DiscreteGaussian,
+        DiscreteLaplace,
+        Gaussian,
+        GridGaussian,
+        PureDP,
+        Repeated,
+    )
+    from quorate.accounting.filters import Filter, Odometer
+    from quorate.accounting.guarantee import Guarantee
+    from quorate.accounting.neighbouring import Neighbouring
+    from quorate.accounting.odds import miss_rate, worlds_told_apart
+    from quorate.accounting.own_events import own_kinds, register_event
+    from quorate.accounting.renyi import rdp
+    from quorate.accounting.spend import delta, epsilon, explain
 
 __all__ = [
     "Event",
@@ -71,3 +76,5 @@ __all__ = [
     "miss_rate",
     "worlds_told_apart",
 ]
+
+__getattr__ = on_demand(__name__)

@@ -24,9 +24,9 @@ from __future__ import annotations
 from math import ceil, exp, expm1, floor, inf, log, log1p, pi, sqrt
 
 import numpy as np
-from scipy.fft import next_fast_len
 
 from quorate.accounting import gaussian
+from quorate.deferred import fft
 from quorate.types import FloatArray
 
 _ROUND_OFF = 2.0**-42  # of a sum of up to 2^23 exponentials, relative
@@ -299,7 +299,7 @@ def _tilted_sum(sigma: float, shifts: int, centre: float) -> tuple[float, float,
     down = np.log(np.sum(p * np.exp(np.minimum(-slopes[:, None] * step, 600)), axis=1))
     high = ceil(min(float(np.min((shifts * up + 48) / slopes)), shifts * step[-1])) + 1
     low = floor(max(float(np.max(-(shifts * down + 48) / slopes)), shifts * step[0])) - 1
-    size = next_fast_len(high - low + 2)
+    size = fft.next_fast_len(high - low + 2)
     angles = 2 * pi * np.arange(size // 2 + 1) / size
     real = np.full(angles.shape, -0.0)
     imaginary = np.zeros(angles.shape)

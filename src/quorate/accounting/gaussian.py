@@ -12,10 +12,9 @@ from math import exp, inf, log, pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import erfcx, log_ndtr
 
 from quorate.accounting.inversion import least_epsilon
+from quorate.deferred import optimize, special
 from quorate.types import FloatArray
 
 _ROUND_OFF = 2.0**-50  # of elementary functions and log_ndtr, relative
@@ -51,8 +50,8 @@ def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
     eps = np.asarray(epsilon, dtype=np.float64)
     x = eps / mu - mu / 2
     near = np.maximum(x, -20.0)  # beyond, R would overflow
-    ratio = sqrt(pi / 2) * erfcx(near / sqrt(2))
-    difference = ratio - sqrt(pi / 2) * erfcx((near + mu) / sqrt(2))
+    ratio = sqrt(pi / 2) * special.erfcx(near / sqrt(2))
+    difference = ratio - sqrt(pi / 2) * special.erfcx((near + mu) / sqrt(2))
     # the arguments of R are rounded too, and for x < 0 the slope of R is at most (|x| + x²) R
     left = np.maximum(-near, 0.0)
     error = (_ERFCX + _ROUND_OFF * left * (1 + left)) * ratio
@@ -60,8 +59,8 @@ def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
         tail = -near * near / 2 - log(2 * pi) / 2 + np.log(np.maximum(difference, 0.0) + error)
     if np.any(x < -20.0):
         with np.errstate(over="ignore", under="ignore", divide="ignore"):
-            gap = np.minimum(eps + log_ndtr(-x - mu) - log_ndtr(-x), 0.0)
-            direct = log_ndtr(-x) + np.log(-np.expm1(gap))
+            gap = np.minimum(eps + special.log_ndtr(-x - mu) - special.log_ndtr(-x), 0.0)
+            direct = special.log_ndtr(-x) + np.log(-np.expm1(gap))
         tail = np.where(x < -20.0, direct, tail)
     # x is known to a few units in the last place of its two terms; the logarithm moves by at most |x| + 1.3 times that
     blur = _ROUND_OFF * (4 + np.maximum(np.abs(near), 1.0) * (np.abs(eps) / mu + mu))
@@ -117,7 +116,7 @@ def mu_of_gaussian(epsilon: float, delta: float) -> float:
         high *= 2
     if excess(low) > 0:
         return 0.0
-    root: Any = brentq(excess, low, high, xtol=1e-15, rtol=1e-14)
+    root: Any = optimize.brentq(excess, low, high, xtol=1e-15, rtol=1e-14)
     mu, step = float(root), 2.0**-50
     while excess(mu) > 0:
         mu, step = mu * (1 - step), 2 * step

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import inf, log
 from typing import Any
 
-from scipy.optimize import brentq
+from quorate.deferred import optimize
 
 _HIGHEST = 2.0**24  # an ε beyond 16 million is as good as none
 
@@ -49,7 +49,7 @@ def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: f
             low = high * shrink
         else:
             high, shrink = high * shrink, shrink * shrink
-    root: Any = brentq(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=3000)
+    root: Any = optimize.brentq(excess, low, high, xtol=1e-300, rtol=1e-14, maxiter=3000)
     epsilon, step = float(root), 2.0**-50
     while excess(epsilon) > 0:  # brentq may stop on the near side of the root
         epsilon, step = min(epsilon * (1 + step), high), 2 * step

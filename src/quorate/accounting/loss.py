@@ -20,11 +20,10 @@ from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import logsumexp
 
 from quorate.accounting import gaussian
 from quorate.accounting.outward import sum_up
+from quorate.deferred import fft, special
 from quorate.types import FloatArray
 
 _NEGLIGIBLE = -95.0  # log of a weight that may be moved to a larger loss unseen
@@ -67,7 +66,7 @@ class LossLaw:
             above = gap < 0
             with np.errstate(divide="ignore"):
                 terms = self.log_weights[above] + np.log(-np.expm1(gap[above]))
-        total = float(logsumexp(terms)) if terms.size else -np.inf
+        total = float(special.logsumexp(terms)) if terms.size else -np.inf
         with np.errstate(divide="ignore"):
             total += 2.0**-46 + (2.0**-50 * abs(total) if np.isfinite(total) else 0.0)
             total = float(np.logaddexp(total, np.log(self.beyond)))
@@ -121,15 +120,15 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
     step = max(step, spread / _LARGEST_GRID, 1e-12)
     if tilt * step > 50:  # losses too far apart for any grid: the bound that is always true
         return LossLaw(losses=np.zeros(1), log_weights=np.zeros(1), beyond=1.0, mu=mu)
-    size = next_fast_len(ceil(spread / step) + 3 * len(laws) + 2, real=True)
+    size = fft.next_fast_len(ceil(spread / step) + 3 * len(laws) + 2, real=True)
     spectrum = np.ones(size // 2 + 1, dtype=np.complex128)
     start = norm = error = 0.0
     for law in trimmed:
         low, log_norm, weights = _split(law, tilt, step)
-        spectrum *= rfft(weights, n=size)
+        spectrum *= fft.rfft(weights, n=size)
         start, norm = start + low, norm + log_norm
         error += float(np.sqrt(weights @ weights))
-    weights = np.maximum(irfft(spectrum, n=size), 0.0) + 8 * 2.0**-53 * log(size) * error
+    weights = np.maximum(fft.irfft(spectrum, n=size), 0.0) + 8 * 2.0**-53 * log(size) * error
     losses = start + step * np.arange(size)
     blur = 16 * 2.0**-53 * (abs(start) + spread + 1) * len(laws)  # of the atoms' positions
     return LossLaw(
@@ -145,12 +144,14 @@ def _trim(law: LossLaw, tilt: float) -> LossLaw:
     order = np.argsort(law.losses, kind="stable")
     losses, log_weights = law.losses[order], law.log_weights[order]
     tilted = log_weights + tilt * losses
-    keep = np.flatnonzero((log_weights > _NEGLIGIBLE) | (tilted - float(logsumexp(tilted)) > _NEGLIGIBLE))
+    keep = np.flatnonzero((log_weights > _NEGLIGIBLE) | (tilted - float(special.logsumexp(tilted)) > _NEGLIGIBLE))
     low, high = int(keep[0]), int(keep[-1])
-    beyond = law.beyond + float(np.exp(logsumexp(log_weights[high + 1 :]))) if high + 1 < losses.size else law.beyond
+    beyond = (
+        law.beyond + float(np.exp(special.logsumexp(log_weights[high + 1 :]))) if high + 1 < losses.size else law.beyond
+    )
     kept = log_weights[low : high + 1].copy()
     if low > 0:
-        kept[0] = logsumexp(log_weights[: low + 1])
+        kept[0] = special.logsumexp(log_weights[: low + 1])
     return LossLaw(losses=losses[low : high + 1], log_weights=kept, beyond=beyond)
 
 
@@ -162,7 +163,7 @@ def _split(law: LossLaw, tilt: float, step: float) -> tuple[float, float, FloatA
     inside = np.clip(law.losses - low - cell * step, 0.0, step)
     upper = np.expm1(-inside) / np.expm1(-step)  # share that moves up; the rest moves down
     tilted = law.log_weights + tilt * law.losses
-    norm = float(logsumexp(tilted))
+    norm = float(special.logsumexp(tilted))
     weights = np.exp(tilted - norm)
     size = int(cell[-1]) + 2
     grid = np.bincount(cell, weights * (1 - upper) * np.exp(-tilt * inside), minlength=size)

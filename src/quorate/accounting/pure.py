@@ -16,9 +16,9 @@ from __future__ import annotations
 from math import inf, log, sqrt, tanh, ulp
 
 import numpy as np
-from scipy.special import gammaln
 
 from quorate.accounting.outward import product_up
+from quorate.deferred import special
 from quorate.types import FloatArray
 
 _LARGEST = 1e290  # beyond, products with Rényi orders are no floats
@@ -57,7 +57,13 @@ def rounds_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArra
         high = min(times, int(np.ceil(times / (1 + np.exp(-min((1 + 2 * tilt) * epsilon, 700))) + reach)))
     i = np.arange(low, high + 1, dtype=np.float64)
     log_truth, log_lie = -np.log1p(np.exp(-epsilon)), -epsilon - np.log1p(np.exp(-epsilon))
-    log_weights = gammaln(times + 1) - gammaln(i + 1) - gammaln(times - i + 1) + i * log_truth + (times - i) * log_lie
+    log_weights = (
+        special.gammaln(times + 1)
+        - special.gammaln(i + 1)
+        - special.gammaln(times - i + 1)
+        + i * log_truth
+        + (times - i) * log_lie
+    )
     # gammaln and the products are good to a few units in the last place of their size
     log_weights += 2.0**-50 * (times * log(times + 2) + times * epsilon)
     beyond = 0.0 if high == times else 2e-49

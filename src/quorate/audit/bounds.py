@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betainccinv, betaincinv, logit, ndtri
 
+from quorate.deferred import special
 from quorate.types import FloatArray
 
 
@@ -23,7 +23,7 @@ def proportion_lower(successes: ArrayLike, trials: ArrayLike, alpha: float) -> F
     """
     k, n = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        bound = betaincinv(np.maximum(k, 1e-300), n - k + 1, alpha)
+        bound = special.betaincinv(np.maximum(k, 1e-300), n - k + 1, alpha)
     return np.where(k > 0, bound, 0.0)
 
 
@@ -37,7 +37,7 @@ def proportion_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> F
     """
     k, n = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
     with np.errstate(invalid="ignore"):
-        bound = betainccinv(k + 1, np.maximum(n - k, 1e-300), alpha)
+        bound = special.betainccinv(k + 1, np.maximum(n - k, 1e-300), alpha)
     return np.where(k < n, bound, 1.0)
 
 
@@ -52,7 +52,7 @@ def pure_epsilon_lower(correct: ArrayLike, guesses: ArrayLike, alpha: float) -> 
     >>> round(float(pure_epsilon_lower(7_311, 10_000, 0.05)), 3)
     0.963
     """
-    return np.maximum(0.0, logit(np.maximum(proportion_lower(correct, guesses, alpha), 0.5)))
+    return np.maximum(0.0, special.logit(np.maximum(proportion_lower(correct, guesses, alpha), 0.5)))
 
 
 def approx_epsilon_lower(
@@ -85,4 +85,6 @@ def gaussian_mu_lower(
     true_positives = proportion_lower(hits_1, runs_1, alpha / 2)
     false_positives = proportion_upper(hits_0, runs_0, alpha / 2)
     with np.errstate(invalid="ignore"):  # -inf minus inf where nothing was counted
-        return np.maximum(0.0, np.nan_to_num(ndtri(true_positives) - ndtri(false_positives), nan=0.0, neginf=0.0))
+        return np.maximum(
+            0.0, np.nan_to_num(special.ndtri(true_positives) - special.ndtri(false_positives), nan=0.0, neginf=0.0)
+        )

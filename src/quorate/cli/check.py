@@ -17,11 +17,15 @@ def command(run: Path, as_json: bool) -> None:
 
     No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
     """
+    from quorate.run.settings import settings_of
+
+    settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
+
     from quorate.report.notation import at_most, several
     from quorate.run.batch import check, read_batch
     from quorate.run.notes import private_notes
 
-    batch = read_batch(run, begin=False)
+    batch = read_batch(run, begin=False, settings=settings)
     found = check(batch)
     if as_json:
         print_json(found)

@@ -6,7 +6,6 @@ the line that describes it stands here.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from functools import partial
@@ -139,6 +138,8 @@ def fail(error: QuorateError, arguments: list[str]) -> NoReturn:
 def lines(error: QuorateError, arguments: list[str]) -> list[str]:
     """Word `error` as one line, with what was charged below; as JSON where ``--json`` was asked for."""
     if "--json" in arguments:
+        import json
+
         facts: dict[str, Any] = {
             "error": str(error),
             "code": error.code,

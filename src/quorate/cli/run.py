@@ -20,10 +20,14 @@ def command(run: Path, as_json: bool) -> None:
     Every stage is stored. Killed and started again, a run goes on from there; nothing is charged twice and no label
     is drawn twice.
     """
+    from quorate.run.settings import settings_of
+
+    settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
+
     from quorate.report import render_text
     from quorate.run.batch import outputs, perform, read_batch
 
-    batch = read_batch(run)
+    batch = read_batch(run, settings=settings)
     if not as_json:
         for caution in batch.task.recipe.cautions:
             click.echo(f"caution: {caution.words}", err=True)

@@ -26,10 +26,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
+from quorate.deferred import sparse
 
 DIGEST_BYTES = 16
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])

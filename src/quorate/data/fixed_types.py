@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from quorate.data.columns import column, families
 from quorate.data.identity import as_list, is_missing
 from quorate.data.rows import Rows, kind
+from quorate.deferred import sparse
 
 _TIME_UNIT: Literal["us"] = "us"
 

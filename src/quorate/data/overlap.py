@@ -9,11 +9,11 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
-from scipy.stats import binom
 
 from quorate.data.canonical import row_digests
 from quorate.data.identity import DISTINCT_SHARE
 from quorate.data.rows import Rows
+from quorate.deferred import stats
 from quorate.errors import DataRefused
 from quorate.types import FloatArray, IntArray, Secret, derive
 
@@ -148,7 +148,7 @@ def _log_moments(total: int) -> FloatArray:
     spread = 12 * math.isqrt(total) + 12  # what lies further out has a probability below e^-280 and is left out
     low = max(0, total // 2 - spread)
     smaller = np.arange(low, total // 2 + 1)
-    weights = binom.logpmf(smaller, total, 0.5) + math.log(2)
+    weights = stats.binom.logpmf(smaller, total, 0.5) + math.log(2)
     if total % 2 == 0:
         weights[-1] -= math.log(2)  # the middle is there once
     terms = weights[:, None] + _TILTS[None, :] * smaller[:, None]
@@ -164,4 +164,4 @@ def _too_many_found(theirs: Mapping[bytes, int], ours: Mapping[bytes, int]) -> b
     repeats, alarm = n - len(theirs), -_LOG_ALARM
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
     found = sum(count for record, count in ours.items() if record in theirs)
-    return chance < 1 and bool(binom.sf(found - 1, m, chance) <= FALSE_ALARM)
+    return chance < 1 and bool(stats.binom.sf(found - 1, m, chance) <= FALSE_ALARM)

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
 Kind: TypeAlias = Literal["numpy", "sparse", "pandas", "polars"]

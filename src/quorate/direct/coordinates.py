@@ -18,9 +18,9 @@ from math import ceil, log2
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.optimize import brentq
 
 from quorate.data.feature_maps.exact import bits_for
+from quorate.deferred import optimize
 from quorate.types import FloatArray
 
 LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
@@ -111,7 +111,7 @@ class Spectrum:
         if self.effective_dimension(low) <= dimension:
             return low
         high = 2.0 * float(self.values[0]) * len(self.values) / dimension
-        root: Any = brentq(
+        root: Any = optimize.brentq(
             lambda log_ridge: self.effective_dimension(np.exp(log_ridge)) - dimension, np.log(low), np.log(high)
         )
         return float(np.exp(root))

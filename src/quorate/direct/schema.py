@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, take, width
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray, IntArray
 

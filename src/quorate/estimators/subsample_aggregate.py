@@ -25,7 +25,6 @@ from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stor
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
-from quorate.pipeline.facts import raises_of
 from quorate.pipeline.scope import scope_of_rows
 from quorate.pipeline.task import processes, unit_of
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
@@ -33,6 +32,7 @@ from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report.sentences import raised
+from quorate.report.spending import raises_of
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary

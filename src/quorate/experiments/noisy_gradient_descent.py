@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
+from quorate.deferred import special
 from quorate.types import FloatArray, IntArray
 
 STEPS, RATE, MOMENTUM, CLIP = 100, 4.0, 0.9, 1.0
@@ -95,7 +95,7 @@ def noisy_gradient_descent(
     point = velocity = np.zeros(rows.shape[1] + 1)
     mean = np.zeros_like(point)
     for step in range(steps):
-        slopes = expit(rows @ point[:-1] + point[-1]) - codes
+        slopes = special.expit(rows @ point[:-1] + point[-1]) - codes
         # A row of length one and the constant 1 make a gradient of length sqrt 2 times the slope.
         slopes *= np.minimum(1.0, CLIP / np.maximum(np.sqrt(2) * np.abs(slopes), 1e-12))
         gradient = np.append(rows.T @ slopes, slopes.sum()) + rng.normal(0, sigma, len(point))

@@ -7,31 +7,33 @@ that of :mod:`quorate.release`; what makes a model of the answers belongs in :mo
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from quorate.labelling.active import (
-    CoreSet,
-    Disagreement,
-    History,
-    KMeans,
-    Margin,
-    OracularCAL,
-    Random,
-    Strategy,
-    VersionSpace,
-)
-from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
-from quorate.labelling.answering import answering, is_closed, stages_of
-from quorate.labelling.data_dependent_release import DataDependentRelease, release_data_dependent_total
-from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
-from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
-from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
-from quorate.labelling.memo import Memo, distinct
-from quorate.labelling.online import OnlineAnswers
-from quorate.labelling.passive import label, stored_labels
-from quorate.labelling.released import Released
-from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
-from quorate.renamed import moved
+from quorate.deferred import on_demand
+
+if TYPE_CHECKING:
+    from quorate.labelling.active import (
+        CoreSet,
+        Disagreement,
+        History,
+        KMeans,
+        Margin,
+        OracularCAL,
+        Random,
+        Strategy,
+        VersionSpace,
+    )
+    from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
+    from quorate.labelling.block_answers import answering, stages_of
+    from quorate.labelling.data_dependent_release import DataDependentRelease, release_data_dependent_total
+    from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
+    from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
+    from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
+    from quorate.labelling.memo import Memo, distinct
+    from quorate.labelling.online import OnlineAnswers
+    from quorate.labelling.passive import label, stored_labels
+    from quorate.labelling.released import Released
+    from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
 __all__ = [
     "label",
@@ -53,7 +55,6 @@ __all__ = [
     "ex_post_epsilon",
     "OnlineAnswers",
     "answering",
-    "is_closed",
     "stages_of",
     "Released",
     "Memo",
@@ -72,9 +73,6 @@ __all__ = [
     "DataDependentRelease",
 ]
 
-_MOVED = {"Sanitiser": "quorate.labelling:DataDependentRelease"}
-
-
-def __getattr__(name: str) -> Any:
-    """Names of version 0.1."""
-    return moved(__name__, name, _MOVED)
+__getattr__ = on_demand(
+    __name__, {"Sanitiser": "quorate.labelling:DataDependentRelease", "is_closed": "quorate.release.purposes"}
+)

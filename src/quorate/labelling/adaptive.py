@@ -21,7 +21,7 @@ import numpy as np
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
-from quorate.labelling.answering import answering
+from quorate.labelling.block_answers import answering
 from quorate.labelling.passive import BLOCK, Progress
 from quorate.labelling.released import ReleaseBuilder, Released
 from quorate.ledger import Block, Reservation

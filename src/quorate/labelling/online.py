@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from quorate.errors import BudgetExhausted
-from quorate.labelling.answering import Answering, answering
+from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Reservation

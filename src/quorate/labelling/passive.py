@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.labelling.answering import answering
+from quorate.labelling.block_answers import answering
 from quorate.labelling.released import ReleaseBuilder, Released
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism

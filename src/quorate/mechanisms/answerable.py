@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
+
+from quorate.deferred import special
 
 #: What a test compares with its threshold. A distance d takes a lead of 2d + 1 votes.
 Statistic: TypeAlias = Literal["largest count", "distance to instability"]
@@ -80,12 +81,12 @@ class AnswerNoise:
         """
         lead = n_teachers / self.scale
         if self.on == "half-lead":
-            return float(ndtr(lead / 2))
+            return float(special.ndtr(lead / 2))
         if self.distribution == "gumbel":
             return 1 / (1 + (n_classes - 1) * math.exp(-lead))
         own = np.linspace(-40.0, 40.0, 8_001)
         if self.distribution == "gaussian":
-            log_density, log_below = -0.5 * own**2, log_ndtr(lead + own)
+            log_density, log_below = -0.5 * own**2, special.log_ndtr(lead + own)
         else:
             log_density, log_below = -np.abs(own), _log_laplace(lead + own)
         weights = np.exp(log_density)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final, Literal, TypeAlias
 
-from scipy.special import ndtr
-
 from quorate.accounting import DiscreteGaussian, calibrate_sigma
+from quorate.deferred import special
 from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.calibrated import Schedule
 from quorate.mechanisms.fields import example
@@ -74,7 +73,7 @@ def after_a_test(
 ) -> Answerable:
     """Return what K teachers can get answered where a Gaussian test of the largest count comes first."""
     largest = test.largest(n_teachers)
-    passed = float(ndtr((largest - test.threshold) / sigma_threshold))
+    passed = float(special.ndtr((largest - test.threshold) / sigma_threshold))
     return Answerable(probability=passed * noise.right(n_teachers, n_classes), test=test, largest=largest, noise=noise)
 
 

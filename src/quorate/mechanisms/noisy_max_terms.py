@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from quorate.accounting.data_dependent import gnmax_rdp, smooth_sensitivity, threshold_rdp
+from quorate.deferred import special
 from quorate.types import FloatArray, IntArray, Secret
 
 
@@ -49,7 +49,7 @@ class NoisyMaxTerms:
         if self.test is None:
             return Secret(np.ones(largest.shape))
         threshold, sigma = self.test
-        return Secret(ndtr((largest - threshold) / sigma))
+        return Secret(special.ndtr((largest - threshold) / sigma))
 
     def smooth_sensitivity(
         self, counts: Secret[IntArray], order: float, beta: float, answered: NDArray[np.bool_] | None

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.special import ndtri
 
 from quorate.accounting import DiscreteGaussian, DiscreteLaplace, Repeated
 from quorate.accounting.calibration import EPSILON_STEP
 from quorate.arguments import count, one_of, real
+from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.fields import NOISE
 from quorate.mechanisms.mechanism import QueryMechanism, Takes
@@ -172,7 +172,7 @@ class NoisySum(QueryMechanism):
         b = self._steps
         if self.noise == "gaussian":
             if n_terms == 1:
-                return math.ceil(max(-float(ndtri(failure / 2)), 0.0) * b * _UPWARD)
+                return math.ceil(max(-float(special.ndtri(failure / 2)), 0.0) * b * _UPWARD)
             return math.ceil(b * math.sqrt(2 * n_terms * math.log(2 / failure)) * _UPWARD)
         if n_terms == 1:
             return max(0, math.ceil(b * math.log(2 / (failure * (1 + math.exp(-1 / b)))) * _UPWARD) - 1)

@@ -38,10 +38,10 @@ from functools import lru_cache
 from math import ceil, exp, expm1, floor, inf, log, nextafter, sqrt, ulp
 
 import numpy as np
-from scipy.special import logsumexp
 
 from quorate.accounting import ApproxDP, Composed, PureDP, Repeated, delta
 from quorate.accounting.pure import rounds_law
+from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.noise.arguments import MAX_SCALE
@@ -242,7 +242,7 @@ def _searched_delta(stage: float, cutoff: int, epsilon: float) -> float:
     gap = epsilon - np.rint(losses / stage) * stage
     above = gap < 0
     with np.errstate(divide="ignore"):
-        total = float(logsumexp(log_weights[above] + np.log(-np.expm1(gap[above])))) if np.any(above) else -inf
+        total = float(special.logsumexp(log_weights[above] + np.log(-np.expm1(gap[above])))) if np.any(above) else -inf
         total = float(np.logaddexp(total + 2.0**-46, np.log(beyond)))
     return max(exp(min(total, 0.0)), ulp(0.0))
 

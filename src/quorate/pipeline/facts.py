@@ -21,7 +21,6 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Ledger, Reservation
-from quorate.ledger.entries import BudgetRaised
 from quorate.mechanisms import Mechanism
 from quorate.pipeline.checks import about
 from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
@@ -31,7 +30,6 @@ from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import (
     Answers,
-    BudgetRaise,
     Choice,
     ExPost,
     Facts,
@@ -44,6 +42,7 @@ from quorate.report import (
     Utility,
 )
 from quorate.report.notation import at_most
+from quorate.report.spending import raises_of
 from quorate.students import FromAnswers, Student
 from quorate.students.declared import last_step
 
@@ -199,29 +198,6 @@ def fitted(task: Task, student: Any) -> Fitted:
     last = last_step(model)[1]
     constant = isinstance(last, DummyClassifier) and not isinstance(last_step(task.student.learner)[1], DummyClassifier)
     return Fitted(name=name_of(model), constant=constant)
-
-
-def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
-    """Every raise of the budget that the ledger holds, oldest first.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget
-    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
-    ...     _ = ledger.raise_budget(Budget(2.0, 1e-5), "approved by the board")
-    ...     [(entry.epsilon, entry.reason) for entry in raises_of(ledger)]
-    [(2.0, 'approved by the board')]
-    """
-    return tuple(
-        BudgetRaise(
-            time=f"{entry.time[:19]}Z",
-            epsilon=entry.content.budget.epsilon,
-            delta=entry.content.budget.delta,
-            reason=entry.content.reason,
-        )
-        for entry in ledger.entries()
-        if isinstance(entry.content, BudgetRaised)
-    )
 
 
 def with_later_raises(made: Facts, ledger: Ledger) -> Facts:

@@ -25,20 +25,18 @@ from quorate.ensemble import (
     partition_rows,
     train_chunk,
 )
-from quorate.labelling import Memo, Pool, Released, is_closed, label, label_adaptively, stages_of
+from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline import checks
 from quorate.pipeline.scope import scope_of
-from quorate.pipeline.stages import NoStages, StageStore, stage_key
+from quorate.pipeline.stages import CHUNK, FINISHED, NoStages, StageStore, stage_key
 from quorate.pipeline.task import Task
 from quorate.release import Charge
+from quorate.release.purposes import is_closed
 from quorate.report import Check
 from quorate.students import Lesson, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
-
-CHUNK = 64  # teachers a stage: what a killed run trains again at most
-FINISHED = "asked"  # the stage that says that a strategy has stopped
 
 Watch = Callable[[str, int, int], None]  # stage, done, total: no private number
 

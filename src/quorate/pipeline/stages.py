@@ -15,6 +15,9 @@ from typing import Any, Protocol
 
 from quorate.types import Secret
 
+CHUNK = 64  # teachers a stage: what a killed run trains again at most
+FINISHED = "asked"  # the stage that says that a strategy has stopped
+
 
 class StageStore(Protocol):
     """Where stage results are kept: a run's folder, or nowhere."""

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import ndtr
-
+from quorate.deferred import special
 from quorate.mechanisms import Mechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.planning.public_facts import PublicFacts
@@ -40,8 +39,8 @@ def unanimous_right(mechanism: Mechanism, *, n_teachers: int, n_classes: int) ->
         return None
     sigma = noise.scale
     if n_classes == 2:
-        return float(ndtr(n_teachers / (2 * sigma)))
-    return max(1 / n_classes, 1 - (n_classes - 1) * float(ndtr(-n_teachers / (math.sqrt(2) * sigma))))
+        return float(special.ndtr(n_teachers / (2 * sigma)))
+    return max(1 / n_classes, 1 - (n_classes - 1) * float(special.ndtr(-n_teachers / (math.sqrt(2) * sigma))))
 
 
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:

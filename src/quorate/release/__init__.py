@@ -18,13 +18,18 @@ Begin with :mod:`quorate.release.answer`.
 
 from __future__ import annotations
 
-from quorate.release.answer import Drawn, draw, release
-from quorate.release.charge import Account, Charge
-from quorate.release.coverage import check_covered
-from quorate.release.guarantee import guarantee_of
+from typing import TYPE_CHECKING
+
+from quorate.deferred import on_demand
 from quorate.release.session import GivenLedger, RollbackGuard, ledger_location, session
-from quorate.release.single import release_once
-from quorate.release.stages import NEVER_ASKED, Stages
+
+if TYPE_CHECKING:
+    from quorate.release.answer import Drawn, draw, release
+    from quorate.release.charge import Account, Charge
+    from quorate.release.coverage import check_covered
+    from quorate.release.guarantee import guarantee_of
+    from quorate.release.single import release_once
+    from quorate.release.stages import NEVER_ASKED, Stages
 
 __all__ = [
     "NEVER_ASKED",
@@ -42,3 +47,5 @@ __all__ = [
     "release_once",
     "session",
 ]
+
+__getattr__ = on_demand(__name__)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from quorate.accounting import Event, Guarantee, explain
+from quorate.accounting import Guarantee
 from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger
 from quorate.release.source import SEEDED_CLIENT
+
+if TYPE_CHECKING:
+    from quorate.accounting import Event
 
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
 NOT_DURABLE = (
@@ -61,6 +64,10 @@ def guarantee_of(
     PreconditionFailed
         If no reservation says whose data it protects.
     """
+    from importlib.metadata import version  # here, and so are the rules of price: few commands make a guarantee
+
+    from quorate.accounting import explain
+
     epsilon, spent_delta = spent_of(ledger)
     scope = ledger_scope(ledger, seeded=seeded)
     _, rule = explain(event, delta)

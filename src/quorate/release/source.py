@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import secrets
 from hashlib import blake2b
+from typing import TYPE_CHECKING
 
 from quorate.arguments import count
-from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.noise import NoiseSource
 
 LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
 
@@ -28,6 +31,8 @@ def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = Non
 
     A seed fixes both, so that a seeded run repeats: it is reproducible, therefore not private.
     """
+    from quorate.noise import OSNoise, SeededNoise
+
     if unsafe_noise_seed is None:
         return OSNoise(), Secret(secrets.token_bytes(32)) if key is None else key
     seed = count("unsafe_noise_seed", unsafe_noise_seed)

@@ -6,6 +6,8 @@ table. Begin with :mod:`~quorate.report.facts`, then :mod:`~quorate.report.page`
 Examples
 --------
 >>> from quorate.accounting import Guarantee
+>>> from quorate.report import Answers, Check, Facts, Outputs, Provenance, Setup, Spending
+>>> from quorate.report import model_card, render_html, render_json, render_text
 >>> facts = Facts(
 ...     guarantee=Guarantee(epsilon=1.0, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
 ...                         mechanism="100 noisy votes, sigma 15", accounting="exact Gaussian composition"),
@@ -37,16 +39,21 @@ report      run/public/report.html
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quorate.accounting import miss_rate, worlds_told_apart
-from quorate.report.card import model_card
-from quorate.report.chart import Axis, Chart
-from quorate.report.checks import Check
-from quorate.report.facts import Facts, Provenance, Setup, render_json
-from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
-from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
-from quorate.report.page import render_html
-from quorate.report.spending import Answers, BudgetRaise, ExPost, Part, Spending
-from quorate.report.text import Outputs, render_text
+from quorate.deferred import on_demand
+
+if TYPE_CHECKING:
+    from quorate.report.card import model_card
+    from quorate.report.chart import Axis, Chart
+    from quorate.report.checks import Check
+    from quorate.report.facts import Facts, Provenance, Setup, render_json
+    from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
+    from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
+    from quorate.report.page import render_html
+    from quorate.report.spending import Answers, BudgetRaise, ExPost, Part, Spending
+    from quorate.report.text import Outputs, render_text
 
 __all__ = [
     "Facts",
@@ -81,3 +88,5 @@ __all__ = [
     "miss_rate",
     "worlds_told_apart",
 ]
+
+__getattr__ = on_demand(__name__)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from quorate.outcomes import Outcome
-from quorate.report.facts import Facts
 from quorate.report.notation import at_least, at_most, power_of_ten, several
 from quorate.report.spending import Answers, BudgetRaise
+
+if TYPE_CHECKING:
+    from quorate.report.facts import Facts
 
 SEEDED = "reproducible, therefore not private"
 SEEDED_WHY = (

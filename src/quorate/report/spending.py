@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from quorate.ledger.entries import BudgetRaised
 from quorate.report.plain import Plain, require
+
+if TYPE_CHECKING:
+    from quorate.ledger import Ledger
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -219,3 +224,26 @@ class Answers(Plain):
         require(least >= 0, "the counts of answers are expected >= 0")
         done = self.answered + self.declined + self.interrupted
         require(done <= self.asked, "more answers than queries: answered + declined + interrupted must be <= asked")
+
+
+def raises_of(ledger: Ledger) -> tuple[BudgetRaise, ...]:
+    """Every raise of the budget that the ledger holds, oldest first.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget, Ledger
+    >>> with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
+    ...     _ = ledger.raise_budget(Budget(2.0, 1e-5), "approved by the board")
+    ...     [(entry.epsilon, entry.reason) for entry in raises_of(ledger)]
+    [(2.0, 'approved by the board')]
+    """
+    return tuple(
+        BudgetRaise(
+            time=f"{entry.time[:19]}Z",
+            epsilon=entry.content.budget.epsilon,
+            delta=entry.content.budget.delta,
+            reason=entry.content.reason,
+        )
+        for entry in ledger.entries()
+        if isinstance(entry.content, BudgetRaised)
+    )

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
 from quorate.data.spreadsheets import csv_text
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
-from quorate.labelling.active import NAMED, Strategy
+from quorate.labelling.active import Strategy, named
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Values
 from quorate.pipeline.facts import Occasion, facts, score, told
@@ -36,7 +36,7 @@ from quorate.report import Facts, Outputs, Utility, model_card, render_html, ren
 from quorate.run.folder import RunFolder
 from quorate.run.notes import public_notes
 from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
-from quorate.run.settings import DataSettings, MechanismSettings, Settings, read_settings
+from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.types import Secret
 
@@ -95,7 +95,7 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
 
 
-def read_batch(root: Path, *, begin: bool = True) -> Batch:
+def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = None) -> Batch:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
     Parameters
@@ -105,6 +105,8 @@ def read_batch(root: Path, *, begin: bool = True) -> Batch:
     begin : bool
         Whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys that are
         not there yet are made up.
+    settings : Settings, optional
+        What :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not given.
 
     Raises
     ------
@@ -112,16 +114,8 @@ def read_batch(root: Path, *, begin: bool = True) -> Batch:
         What is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
-    settings = read_settings(folder.settings)
+    settings = settings_of(root) if settings is None else settings
     data = settings.data
-    for name, path in (("private", data.private), ("public", data.public), ("evaluation", data.evaluation)):
-        if path is not None and not path.exists():
-            raise PreconditionFailed(f"[data] {name} names {path}, and there is no such file")
-    if data.private.samefile(data.public):
-        raise DataRefused(
-            "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
-            "may be shown and are about nobody in the private table"
-        )
     private = read_data(data.private, label=data.label, unit=data.unit)
     dropped = [name for name in (data.label, data.unit) if name is not None]
     public = read_data(data.public, drop=dropped, n_features=private.X.shape[1])
@@ -181,7 +175,7 @@ def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | St
     """
     if settings.strategy == "random" or isinstance(settings.queries, str):
         return settings.queries
-    return NAMED[settings.strategy](settings.queries)
+    return named(settings.strategy)(settings.queries)
 
 
 def refuse_lost_key(folder: RunFolder) -> None:

@@ -11,7 +11,6 @@ from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
 from quorate.mechanisms import DECLINED
 from quorate.pipeline.flow import (
-    FINISHED,
     Watch,
     answering_purposes,
     answers_left,
@@ -20,6 +19,7 @@ from quorate.pipeline.flow import (
     memo_of,
     teachers,
 )
+from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
 from quorate.run.batch import Batch
 from quorate.run.published import is_finished

@@ -14,11 +14,14 @@ import stat
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.release.files import write_atomically
-from quorate.report import Facts
 from quorate.run.folder import RunFolder
+
+if TYPE_CHECKING:
+    from quorate.report import Facts
 
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
 FACTS, STUDENT = "facts.json", "student.skops"
@@ -94,6 +97,8 @@ def read_facts(root: Path) -> Facts:
     folder = RunFolder(root)
     if not is_finished(folder):
         raise PreconditionFailed(f"{root} has no finished run yet; start or resume it with: quorate run {root}")
+    from quorate.report import Facts
+
     return Facts.from_json(read_published(folder, FACTS).decode("utf-8"))
 
 

@@ -13,17 +13,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from quorate.arguments import count, nearest, one_of, real
-from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.labelling.active import NAMED
-from quorate.mechanisms import for_runs, user_fields
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.labelling.active import NAMES
 from quorate.pipeline.models import METHODS, SHARES
-from quorate.planning.recipe import DEFAULT
 
 Label = str | int | bool
 Auto = Literal["auto"]
 
-MECHANISMS = ("auto", *for_runs())
-STRATEGIES = tuple(NAMED)
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 
@@ -128,6 +124,34 @@ def read_settings(path: Path) -> Settings:
     return settings_from(document, folder=path.parent)
 
 
+def settings_of(root: Path) -> Settings:
+    """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+
+    Raises
+    ------
+    PreconditionFailed, InvalidParameter
+        As :func:`read_settings` does, and if a file of ``[data]`` is missing.
+    DataRefused
+        If the public rows are the private file again.
+    """
+    settings = read_settings(root / "quorate.toml")
+    data = settings.data
+    for name, path in (("private", data.private), ("public", data.public), ("evaluation", data.evaluation)):
+        if path is not None and not path.exists():
+            raise PreconditionFailed(f"[data] {name} names {path}, and there is no such file")
+    if data.private.samefile(data.public):
+        raise DataRefused(
+            "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
+            "may be shown and are about nobody in the private table"
+        )
+    return settings
+
+
 def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     """Check a parsed document; paths become relative to `folder`."""
     sections = {part.name for part in fields(Settings)}
@@ -166,9 +190,9 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             prior_matching=teachers.flag("prior_matching"),
         ),
         mechanism=MechanismSettings(
-            name=mechanism.choice("name", MECHANISMS),
+            name=mechanism.choice("name", _mechanism_names(document)),
             queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
-            strategy=mechanism.choice("strategy", STRATEGIES),
+            strategy=mechanism.choice("strategy", tuple(NAMES)),
             online_answers=mechanism.count("online_answers"),
             fields={key: value for key, value in mechanism.given.items() if key in mechanism.more},
         ),
@@ -189,9 +213,23 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose."""
-    name = document.get("mechanism", {}).get("name", "auto")
+    given = document.get("mechanism", {})
+    name = given.get("name", "auto")
+    if name == "auto" and given.keys() <= {part.name for part in fields(MechanismSettings)}:
+        return ()  # so that a command that only looks at a run need not load what would make one
+    from quorate.mechanisms import for_runs, user_fields
+    from quorate.planning.recipe import DEFAULT
+
     kind = DEFAULT if name == "auto" else for_runs().get(str(name))
     return () if kind is None else user_fields(kind)
+
+
+def _mechanism_names(document: Mapping[str, Any]) -> tuple[str, ...]:
+    if document.get("mechanism", {}).get("name", "auto") == "auto":
+        return ("auto",)
+    from quorate.mechanisms import for_runs
+
+    return ("auto", *for_runs())
 
 
 def _check_strategy(given: Mapping[str, Any]) -> None:

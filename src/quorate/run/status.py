@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from quorate.errors import LedgerBusy
-from quorate.labelling import is_closed
 from quorate.ledger import Ledger
-from quorate.pipeline.facts import raises_of
-from quorate.pipeline.flow import CHUNK, FINISHED
+from quorate.pipeline.stages import CHUNK, FINISHED
 from quorate.release.guarantee import spent_of
-from quorate.report import Answers, BudgetRaise
+from quorate.release.purposes import is_closed
+from quorate.report.spending import Answers, BudgetRaise, raises_of
 from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings

@@ -18,16 +18,21 @@ Here belongs what can be made of a lesson, free of charge; nothing here may see 
 
 from __future__ import annotations
 
-from quorate.students.answers import FromAnswers, as_student
-from quorate.students.declared import class_probabilities, fit_student
-from quorate.students.labels import FromLabels
-from quorate.students.lesson import Declined, Lesson
-from quorate.students.noisy_labels import FromNoisyLabels
-from quorate.students.self_training import SelfTraining
-from quorate.students.spreading import SpreadLabels
-from quorate.students.student import Student
-from quorate.students.values import FromValues
-from quorate.students.voting_class import VotingClass
+from typing import TYPE_CHECKING
+
+from quorate.deferred import on_demand
+
+if TYPE_CHECKING:
+    from quorate.students.answers import FromAnswers, as_student
+    from quorate.students.declared import class_probabilities, fit_student
+    from quorate.students.labels import FromLabels
+    from quorate.students.lesson import Declined, Lesson
+    from quorate.students.noisy_labels import FromNoisyLabels
+    from quorate.students.self_training import SelfTraining
+    from quorate.students.spreading import SpreadLabels
+    from quorate.students.student import Student
+    from quorate.students.values import FromValues
+    from quorate.students.voting_class import VotingClass
 
 __all__ = [
     "Lesson",
@@ -44,3 +49,5 @@ __all__ = [
     "fit_student",
     "class_probabilities",
 ]
+
+__getattr__ = on_demand(__name__)

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.dummy import DummyClassifier
-from sklearn.utils.validation import has_fit_parameter
 
 from quorate.types import FloatArray, IntArray
 
@@ -24,6 +21,8 @@ def takes_weights(student: Any) -> bool:
     >>> takes_weights(LogisticRegression()), takes_weights(KNeighborsClassifier())
     (True, False)
     """
+    from sklearn.utils.validation import has_fit_parameter
+
     return bool(has_fit_parameter(last_step(student)[1], "sample_weight"))
 
 
@@ -85,6 +84,9 @@ def fit_student(
     >>> student.predict(X).tolist(), student.classes_.tolist()
     (['high', 'high', 'low', 'low'], ['high', 'low'])
     """
+    from sklearn.base import clone
+    from sklearn.dummy import DummyClassifier
+
     names = np.asarray(list(classes))
     labels = names[codes]
     if len(np.unique(codes)) < 2:
@@ -119,6 +121,7 @@ def class_probabilities(student: Any, X: Any, classes: Sequence[Any]) -> FloatAr
 
     Examples
     --------
+    >>> from sklearn.dummy import DummyClassifier
     >>> student = DummyClassifier(strategy="prior").fit(np.zeros((4, 1)), ["b", "b", "b", "a"])
     >>> class_probabilities(student, np.zeros((1, 1)), ["b", "c", "a"]).tolist()
     [[0.75, 0.0, 0.25]]

@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from quorate.arguments import real
+from quorate.deferred import optimize, special
 from quorate.students.geometry import Geometry, by_blocks
 from quorate.students.shares import check_shares, logistic_of
 from quorate.students.simplex import onto_simplex
@@ -75,9 +74,9 @@ class ProcessShares:
         shares = onto_simplex(means)
 
         def distance(factor: float) -> float:
-            return float(np.sum((softmax(factor * means, axis=1) - shares) ** 2))
+            return float(np.sum((special.softmax(factor * means, axis=1) - shares) ** 2))
 
-        factor = float(minimize_scalar(distance, bounds=(0, SHARPEST), method="bounded").x)
+        factor = float(optimize.minimize_scalar(distance, bounds=(0, SHARPEST), method="bounded").x)
         return Pipeline([*steps, ("shares", logistic_of(factor * self.weights, factor * self.intercepts, classes))])
 
 

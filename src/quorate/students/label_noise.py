@@ -22,8 +22,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import log_ndtr, log_softmax
 
+from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
 from quorate.types import FloatArray, IntArray
@@ -124,7 +124,7 @@ class ExponentialNoise:
     def log_likelihood(self, shares: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
         """See :class:`LabelNoise`."""
         steep = self.rate * self.n_teachers
-        log_all = log_softmax(steep * shares, axis=1)
+        log_all = special.log_softmax(steep * shares, axis=1)
         slopes = -steep * np.exp(log_all)
         slopes[np.arange(len(codes)), codes] += steep
         return log_all[np.arange(len(codes)), codes], slopes
@@ -160,7 +160,7 @@ def label_noise(mechanism: Mechanism, n_teachers: int) -> LabelNoise:
 
 def log_normal(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return log Φ and its slope, the inverse Mills ratio."""
-    log_f: FloatArray = log_ndtr(x)
+    log_f: FloatArray = special.log_ndtr(x)
     return log_f, np.exp(-0.5 * x**2 - 0.5 * math.log(2 * math.pi) - log_f)
 
 

@@ -28,10 +28,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.optimize import minimize
-from scipy.special import softmax
 
 from quorate.arguments import real
+from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
 from quorate.students.geometry import Geometry, by_blocks
 from quorate.types import FloatArray
@@ -72,7 +71,7 @@ class VoteShares:
 
     def _shares(self, X: Any) -> FloatArray:
         rows = self.geometry.project(X)
-        return softmax(self.geometry.standard.scores(rows, self.weights, self.intercepts), axis=1)
+        return special.softmax(self.geometry.standard.scores(rows, self.weights, self.intercepts), axis=1)
 
     def classifier(self, rows: Any, classes: Any) -> Any:
         """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression.
@@ -165,13 +164,15 @@ def most_probable(X: Any, loss: Loss, *, n_classes: int, geometry: Geometry) -> 
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         theta = flat.reshape(n_classes, width)
-        estimated = softmax(standard.scores(rows, theta[:, 1:], theta[:, 0]), axis=1)
+        estimated = special.softmax(standard.scores(rows, theta[:, 1:], theta[:, 0]), axis=1)
         value, slope = loss(estimated)
         slopes = estimated * (slope - (slope * estimated).sum(axis=1, keepdims=True))
         gradient = np.column_stack([slopes.sum(axis=0), standard.pull_back(rows, slopes)]) + theta / PRIOR_VARIANCE
         return value + 0.5 * float(np.sum(theta**2)) / PRIOR_VARIANCE, gradient.ravel()
 
     start = np.zeros(n_classes * width)
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS, "maxcor": 20})
+    found = optimize.minimize(
+        objective, start, jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS, "maxcor": 20}
+    )
     theta = found.x.reshape(n_classes, width)
     return VoteShares(geometry, theta[:, 1:], theta[:, 0])

@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import (
-    NAMED,
+    NAMES,
     CoreSet,
     Disagreement,
     History,
@@ -29,6 +29,7 @@ from quorate.labelling.active import (
     Random,
     Strategy,
     VersionSpace,
+    named,
 )
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 
@@ -138,7 +139,7 @@ def test_a_cap_above_the_pool_is_refused(strategy):
         strategy.check(n_points=CAP - 1, n_classes=2)
 
 
-@pytest.mark.parametrize("kind", [*NAMED.values(), VersionSpace])
+@pytest.mark.parametrize("kind", [*map(named, NAMES), VersionSpace])
 @pytest.mark.parametrize("n", [0, -3, 2.0, True, None, "9", float("nan")])
 def test_a_cap_is_a_whole_number_of_at_least_one(kind, n):
     with pytest.raises(InvalidParameter, match="n must be a whole number"):

@@ -9,12 +9,12 @@ from __future__ import annotations
 from math import log, sqrt
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
 
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, gaps_to_the_top, log1mexp, revealed_counts
 from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
+from quorate.deferred import special
 from quorate.types import FloatArray, Secret
 
 _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the last place of 1, and so is its log
@@ -115,7 +115,7 @@ def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
     array([-0.6931])
     """
     shifted = gaps - 0.5 if noise == "discrete" else gaps
-    return np.asarray(logsumexp(log_ndtr(-shifted / (sqrt(2) * sigma)), axis=1))
+    return np.asarray(special.logsumexp(special.log_ndtr(-shifted / (sqrt(2) * sigma)), axis=1))
 
 
 def log_q_laplace(gaps: FloatArray, scale: float, noise: Noise) -> FloatArray:
@@ -131,12 +131,12 @@ def log_q_laplace(gaps: FloatArray, scale: float, noise: Noise) -> FloatArray:
     array([-0.6931])
     """
     if noise == "continuous":
-        return np.asarray(logsumexp(np.log((2 + gaps / scale) / 4) - gaps / scale, axis=1))
+        return np.asarray(special.logsumexp(np.log((2 + gaps / scale) / 4) - gaps / scale, axis=1))
     r = np.exp(-1 / scale)
     one_less = -np.expm1(-1 / scale)
     level = (1 + r * r) / (-np.expm1(-2 / scale))
     factor = (one_less / (1 + r)) ** 2 * ((gaps + level) / one_less + r / one_less**2)
-    return np.asarray(logsumexp(np.log(factor) - gaps / scale, axis=1))
+    return np.asarray(special.logsumexp(np.log(factor) - gaps / scale, axis=1))
 
 
 def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> FloatArray:

@@ -13,13 +13,13 @@ from math import ceil, exp, log, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.special import log_ndtr
 
 from quorate.accounting.data_dependent.noisy_max import effective_gap, gaussian_bound, log_q_gaussian
 from quorate.accounting.data_dependent.threshold import bit_divergence
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, gaps_to_the_top, revealed_counts
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
+from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -105,7 +105,7 @@ def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise) 
     low, high = -8.0, _vanishing(sigma, float(order[0]), n_classes) + 2 * step
 
     def bound_at(gap: Any) -> FloatArray:
-        return gaussian_bound(np.asarray(log(n_classes - 1) + log_ndtr(-gap)), sigma, order)[:, 0]
+        return gaussian_bound(np.asarray(log(n_classes - 1) + special.log_ndtr(-gap)), sigma, order)[:, 0]
 
     near, far = low + width * np.arange(ceil((high - low) / width) + 2 * _CELLS), high * 1.03 ** np.arange(200)
     _refuse_rising(bound_at(near), bound_at(far))
@@ -129,7 +129,7 @@ def _vanishing(sigma: float, order: float, n_classes: int) -> float:
     gap = 1.0
     worst = order / sigma**2
     while gap < 1e6:
-        log_q = np.array([log(n_classes - 1) + float(log_ndtr(-gap))])
+        log_q = np.array([log(n_classes - 1) + float(special.log_ndtr(-gap))])
         if gaussian_bound(log_q, sigma, np.array([order]))[0, 0] < 4e-15 * worst + 2.0**-47 / (order - 1):
             break
         gap *= 1.1

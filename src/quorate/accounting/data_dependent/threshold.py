@@ -9,11 +9,11 @@ from __future__ import annotations
 from math import ceil
 
 import numpy as np
-from scipy.special import log_ndtr, logsumexp
 
 from quorate.accounting.data_dependent.votes import Noise, checked_noise, revealed_counts
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
+from quorate.deferred import special
 from quorate.types import FloatArray, IntArray, Secret
 
 
@@ -97,7 +97,7 @@ def _log_pass_fail(largest: IntArray, threshold: float, sigma: float, noise: Noi
     """Return log P(pass) and log P(fail) at each largest count."""
     if noise == "continuous":
         at = (largest - threshold) / sigma
-        return np.asarray(log_ndtr(at)), np.asarray(log_ndtr(-at))
+        return np.asarray(special.log_ndtr(at)), np.asarray(special.log_ndtr(-at))
     # noise ≥ need passes; the law is symmetric, so noise ≤ need − 1 is noise ≥ 1 − need
     need = ceil(threshold) - largest
     return _log_tail(need, sigma), _log_tail(1 - need, sigma)
@@ -109,4 +109,4 @@ def _log_tail(least: IntArray, sigma: float) -> FloatArray:
     z = np.arange(low, high + 1, dtype=np.float64)
     log_mass = -(z * z) / (2 * sigma * sigma)
     tails = np.logaddexp.accumulate(log_mass[::-1])[::-1]
-    return np.asarray(tails[least - low] - logsumexp(log_mass))
+    return np.asarray(tails[least - low] - special.logsumexp(log_mass))

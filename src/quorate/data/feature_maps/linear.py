@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from quorate.data.feature_maps.exact import unit_rows
 from quorate.data.feature_maps.scale import PoolScale
 from quorate.data.rows import kind
+from quorate.deferred import sparse
 from quorate.types import FloatArray
 
 BITS = 20  # images are multiples of 2^-20

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import block_diag
 
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.rbf import RBFMap
+from quorate.deferred import linalg
 from quorate.types import FloatArray
 
 
@@ -46,7 +46,7 @@ class StackedMap:
     @property
     def mixing(self) -> FloatArray:
         """What images are multiplied by to be features."""
-        return np.asarray(block_diag(np.eye(self.linear.n_images), self.rbf.mixing))
+        return np.asarray(linalg.block_diag(np.eye(self.linear.n_images), self.rbf.mixing))
 
     def images(self, rows: FloatArray) -> FloatArray:
         """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""

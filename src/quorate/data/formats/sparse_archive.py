@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from quorate.data.columns import nearest
 from quorate.data.files import existing_file
 from quorate.data.formats.format import Table
 from quorate.data.formats.sparse_rows import check_n_features, short_indices
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
 _COMPRESSED_ROWS = ("data", "indices", "indptr", "shape")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from quorate.deferred import sparse
 from quorate.errors import InvalidParameter
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from scipy import sparse
 
 from quorate.data.files import read_bytes
 from quorate.data.formats.format import Table
 from quorate.data.formats.sparse_rows import check_n_features, short_indices
+from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
 
 

@@ -9,23 +9,43 @@ Margin(n=300, learner=None, batch=None)
 
 from __future__ import annotations
 
-from quorate.labelling.active.core_set import CoreSet
-from quorate.labelling.active.disagreement import Disagreement, Examined
-from quorate.labelling.active.k_means import KMeans
-from quorate.labelling.active.margin import Margin
-from quorate.labelling.active.oracular_cal import OracularCAL
-from quorate.labelling.active.random_subset import Random
-from quorate.labelling.active.strategy import History, Strategy
-from quorate.labelling.active.version_space import VersionSpace, thresholds
+import sys
+from typing import TYPE_CHECKING
 
-NAMED: dict[str, type[Strategy]] = {
-    "random": Random,
-    "disagreement": Disagreement,
-    "oracular-cal": OracularCAL,
-    "margin": Margin,
-    "k-means": KMeans,
-    "core-set": CoreSet,
+from quorate.deferred import on_demand
+
+if TYPE_CHECKING:
+    from quorate.labelling.active.core_set import CoreSet
+    from quorate.labelling.active.disagreement import Disagreement, Examined
+    from quorate.labelling.active.k_means import KMeans
+    from quorate.labelling.active.margin import Margin
+    from quorate.labelling.active.oracular_cal import OracularCAL
+    from quorate.labelling.active.random_subset import Random
+    from quorate.labelling.active.strategy import History, Strategy
+    from quorate.labelling.active.version_space import VersionSpace, thresholds
+
+#: Classes of strategies, by the names that ``quorate.toml`` has for them.
+NAMES = {
+    "random": "Random",
+    "disagreement": "Disagreement",
+    "oracular-cal": "OracularCAL",
+    "margin": "Margin",
+    "k-means": "KMeans",
+    "core-set": "CoreSet",
 }
+
+
+def named(name: str) -> type[Strategy]:
+    """Return the strategy that ``quorate.toml`` names.
+
+    Examples
+    --------
+    >>> named("k-means").__name__
+    'KMeans'
+    """
+    strategy: type[Strategy] = getattr(sys.modules[__name__], NAMES[name])
+    return strategy
+
 
 __all__ = [
     "Strategy",
@@ -39,5 +59,8 @@ __all__ = [
     "Margin",
     "KMeans",
     "CoreSet",
-    "NAMED",
+    "NAMES",
+    "named",
 ]
+
+__getattr__ = on_demand(__name__)

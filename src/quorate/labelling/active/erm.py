@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from quorate.data import take
 from quorate.types import FloatArray, IntArray
@@ -38,6 +36,9 @@ class Erm:
 
     def fit(self, X: Any, codes: IntArray, weights: FloatArray | None = None) -> Any:
         """Fit on at least two classes; where the learner takes no weights, a row stands as often as it weighs."""
+        from sklearn.base import clone
+        from sklearn.utils.validation import has_fit_parameter
+
         learner = clone(self.learner)
         unset = {
             name: self.seed

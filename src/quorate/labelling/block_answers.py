@@ -107,24 +107,6 @@ def stages_of(mechanism: Mechanism) -> dict[str, int]:
     return {STAGE: mechanism.stages} if isinstance(mechanism, StreamMechanism) else {}
 
 
-def is_closed(reservation: Reservation) -> bool:
-    """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=10)
-    >>> purposes = {"label": 10, **stages_of(mechanism)}
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="labels")
-    >>> block = reservation.draw("sparse-vector stage")
-    >>> is_closed(reservation), reservation.remaining("label")
-    (True, 10)
-    """
-    return STAGE in reservation.purposes and reservation.remaining(STAGE) == 0
-
-
 class _EachQuery:
     closed = False
 

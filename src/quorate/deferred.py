@@ -1,0 +1,91 @@
+"""What is loaded when it is first used: parts of SciPy, and the files of a room.
+
+A command that reads a ledger, refuses a setting or prints help needs few files of this package, and nothing of SciPy,
+which takes longer to load than all of quorate. So a file writes ``from quorate.deferred import special`` and then
+``special.ndtr(x)``; and a room that is large lists its names under ``if TYPE_CHECKING:`` and ends with
+``__getattr__ = on_demand(__name__)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from quorate.renamed import moved
+
+if TYPE_CHECKING:
+    from scipy import fft, linalg, optimize, sparse, special, stats
+
+__all__ = ["fft", "linalg", "optimize", "sparse", "special", "stats"]
+
+
+class DeferredModule(ModuleType):
+    """Stands for a module, and loads it when an attribute is first asked for.
+
+    Examples
+    --------
+    >>> functions = DeferredModule("cmath")
+    >>> functions.exp(0j)
+    (1+0j)
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what inspects objects asks every one of them for such names
+            raise AttributeError(name)
+        value = getattr(import_module(self.__name__), name)
+        setattr(self, name, value)
+        return value
+
+
+if not TYPE_CHECKING:
+    fft, linalg, optimize, sparse, special, stats = (DeferredModule(f"scipy.{name}") for name in __all__)
+
+
+def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+    """Return a room's ``__getattr__``: it loads a file of the room when a name of that file is first asked for.
+
+    Parameters
+    ----------
+    room : str
+        The ``__name__`` of a package whose ``__init__`` imports its names under ``if TYPE_CHECKING:``. Type checkers
+        and readers see these imports as they stand; a program makes the ones that it uses.
+    renamed : mapping of str to str, optional
+        Names of an earlier version, as :func:`quorate.renamed.moved` takes them.
+
+    Notes
+    -----
+    A name that a file of the room has too cannot be listed there, since Python binds such a name to the file.
+
+    Examples
+    --------
+    >>> on_demand("quorate.accounting")("PureDP").__module__
+    'quorate.accounting.events'
+    """
+    files: dict[str, str] = {}
+
+    def load(name: str) -> Any:
+        if not files and not name.startswith("__"):
+            files.update(_listed(Path(str(sys.modules[room].__file__))))
+        if name not in files:
+            return moved(room, name, renamed or {})
+        value = getattr(import_module(files[name]), name)
+        setattr(sys.modules[room], name, value)
+        return value
+
+    return load
+
+
+def _listed(init: Path) -> dict[str, str]:
+    """Return the names that a file imports under ``if TYPE_CHECKING:``, each with the module that it comes from."""
+    blocks = [
+        node
+        for node in ast.parse(init.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    ]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
