@@ -10,13 +10,13 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tests.golden import fits, folders, learned
+from tests.golden import fits, folders, learned, spoken
 from tests.golden.pinned import VERSIONS
 from tests.golden.prices import prices
 
 RECORDED = Path(__file__).parent / "recorded"
 PARTS = ("guarantee", "ledger", "released")  # of a fit or a run, each in a file of its own
-FILES = ("prices", *PARTS)
+FILES = ("prices", *PARTS, "spoken")
 LAST_BITS = 1e-9  # by how much, relatively, a float may differ from machine to machine
 
 CASES: Mapping[str, Callable[[], dict[str, Any]]] = {**fits.cases(), **folders.cases(), **learned.cases()}
@@ -30,12 +30,14 @@ def made(case: str) -> dict[str, Any]:
 
 def path_of(file: str) -> Path:
     """Where a golden file lies."""
-    return RECORDED / (f"{file}.txt" if file == "ledger" else f"{file}.json")
+    return RECORDED / (f"{file}.txt" if file in ("ledger", "spoken") else f"{file}.json")
 
 
 def write(file: str) -> None:
     """Make one golden file anew."""
-    if file == "ledger":
+    if file == "spoken":
+        written = spoken.written(spoken.table())
+    elif file == "ledger":
         blocks = ["\n".join([f"# {case}", *made(case)["ledger"]]) for case in CASES]
         written = "\n\n".join([json.dumps(VERSIONS), *blocks]) + "\n"
     else:

@@ -13,12 +13,22 @@ from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggr
 from quorate.accounting import PureDP
 from quorate.data.identity import fingerprint, slot_bytes
 from quorate.errors import PreconditionFailed
+from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
+from quorate.learners.private_learner import LABELLED_IS_PUBLIC
+from quorate.ledger import GuaranteeScope
 from quorate.ledger.scope import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
 from quorate.pipeline import flow
-from quorate.pipeline.scope import BY_POSITION
-from quorate.release.guarantee import EARLIER, N_IS_PUBLIC, NOT_CLAIMED, NOT_DURABLE, ledger_scope
+from quorate.pipeline.scope import LABELS_ONLY, PARTITION_IS_STATED
+from quorate.release.guarantee import (
+    BY_POSITION,
+    EARLIER,
+    N_IS_PUBLIC,
+    NOT_CLAIMED,
+    NOT_DURABLE,
+    ledger_scope,
+)
 from quorate.release.keys import fingerprint_key
 from quorate.run.external_votes import release_votes
 from quorate.run.votes_file import VotesFile
@@ -51,11 +61,12 @@ def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> Subsampl
 def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, order: tuple[str, str]) -> None:
     ledger = ledger_for_several()
     first, second = (make(ledger, partition=each).guarantee_ for each in order)
-    alone = {"balanced": "replace one record", "hash": "add, remove or replace one record"}[order[0]]
-    assert (first.neighbours, first.caveats) == (alone, (BY_POSITION, NOT_DURABLE))
+    alone = {"balanced": ("replace one record", ()), "hash": ("add, remove or replace one record", (BY_POSITION,))}
+    assert (first.neighbours, first.caveats[:-1]) == alone[order[0]]
+    assert first.caveats[-1] == NOT_DURABLE
     assert second.epsilon > first.epsilon
     assert second.neighbours == "replace one record"
-    assert second.caveats == (BY_POSITION, DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
+    assert second.caveats == (DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
 
 
 def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
@@ -129,3 +140,46 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Pa
         release("record", 50.0)
     with Ledger(tmp_path / "ledger.db") as ledger:
         assert [each.scope.unit for each in ledger.reservations() if each.scope] == ["patient"]
+
+
+@pytest.mark.parametrize(
+    ("caveat", "in_version_0_1"),
+    [
+        (
+            BY_POSITION,
+            (
+                "a record is known by its position: removed means blanked in place, added means appended; deleting a "
+                "row and renumbering the rest is not covered"
+            ),
+        ),
+        (N_IS_PUBLIC, "the number of private units was read off the data and is treated as public"),
+        (
+            LABELS_ONLY,
+            (
+                "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is "
+                "not protected"
+            ),
+        ),
+        (
+            PARTITION_IS_STATED,
+            (
+                "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, "
+                "is the owner's statement and was not checked"
+            ),
+        ),
+        (CLASSES_WERE_READ, "which labels occur was read off the data and is treated as public"),
+        (
+            LABELLED_IS_PUBLIC,
+            (
+                "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled "
+                "record by an unlabelled one"
+            ),
+        ),
+    ],
+)
+def test_caveats_that_ledgers_hold_keep_their_words(caveat: str, in_version_0_1: str) -> None:
+    """A retry of a charge may state no caveat that the charge did not, so a new wording would refuse earlier runs."""
+    assert caveat == in_version_0_1
+    charged, retried = (GuaranteeScope(unit="record", neighbours="…", caveats=(each,)) for each in (caveat, "reworded"))
+    assert charged.covers(charged)
+    assert not charged.covers(retried)

@@ -38,15 +38,15 @@ CHECKS = (  # as long as those of a real run, so that the sheets of a printed re
     (
         "shards", "Does each patient belong to exactly one teacher?", "passed",
         ("All rows were looked at before any teacher was fitted: each is in one shard, the rows of each patient are in "
-        "the same one, and its number is the keyed hash of its identity, modulo the number of teachers. So to add, "
-        "remove or replace one patient changes exactly one teacher."),
+        "the same one, and its number is the keyed hash of its identity, modulo the number of teachers. So adding, "
+        "removing or replacing one patient changes exactly one teacher."),
     ),
     (
         "classes", "Was the class list declared, and not read off the private labels?", "by construction",
         "The list is an argument, and a label outside it is refused. Where the owner has it from is not seen here.",
     ),
     (
-        "preprocessing", "Was nothing that quorate fitted fitted on the pooled private rows?", "passed",
+        "preprocessing", "Did quorate fit nothing on the pooled private rows?", "passed",
         ("No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; an "
         "encoder, where there is one, is fitted on public rows."),
     ),
@@ -57,7 +57,7 @@ CHECKS = (  # as long as those of a real run, so that the sheets of a printed re
         "not cover it."),
     ),
     (
-        "noise", "Is the noise drawn exactly, from the law that the price assumes?", "by construction",
+        "noise", "Is the noise drawn exactly, from the distribution that the price assumes?", "by construction",
         "Every noise is an integer from an exact sampler; there is no other way to draw it.",
     ),
     (

@@ -45,7 +45,7 @@ from quorate.types import Secret
 DELTA = 1e-5
 STATED = "the owner's statement and was not checked"
 SEEDED, SEEDED_EARLIER = "the noise was seeded", "an earlier run on the same ledger had seeded noise"
-EARLIER = "includes what earlier runs on the same data spent"
+EARLIER = "ε and δ include what earlier runs on the same data spent"
 RNG = np.random.default_rng(20)
 COUNTS = RNG.multinomial(250, RNG.dirichlet([0.3] * 4, size=100)).astype(np.int64)
 NAMES = ("ant", "bee", "cow", "dog")

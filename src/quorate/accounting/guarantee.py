@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.accounting.odds import PAIRS, worlds_told_apart
-from quorate.accounting.wording import closeness, factor, guesses, rounded_up
+from quorate.accounting.wording import PUBLISHED, closeness, factor, guesses, rounded_up
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 
@@ -131,12 +131,19 @@ class Guarantee:
         if self.seeded:
             return NO_PROMISE
         earlier = " What an earlier run on the same ledger published with seeded noise has no such promise."
-        return closeness(self.neighbouring, self.epsilon, self.delta) + earlier * self.seeded_earlier
+        said = closeness(self.neighbouring, self.epsilon, self.delta, published=self._published)
+        return said + earlier * self.seeded_earlier
 
     @property
     def odds(self) -> str:
         """The same as odds: how often the best observer is right; or that nothing bounds it."""
-        return NO_PROMISE if self.seeded else guesses(self.neighbouring, self.right_guesses)
+        if self.seeded:
+            return NO_PROMISE
+        return guesses(self.neighbouring, self.right_guesses, published=self._published)
+
+    @property
+    def _published(self) -> str:
+        return f"{PUBLISHED}{' with secret noise' * self.seeded_earlier}"
 
     def for_reviewer(self) -> str:
         """Return the sentences for the ethics board or the data-protection officer."""
@@ -181,7 +188,7 @@ class Guarantee:
 
     def __str__(self) -> str:
         caveats = f", {len(self.caveats)} caveat{'s' * (len(self.caveats) > 1)}" if self.caveats else ""
-        void = "no guarantee, for the noise was seeded: reproducible, therefore not private. With secret noise, "
+        void = "no guarantee, because the noise was seeded: reproducible, therefore not private. With secret noise, "
         return (
             f"{void * self.seeded}(ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)})-differential privacy "
             f"per {self.unit} [{self.neighbours}{caveats}]"

@@ -20,13 +20,16 @@ from quorate.accounting.odds import PAIRS
 ALMOST: Final = 1.1  #: the largest factor of which "almost as likely" is said
 NEARLY: Final = 1.25  #: the largest factor of which "nearly as likely" is said
 SMALL_DELTA: Final = 1e-3  #: neither is said of a larger δ
+PUBLISHED: Final = "what was published"  #: what a promise covers where all noise was secret
 
 _LARGEST_EXPONENT = 700  # the exponential of more is no float
 _RAREST = 10**9  # beyond "1 in 1,000,000,000" a power of ten is easier to read
 
 
-def closeness(neighbouring: Neighbouring, epsilon: float, delta: float) -> str:
+def closeness(neighbouring: Neighbouring, epsilon: float, delta: float, *, published: str = PUBLISHED) -> str:
     """Return how close the probabilities of what may be published are in two neighbouring worlds.
+
+    `published` names what the promise covers.
 
     Examples
     --------
@@ -36,25 +39,25 @@ def closeness(neighbouring: Neighbouring, epsilon: float, delta: float) -> str:
     if delta >= 1:
         return f"{neighbouring.whether}, nothing is promised: a δ of 1 allows everything to be published."
     if epsilon == 0 and delta == 0:
-        return f"{neighbouring.whether}, what was published is exactly as likely to come out the same."
+        return f"{neighbouring.whether}, {published} is exactly as likely to come out the same."
     ratio = exp(min(epsilon, _LARGEST_EXPONENT))
     if ratio <= NEARLY and delta <= SMALL_DELTA:
         likely = "almost" if ratio <= ALMOST else "nearly"
         return (
-            f"{neighbouring.whether}, what was published is {likely} as likely to come out the same: its probability "
+            f"{neighbouring.whether}, {published} is {likely} as likely to come out the same: its probability "
             f"differs by a factor of at most {factor(epsilon)}{_except_with(delta)}."
         )
     return (
-        f"{neighbouring.whether}, what was published is at most {factor(epsilon)} times more or less likely to come "
+        f"{neighbouring.whether}, {published} is at most {factor(epsilon)} times more or less likely to come "
         f"out the same{_except_with(delta)}."
     )
 
 
-def guesses(neighbouring: Neighbouring, right: int) -> str:
+def guesses(neighbouring: Neighbouring, right: int, *, published: str = PUBLISHED) -> str:
     """Return the same as odds, where the best observer is right in `right` of 1,000 pairs of worlds on average."""
     return (
-        f"Shown {PAIRS:,} pairs of equally likely worlds, {neighbouring.worlds}, the best possible observer of what "
-        f"was published would name the real one on average at most {right:,} of {PAIRS:,} times. Tossing a coin would "
+        f"Shown {PAIRS:,} pairs of equally likely worlds, {neighbouring.worlds}, the best possible observer of "
+        f"{published} would name the real one on average at most {right:,} of {PAIRS:,} times. Tossing a coin would "
         f"name it {PAIRS // 2:,} times on average."
     )
 

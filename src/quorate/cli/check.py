@@ -33,7 +33,7 @@ def command(run: Path, as_json: bool) -> None:
     answers = found["n_queries"] + found["online_answers"]
     click.echo("Everything fits, with caution. A run would" if found["cautions"] else "Everything fits. A run would")
     teachers = several(found["n_teachers"], "teacher")
-    click.echo(f"  train      {teachers}; {batch.task.neighbouring.changing} changes exactly one of them")
+    click.echo(f"  train      {teachers}; {batch.task.neighbouring.changing} changes exactly one teacher")
     click.echo(
         f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
         "later)"

@@ -24,17 +24,13 @@ from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.errors import DataRefused, InvalidParameter, SeededNoiseRefused
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
+from quorate.pipeline.task import unit_of
 from quorate.release import Charge, GivenLedger, guarantee_of, ledger_location, session
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.types import FloatArray, Secret
-
-BY_POSITION = (
-    "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
-    "renumbering the rest is not covered"
-)
 
 
 class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -148,6 +144,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             If the ledger has too little left; nothing was charged.
         """
         epsilon, delta = floor_budget(self.epsilon, self.delta)
+        unit = unit_of(self.unit, grouped=groups is not None)
         classes = check_classes(self.classes)
         declared = None if self.n_records is None else count("n_records", self.n_records, at_least=1)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
@@ -172,9 +169,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         data = fingerprint(rows, codes, slots, fingerprint_key(ledger_location(self.ledger)))
         target = Budget(epsilon, delta)
         with session(self.ledger, budget=target, fingerprint=data, seeded=noise.seeded) as ledger:
-            reservation = self._reservation(
-                ledger, plan, data, delta=delta, grouped=groups is not None, seeded=noise.seeded
-            )
+            reservation = self._reservation(ledger, plan, data, delta=delta, unit=unit, seeded=noise.seeded)
             weights, n_rounds = descend(plan, units, reservation, noise)
             promised = guarantee_of(
                 ledger,
@@ -241,15 +236,13 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         return self.model_
 
     def _reservation(
-        self, ledger: Ledger, plan: DirectPlan, data: str, *, delta: float, grouped: bool, seeded: bool
+        self, ledger: Ledger, plan: DirectPlan, data: str, *, delta: float, unit: str, seeded: bool
     ) -> Reservation:
         """Charge all rounds at once; the same fit finds its own charge again, and an abandoned one is charged anew."""
-        unit = self.unit or ("person" if grouped else "record")
         change = Neighbouring.of("replace" if self.n_records is None else "add-remove-replace", unit)
-        caveats = [] if grouped else [BY_POSITION]
-        if self.n_records is None:
-            caveats.append(N_IS_PUBLIC)
-        told = repr((plan.digest, data, unit, grouped, [repr(each) for each in check_classes(self.classes)]))
+        # A sum does not know rows by their position, so deleting one is what removing it is.
+        caveats = (N_IS_PUBLIC,) if self.n_records is None else ()
+        told = repr((plan.digest, data, change.stated, [repr(each) for each in check_classes(self.classes)]))
         key = f"direct {blake2b(told.encode(), digest_size=16).hexdigest()}"
         for attempt in numbers():
             charge = Charge(
@@ -257,7 +250,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 delta=delta,
                 purposes={PURPOSE: plan.settings.rounds},
                 key=f"{key} {attempt}",
-                scope=GuaranteeScope.about(change, caveats=tuple(caveats)),
+                scope=GuaranteeScope.about(change, caveats=caveats),
                 seeded=seeded,
             )
             reservation = charge.reserve(ledger)

@@ -47,8 +47,8 @@ class NoisyScore:
 
     Notes
     -----
-    The half widths are about noise and rounding alone. The held-out units are a sample; how far their accuracy is
-    from that of the population is a matter of their number, about ``1/sqrt(n_units)`` at 95 %.
+    The half widths are about noise and rounding alone. The held-out units are a sample: for new units, expect
+    an additional error of about ``1/sqrt(n_units)``, at 95 %.
     """
 
     accuracy: float

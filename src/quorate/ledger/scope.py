@@ -13,8 +13,8 @@ from quorate.accounting.neighbouring import Neighbouring, weakest
 from quorate.errors import InvalidParameter, PreconditionFailed
 
 DIFFERENT_NEIGHBOURS = (
-    "part of what was charged to the ledger holds where one unit is replaced, not where one is added or removed; "
-    "so does the whole"
+    "part of what was charged to the ledger is guaranteed for replacing one unit alone, not for adding or removing "
+    "one; and so is the whole"
 )
 _LONGEST = 1000
 
@@ -92,7 +92,7 @@ def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
     Returns
     -------
     GuaranteeScope
-        With every caveat of any of them. Where some hold for replacements alone, so does the whole, and says so.
+        With every caveat of any of them. Where some hold for replacements alone, the whole does too, and says so.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.ensemble import ClassifierTeacher, PartitionFault, PriorMatchingTeacher, check_partition, check_unfitted
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
@@ -31,17 +32,23 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Check:
             "more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
         )
     rule = "the keyed hash of its identity, modulo the number of teachers"
+    owner = task.unit.removesuffix(LABELS_OF.format(""))
+    together = "" if task.unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
     if task.partition == "balanced":
         rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
     return Check(
         code=SHARDS,
-        question=f"Does each {task.unit} belong to exactly one teacher?",
+        question=_question(task),
         outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard, the rows of each "
-        f"{task.unit} are in the same one, and its number is {rule}. So {task.neighbouring.changing} changes exactly "
-        "one teacher.",
+        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard{together}, and its "
+        f"number is {rule}. So {task.neighbouring.changing} changes exactly one teacher.",
         ran=name_of(check_partition),
     )
+
+
+def _question(task: Task) -> str:
+    does = "Do" if task.unit.endswith(LABELS_OF.format("")) else "Does"
+    return f"{does} each {task.unit} belong to exactly one teacher?"
 
 
 def _told(faults: frozenset[PartitionFault]) -> str:
@@ -52,7 +59,7 @@ def shards_not_looked_at(task: Task) -> Check:
     """Say that nobody has looked at the partition of this run."""
     return Check(
         code=SHARDS,
-        question=f"Does each {task.unit} belong to exactly one teacher?",
+        question=_question(task),
         outcome=Outcome.NOT_RUN,
         evidence="The partition of this run was not looked at.",
     )
@@ -81,7 +88,7 @@ def classes(task: Task) -> Check:
 
 def preprocessing(task: Task) -> Check:
     """Look whether a part of the models came fitted."""
-    question = "Was nothing that quorate fitted fitted on the pooled private rows?"
+    question = "Did quorate fit nothing on the pooled private rows?"
     if task.preprocessing == "public":
         return Check(
             code="preprocessing",
@@ -114,12 +121,12 @@ def preprocessing(task: Task) -> Check:
 
 def outside(task: Task) -> Check:
     """Say what happened to the rows before quorate got them: it cannot see that."""
-    touched = "that used the labels" if task.labels_only else "in a Pipeline around the classifier"
+    touched = "that used the labels and" if task.labels_only else "in a Pipeline around the classifier that"
     return Check(
         code="outside",
         question="Was nothing fitted on the private rows before quorate got them?",
         outcome=Outcome.NOT_COVERED,
-        evidence=f"Quorate sees the rows as they arrive. A step {touched} that was fitted on them (a scaler, an "
+        evidence=f"Quorate sees the rows as they arrive. A step {touched} was fitted on them (a scaler, an "
         "encoder, a selection of columns) would carry each row into every shard, and the guarantee would not cover it.",
         remedy="Put such steps into teacher= (a Pipeline), or fit them on public rows.",
     )
@@ -129,7 +136,7 @@ def noise() -> Check:
     """Say how noise is drawn."""
     return Check(
         code="noise",
-        question="Is the noise drawn exactly, from the law that the price assumes?",
+        question="Is the noise drawn exactly, from the distribution that the price assumes?",
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
     )

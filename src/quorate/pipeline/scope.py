@@ -7,12 +7,8 @@ from quorate.accounting.neighbouring import ONE_RECORD
 from quorate.ensemble import Partition, change_of_one_teacher
 from quorate.ledger import GuaranteeScope
 from quorate.pipeline.task import Task
-from quorate.release.guarantee import N_IS_PUBLIC
+from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC
 
-BY_POSITION = (
-    "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
-    "renumbering the rest is not covered"
-)
 LABELS_ONLY = (
     "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is not protected"
 )

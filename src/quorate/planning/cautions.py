@@ -76,7 +76,8 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             LABELS_ARE_COINS,
             Severity.SERIOUS,
             f"σ = {sigma:.4g} votes against {n_teachers:,} teachers: labels would be close to coin tosses, and the "
-            "budget gone. Raise epsilon, bring more private rows or more public ones, or keep fewer answers back"
+            "budget would be spent. Raise epsilon, bring more private rows or more public ones, or keep fewer answers "
+            "back"
             if coins
             else None,
         ),

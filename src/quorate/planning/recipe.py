@@ -131,8 +131,8 @@ def recipe(
         rows, n_records = rows_per_teacher(facts), _known(facts)
         n_teachers = max(1, min(n_records, round(n_records / rows)))
         why.append(
-            f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, n_records):.0f} each: there the "
-            "noise and the teachers' bias balance"
+            f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, n_records):.0f} each, "
+            "chosen to balance the noise against the error of small teachers"
         )
     elif count("n_teachers", n_teachers, at_least=1) > (n_records := facts.n_records or n_teachers):
         suggested = max(1, round(n_records / rows_per_teacher(facts)))
@@ -142,7 +142,7 @@ def recipe(
         )
     if mechanism is None:
         mechanism = DEFAULT
-        why.append("noisy votes are released: they cost what their largest costs, and say more")
+        why.append("noisy vote counts cost no more privacy than the winning class alone, and carry more information")
     if isinstance(mechanism, str):
         mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)

@@ -1,4 +1,4 @@
-"""The guarantee: what everything on one ledger cost and promises scope."""
+"""The guarantee: what everything on one ledger cost, and what it promises together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ NOT_DURABLE = (
     "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
     "counted"
 )
-EARLIER = "includes what earlier runs on the same data spent from the same ledger"
+EARLIER = "ε and δ include what earlier runs on the same data spent from the same ledger"
+BY_POSITION = (
+    "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
+    "renumbering the rest is not covered"
+)
 OWN_EVENTS = (
     "the price of {kinds} follows a rule of the owner's own: that the rule is true of what was released is the owner's "
     "statement and was not proved"
@@ -40,7 +44,7 @@ def guarantee_of(
     before: str = "the first answer",
     caveats: tuple[str, ...] = (),
 ) -> Guarantee:
-    """Say what everything that was charged to a ledger guarantees scope.
+    """Say what everything that was charged to a ledger guarantees together.
 
     Parameters
     ----------
@@ -71,14 +75,15 @@ def guarantee_of(
     epsilon, spent_delta = spent_of(ledger)
     scope = ledger_scope(ledger, seeded=seeded)
     _, rule = explain(event, delta)
+    several = len(ledger.reservations()) > 1
     return Guarantee(
         epsilon=epsilon,
         delta=spent_delta,
         unit=scope.unit,
         neighbours=scope.neighbours,
-        mechanism=mechanism,
-        accounting=f"{rule}, priced before {before} and composed by {ledger.budget.composition}; "
-        f"quorate {version('quorate')}",
+        mechanism=f"{mechanism}{'; and what earlier runs released from the same ledger' * several}",
+        accounting=f"{rule}, priced before {before} and composed by {ledger.budget.composition}"
+        f"{' with what earlier runs were charged' * several}; quorate {version('quorate')}",
         caveats=(*scope.caveats, *caveats),
     )
 
@@ -123,6 +128,8 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     if scope is None:
         raise PreconditionFailed("nothing on this ledger says whose data it protects; no guarantee can be told")
     caveats = list(scope.caveats)
+    if BY_POSITION in caveats and scope.neighbouring.change != "add-remove-replace":
+        caveats.remove(BY_POSITION)  # the entries state it of removing and adding, which nothing here promises
     if seeded:
         caveats.insert(0, SEEDED)
     elif any(each.client == SEEDED_CLIENT for each in reservations):

@@ -13,7 +13,7 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
 
 LIMITS = (
-    "For rows like the public ones. A class with few released answers is learnt badly: "
+    "The model is meant for rows like the public ones. A class with few released answers is learnt badly: "
     "see the figures per class in the report."
 )
 
@@ -90,7 +90,7 @@ def _model(facts: Facts) -> str:
         f"({_plain(setup.teacher)}) voted on public rows, of which there are {setup.n_public:,}, and "
         f"{_plain(setup.mechanism)} answered: {sentences.counted(answers)}. "
         + (f"{_plain(closed)} " if (closed := sentences.closed(facts)) else "")
-        + "The student has seen no private row."
+        + sentences.never_seen(facts)
     )
 
 

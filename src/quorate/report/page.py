@@ -115,6 +115,9 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
 
 def _edition(stamps: tuple[str, ...]) -> Markup:
     if NOT_FOR_RELEASE in stamps:
-        return join("Internal edition. It shows what is secret: ", element("strong", " · ".join(stamps)), ".")
-    words = "Public edition, made only from values that are released, public or independent of the private data."
-    return join(words, " This run is ", element("strong", stamps[0]), ".") if stamps else join(words)
+        words = join("Internal edition. It shows what is secret: ", element("strong", NOT_FOR_RELEASE), ".")
+    else:
+        words = join("Public edition, made only from values that are released, public or independent of private data.")
+    if sentences.SEEDED in stamps:
+        words = join(words, " This run is ", element("strong", sentences.SEEDED), ".")
+    return words

@@ -85,7 +85,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
         at_most(spending.budget_epsilon),
     )
     answers = spending.answers_left
-    rule = {"sum": "sums of (ε, δ) of reservations", "zcdp": "zero-concentrated privacy (zCDP)"}[spending.composition]
+    added = {"sum": "the ε and δ of all charges add up", "zcdp": "zCDP: the ρ of all charges add up"}
     ex_post = spending.ex_post
     return (
         element(
@@ -120,7 +120,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
                     f"{several(facts.setup.n_teachers, 'teacher')}; {sentences.where_a_unit_goes(facts)}; "
                     + sentences.partition(facts),
                 ),
-                ("Composition", f"{rule}, fixed when the ledger was opened"),
+                ("Composition", f"{added[spending.composition]}; fixed when the ledger was opened"),
                 *(("Budget raised", line) for line in sentences.raises(facts)),
                 ("Accounting", guarantee.accounting),
                 ("Record", "in a ledger on disk" if spending.durable else "in memory: nothing durable was recorded"),

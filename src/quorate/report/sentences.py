@@ -36,6 +36,7 @@ def odds(facts: Facts) -> str:
 def not_protected(facts: Facts) -> tuple[str, ...]:
     """Return what the guarantee does not cover, one sentence each."""
     setup = facts.setup
+    learned = "anybody's labels" if _labels_only(facts) else f"any {setup.unit}"
     classes = f"The class list ({several(len(setup.classes), 'name')})"
     if not setup.classes_declared:
         classes += ", which was read off private labels and is treated as public"
@@ -43,7 +44,7 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
         f"{classes}.",
         "The names of the features.",
         f"The public pool ({several(setup.n_public, 'row')} without labels).",
-        f"Facts true of everyone: what the answers teach about any {setup.unit}, in the data or not.",
+        f"Facts true of everyone: what the answers teach about {learned}, in the data or not.",
     )
     if setup.n_records is not None:
         known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
@@ -104,13 +105,26 @@ def closed(facts: Facts) -> str | None:
     )
 
 
+def never_seen(facts: Facts) -> str:
+    """Return what of the private table the student was never shown."""
+    return f"The student has seen no private {'label' if _labels_only(facts) else 'row'}."
+
+
+def _labels_only(facts: Facts) -> bool:
+    return facts.guarantee.neighbouring.change == "replace-labels"
+
+
 def partition(facts: Facts) -> str:
     """Return how units were given to teachers."""
-    unit = facts.setup.unit
+    unit, changing = facts.setup.unit, facts.guarantee.neighbouring.changing
+    covered = (
+        f"this covers {changing}; which rows there are is public"
+        if _labels_only(facts)
+        else f"this covers {changing}, not adding or removing one"
+    )
     return {
         "hash": f"shards are drawn by a keyed hash of the {unit}, with a secret key drawn for this run",
-        "balanced": "shards are a random permutation cut into equal parts; "
-        f"this covers {facts.guarantee.neighbouring.changing}, not adding or removing one",
+        "balanced": f"shards are a random permutation cut into equal parts; {covered}",
         "declared": "shards were made by the owner, whose statement it is",
     }[facts.setup.partition]
 

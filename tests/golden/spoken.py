@@ -1,0 +1,459 @@
+"""Every sentence about privacy that people read, for a table of what may be guaranteed.
+
+One combination says which estimator was fitted, which neighbours its partition covers, what one unit is, whether the
+noise was seeded, and what else its ledger holds. None of the sentences may depend on private rows, so teachers are
+replaced by votes that are made up; ``pytest -m heavy`` trains them, and must read the same.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+from tests.golden import folders
+from tests.golden.fits import CODES, ONLINE, PEOPLE, POOL, SEED, K, N, X
+from tests.golden.learned import CUTS, UNLABELLED
+from tests.golden.learned import X as POINTS
+
+from quorate import (
+    Budget,
+    LabelPrivateClassifier,
+    Ledger,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PublicPool,
+    SubsampleAggregate,
+)
+from quorate.accounting import Guarantee
+from quorate.errors import PrivacyWarning
+from quorate.learners import AgnosticPrediction, ExponentialLearner, SubSampling
+from quorate.ledger import uncounted
+from quorate.pipeline import flow
+from quorate.report import Facts, InternalFacts, model_card, render_html, render_text
+from quorate.types import Secret
+
+EPSILON, DELTA = 1.0, 1e-5
+EARLIER = 5.0  # ε of the other fit, where a ledger is shared
+LARGE = Budget(100.0, 1e-2)  # of a ledger that several share
+
+Spoken = dict[str, list[str]]  # the sentences, by where they are said
+
+ADDED, REPLACED, LABELS = "add, remove or replace", "replace only", "labels only"
+OWN, IN_MEMORY, SHARED = "a file of its own", "in memory, not the first fit", "shared with an earlier one"
+AFTER_SEEDED, MIXED = "shared with an earlier, seeded one", "shared with one of the other neighbours"
+OTHER: Mapping[str, str] = {ADDED: REPLACED, REPLACED: ADDED}
+
+
+@dataclass(frozen=True, order=True)
+class Combination:
+    """What a guarantee may be about."""
+
+    estimator: str
+    neighbours: str
+    unit: str
+    noise: str
+    ledger: str
+
+    @property
+    def seeded(self) -> bool:
+        return self.noise == "seeded"
+
+    @property
+    def title(self) -> str:
+        return f"{self.estimator} · {self.neighbours} · {self.unit} · {self.noise} noise · ledger {self.ledger}"
+
+
+# --- what is fitted ---------------------------------------------------------------------------------------------------
+
+
+def _groups(unit: str) -> Any:
+    return PEOPLE if unit.startswith("person") else None
+
+
+def _classifier(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+    partition = "hash" if neighbours == ADDED else "balanced"
+    made = PrivateClassifier(
+        classes=["no", "yes"], epsilon=epsilon, delta=DELTA, n_teachers=K, queries="all", partition=partition,
+        online_answers=ONLINE, n_records=N if unit == "record" else None, ledger=ledger, unsafe_noise_seed=seed, jobs=1,
+    )  # fmt: skip
+    return made.fit(X, np.array(["no", "yes"])[CODES % 2], public=PublicPool(POOL), groups=_groups(unit))
+
+
+def _label_private(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+    classes: Any = "public" if unit == "label" else ["no", "yes"]
+    made = LabelPrivateClassifier(
+        classes=classes, epsilon=epsilon, delta=DELTA, n_teachers=K, queries=24, ledger=ledger,
+        unsafe_noise_seed=seed, jobs=1,
+    )  # fmt: skip
+    return made.fit(X, np.array(["no", "yes"])[CODES % 2], groups=_groups(unit))
+
+
+def _aggregate(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = 4 * EPSILON) -> Any:
+    made = SubsampleAggregate(
+        epsilon=epsilon, delta=1e-3, n_shards=100, cutoff=2, n_queries=12, ledger=ledger, unsafe_noise_seed=seed,
+        jobs=1, partition="hash" if neighbours == ADDED else "balanced",
+    )  # fmt: skip
+    return made.fit(X, CODES, groups=_groups(unit))
+
+
+def _direct(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+    made = PrivateLogisticRegression(
+        classes=[0, 1], epsilon=epsilon, delta=DELTA, feature_map="linear", ledger=ledger, unsafe_noise_seed=seed,
+        n_records=N if neighbours == ADDED else None,
+    )  # fmt: skip
+    return made.fit(X, CODES % 2, public=PublicPool(POOL), groups=_groups(unit))
+
+
+def _learner(learner: Any) -> Callable[..., Any]:
+    def fit(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
+        from sklearn.base import clone
+
+        made = clone(learner).set_params(ledger=ledger, unsafe_noise_seed=seed, epsilon=epsilon)
+        labels = np.where(np.arange(len(POINTS)) < 400, (POINTS[:, 0] < 9).astype(int), UNLABELLED)
+        return made.fit(POINTS, (POINTS[:, 0] < 9).astype(int) if isinstance(made, SubSampling) else labels)
+
+    return fit
+
+
+ESTIMATORS: Mapping[str, Callable[..., Any]] = {
+    "PrivateClassifier": _classifier,
+    "LabelPrivateClassifier": _label_private,
+    "SubsampleAggregate": _aggregate,
+    "PrivateLogisticRegression": _direct,
+    "ExponentialLearner": _learner(ExponentialLearner(concepts=CUTS, epsilon=EPSILON)),
+    "SubSampling": _learner(
+        SubSampling(concepts=CUTS, base=ExponentialLearner(concepts=CUTS, epsilon=1.0), epsilon=EPSILON, n_labels=60)
+    ),
+    "AgnosticPrediction": _learner(AgnosticPrediction(concepts=CUTS, epsilon=EPSILON, n_queries=2)),
+}
+LEARNERS = tuple(ESTIMATORS)[4:]
+RUN = "quorate run"
+
+
+def combinations() -> tuple[Combination, ...]:
+    """Return the table, in its order."""
+    scopes = [
+        *(
+            (name, *scope)
+            for name in ("PrivateClassifier", "SubsampleAggregate", "PrivateLogisticRegression", RUN)
+            for scope in product((ADDED, REPLACED), ("record", "person"))
+        ),
+        *(("LabelPrivateClassifier", LABELS, unit) for unit in ("label", "person's labels")),
+        *((name, REPLACED, "record") for name in LEARNERS),
+    ]
+    order = (*ESTIMATORS, RUN)
+    made = []
+    for name, neighbours, unit in sorted(scopes, key=lambda scope: order.index(scope[0])):
+        ledgers = [OWN, SHARED] if name == RUN else [OWN, IN_MEMORY, SHARED]
+        made += [Combination(name, neighbours, unit, noise, kept) for noise in ("secret", "seeded") for kept in ledgers]
+        made.append(Combination(name, neighbours, unit, "secret", AFTER_SEEDED))
+        if neighbours in OTHER and name not in (RUN, *LEARNERS):
+            made.append(Combination(name, neighbours, unit, "secret", MIXED))
+    return tuple(made)
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def made_up_votes(*, trained: bool) -> Iterator[None]:
+    """Answer for the teachers, where they are not to be trained."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(uncounted, "IN_THIS_PROCESS", uncounted.UncountedFits()))
+        if not trained:
+            stack.enter_context(patch.object(flow, "teachers", lambda *_, **__: _NoTeachers()))
+            stack.enter_context(
+                patch.object(flow, "asked_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
+            )
+            stack.enter_context(patch("quorate.run.online.teachers", lambda *_, **__: _NoTeachers()))
+            stack.enter_context(patch("quorate.run.online.asked_of", lambda _t, _e, asked: _votes(len(asked))))
+        yield
+
+
+class _NoTeachers:
+    """Stands where an ensemble would."""
+
+
+def _votes(n: int) -> Secret[Any]:
+    yes = np.arange(n) % (K + 1)
+    return Secret(np.column_stack([K - yes, yes]))
+
+
+def spoken(combination: Combination, *, trained: bool = False) -> Spoken:
+    """Fit what a combination says, and gather every sentence about privacy."""
+    with made_up_votes(trained=trained), TemporaryDirectory() as place:
+        if combination.estimator == RUN:
+            return _spoken_by_run(combination, Path(place))
+        return _spoken_by_estimator(combination, Path(place) / "ledger.db")
+
+
+def _spoken_by_estimator(combination: Combination, path: Path) -> Spoken:
+    fit, seed = ESTIMATORS[combination.estimator], SEED if combination.seeded else None
+    neighbours, unit = combination.neighbours, combination.unit
+    with ExitStack() as stack, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", PrivacyWarning)
+        ledger: Any = path
+        if combination.ledger == IN_MEMORY:
+            ledger = None
+            fit(neighbours, unit, seed, ledger)
+        elif combination.ledger != OWN:
+            ledger = stack.enter_context(Ledger(path, budget=LARGE))
+            earlier = OTHER[neighbours] if combination.ledger == MIXED else neighbours
+            fit(earlier, unit, SEED + 1 if combination.ledger == AFTER_SEEDED else None, ledger, epsilon=EARLIER)
+            if combination.ledger == SHARED:
+                ledger.raise_budget(Budget(LARGE.epsilon + 1, LARGE.delta), "approved by the board")
+        made = fit(neighbours, unit, seed, ledger)
+        said = said_of_guarantee(made.guarantee_)
+        facts = made.facts() if hasattr(made, "facts") else getattr(made, "_facts", None)
+        if facts is not None:
+            said |= said_of_facts(facts)
+        elif hasattr(made, "summary"):
+            said["summary()"] = _rows_of(made.summary())
+    if caught:
+        said["warning"] = [str(each.message) for each in caught if each.category is PrivacyWarning]
+    return {where: [_settled(each, path.parent) for each in lines] for where, lines in said.items()}
+
+
+def said_of_guarantee(guarantee: Guarantee) -> Spoken:
+    """Return the sentences of a guarantee."""
+    return {
+        "guarantee: str": [str(guarantee)],
+        "guarantee: for the data subject": [guarantee.for_data_subject()],
+        "guarantee: for a reviewer": [guarantee.for_reviewer()],
+        "guarantee: for an engineer": [guarantee.for_engineer()],
+        "guarantee: caveats": list(guarantee.caveats),
+    }
+
+
+def said_of_facts(facts: Facts) -> Spoken:
+    """Return the sentences of the report's two editions, the model card and the table that a run ends with.
+
+    Those that a guarantee says of itself stand there once.
+    """
+    public = _sentences_of_page(render_html(facts))
+    internal = _sentences_of_page(render_html(facts, "internal", Secret(InternalFacts())))
+    promised = facts.guarantee
+    once = {
+        promised.odds: "(the odds, as the guarantee says them)",
+        promised.promise: "(the promise, as the guarantee says it)",
+        promised.for_reviewer(): "(for a reviewer, as the guarantee says it)",
+    }
+    return {
+        "report": [once.get(line, line) for line in public],
+        "report, internal edition": [line for line in internal if line not in public],
+        "model card": [once.get(line, line) for line in _sentences_of_card(model_card(facts))],
+        "summary()": _rows_of(render_text(facts)),
+    }
+
+
+def _spoken_by_run(combination: Combination, place: Path) -> Spoken:
+    seeds = {SHARED: (None, SEED if combination.seeded else None), AFTER_SEEDED: (SEED + 1, None)}
+    said: Spoken = {}
+    for seed in seeds.get(combination.ledger, (SEED if combination.seeded else None,)):
+        said = _commands(combination, place / "my-run", seed, first=not said)
+    return {where: [_settled(each, place) for each in lines] for where, lines in said.items()}
+
+
+def _commands(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
+    """Go through the commands of a run; once more, with other settings, where the ledger is shared."""
+    folders.write(
+        root,
+        mechanism="online_answers = 3" if first else "online_answers = 2",
+        run=f"epsilon = {EPSILON}\ndelta = 1e-6" + ("" if seed is None else f"\nunsafe_noise_seed = {seed}"),
+    )
+    settings = root / "quorate.toml"
+    text = settings.read_text(encoding="utf-8")
+    if combination.unit == "person":
+        private = (root / "private.csv").read_text(encoding="utf-8").splitlines()
+        ids = ["person_id", *map(str, PEOPLE)]
+        (root / "private.csv").write_text(
+            "".join(f"{line},{who}\n" for line, who in zip(private, ids, strict=True)), encoding="utf-8"
+        )
+        text = text.replace("n_records = 240", 'unit = "person_id"')
+    if combination.neighbours == REPLACED:
+        text = text.replace("[teachers]", '[teachers]\npartition = "balanced"')
+    settings.write_text(text, encoding="utf-8")
+    said = {f"quorate {name}": _said_by(name, root) for name in ("check", "run", "status", "report")}
+    said["quorate run"] = _rows_of("\n".join(said["quorate run"]))
+    facts = Facts.from_json((root / "public" / "facts.json").read_text(encoding="utf-8"))
+    said |= said_of_guarantee(facts.guarantee) | said_of_facts(facts)
+    said["quorate ask"] = [line for line in _said_by("ask", root, root / "public.csv") if ":" in line or "left" in line]
+    said["quorate ledger show"] = _said_by("ledger", "show", root)
+    return said
+
+
+def _said_by(*arguments: object) -> list[str]:
+    code, said = folders.command(*arguments)
+    if code:
+        raise AssertionError(said)
+    return [line.rstrip() for line in said.splitlines() if line.strip()]
+
+
+# --- from what is printed to sentences --------------------------------------------------------------------------------
+
+_ROWS = ("!", "caution:", "teachers", "noise", "ex post", "guarantee", "spent", "raised", "left", "failed", "shards",
+         "answered", "ledger", "caveat")  # fmt: skip
+_SECTIONS = ("guarantee", "composition", "implementation", "internal")
+_SENTENCES = {"p", "li", "dd", "dt", "figcaption"}
+_SILENT = {"head", "svg", "style", "details"}
+
+
+def _rows_of(table: str) -> list[str]:
+    """Return the lines of a terminal table that speak of privacy, each on one line."""
+    rows: list[str] = []
+    for line in table.splitlines():
+        if line.startswith(" " * 12) and rows:
+            rows[-1] += f" {line.strip()}"
+        else:
+            rows.append(line)
+    said = [re.sub(r"\s+", " ", row) for row in rows if row.startswith(_ROWS)]
+    return [row for row in said if "answers left" not in row]
+
+
+class _Page(HTMLParser):
+    """Gathers the sentences of the sections about privacy."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+        self._parts: list[str] = []
+        self._section, self._silent = "top", 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = dict(attrs)
+        if tag == "section":
+            self._section = names.get("id") or names.get("aria-labelledby") or ""
+        elif tag == "footer":
+            self._section = "top"
+        self._silent += tag in _SILENT
+        if tag in _SENTENCES:
+            self._end()
+        else:
+            self._parts.append(" ")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._silent -= tag in _SILENT
+        if tag in _SENTENCES:
+            self._end(": " if tag == "dt" else "")
+
+    def handle_data(self, data: str) -> None:
+        if not self._silent and (self._section == "top" or self._section.startswith(_SECTIONS)):
+            self._parts.append(data)
+
+    def _end(self, mark: str = "") -> None:
+        line = re.sub(r"\s+", " ", "".join(self._parts)).strip()
+        self._parts = [f"{line}{mark}"] if mark else []
+        if line and not mark:
+            self.lines.append(line)
+
+
+def _sentences_of_page(page: str) -> list[str]:
+    parser = _Page()
+    parser.feed(page)
+    return list(dict.fromkeys(parser.lines))
+
+
+def _sentences_of_card(card: str) -> list[str]:
+    """Return what a model card says of privacy: all but figures of utility and where it came from."""
+    parts = re.split(r"^## ", card.replace("\\", ""), flags=re.MULTILINE)
+    said = [part for part in parts if not part.startswith(("Utility", "Provenance"))]
+    lines = [line.strip() for part in said for line in part.splitlines()[1:]]
+    return [line for line in lines if line and not line.startswith("|--") and not line.startswith("Classes:")]
+
+
+_MOVING = (
+    (re.compile(r"quorate \d+(\.\w+)+"), "quorate"),
+    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ?"), "TIME"),
+    (re.compile(r"\b[0-9a-f]{32,}\b"), "HASH"),
+)
+
+
+def _settled(line: str, place: Path) -> str:
+    """Return a line without what moves from one run to the next."""
+    line = line.replace(f"{place.resolve()}/", "").replace(f"{place}/", "")
+    for moving, name in _MOVING:
+        line = moving.sub(name, line)
+    return line
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+HEAD = """\
+Every sentence about privacy that people read, by where it is said. Before a sentence stand the combinations of which it
+is said, by their number in the table. "all" stands for all those whose numbers are in the heading.
+
+"""
+
+
+def table() -> Mapping[Combination, Spoken]:
+    """Every combination with what is said of it."""
+    return {each: spoken(each) for each in combinations()}
+
+
+def written(said: Mapping[Combination, Spoken]) -> str:
+    """Return the golden file."""
+    number = {each: i for i, each in enumerate(said, 1)}
+    text = HEAD + "\n".join(f"{number[each]:>3}  {each.title}" for each in said) + "\n"
+    for where in dict.fromkeys(where for lines in said.values() for where in lines):
+        speakers = [number[each] for each, lines in said.items() if where in lines]
+        text += f"\n\n# {where} [{shown(speakers)}]\n"
+        sentences = dict.fromkeys(line for lines in said.values() for line in lines.get(where, ()))
+        for sentence in sentences:
+            whose = [number[each] for each, lines in said.items() if sentence in lines.get(where, ())]
+            text += f"\n[{'all' if whose == speakers else shown(whose)}]\n{sentence}\n"
+    return text
+
+
+def shown(numbers: Sequence[int]) -> str:
+    """Return rising numbers, with a dash for those that follow on each other.
+
+    Examples
+    --------
+    >>> shown([1, 2, 3, 7, 9, 10])
+    '1-3 7 9 10'
+    """
+    runs: list[list[int]] = []
+    for each in numbers:
+        if runs and each == runs[-1][-1] + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return " ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else " ".join(map(str, run)) for run in runs)
+
+
+Sentences = dict[str, set[str]]  # where, then what
+
+
+def sentences(said: Spoken) -> Sentences:
+    """Return what is said, without the order."""
+    return {where: set(lines) for where, lines in said.items() if lines}
+
+
+def read(text: str) -> dict[str, Sentences]:
+    """Return what the file says of each combination, by its title."""
+    top, *places = re.split(r"^# ", text, flags=re.MULTILINE)
+    titles = dict(re.findall(r"^ *(\d+)  (.*)$", top, flags=re.MULTILINE))
+    said: dict[str, Sentences] = {title: {} for title in titles.values()}
+    for place in places:
+        head, _, body = place.partition("\n")
+        where, _, speakers = head.rstrip("]").rpartition(" [")
+        for whose, line in re.findall(r"^\[(.+)\]\n(.*)$", body, re.MULTILINE):
+            for each in _numbers(speakers if whose == "all" else whose):
+                said[titles[each]].setdefault(where, set()).add(line)
+    return said
+
+
+def _numbers(whose: str) -> Iterator[str]:
+    for part in whose.split():
+        first, _, last = part.partition("-")
+        yield from (str(each) for each in range(int(first), int(last or first) + 1))
