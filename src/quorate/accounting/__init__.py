@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from quorate.accounting.guarantee import Guarantee
     from quorate.accounting.neighbouring import Neighbouring
     from quorate.accounting.odds import miss_rate, worlds_told_apart
-    from quorate.accounting.own_events import own_kinds, register_event
+    from quorate.accounting.own_events import own_kinds, register_event, unknown_kinds
     from quorate.accounting.renyi import rdp
     from quorate.accounting.spend import delta, epsilon, explain
 
@@ -55,6 +55,7 @@ __all__ = [
     "Repeated",
     "register_event",
     "own_kinds",
+    "unknown_kinds",
     "to_json",
     "from_json",
     "epsilon",

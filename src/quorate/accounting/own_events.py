@@ -127,6 +127,17 @@ def own_kinds(event: Event | str) -> tuple[str, ...]:
     return tuple(sorted(kind for kind in found if "." in kind))
 
 
+def unknown_kinds(text: str) -> tuple[str, ...]:
+    """Return the kinds in an event's JSON that are a user's own and that nothing has registered, sorted.
+
+    Examples
+    --------
+    >>> unknown_kinds('{"epsilon":0.5,"kind":"nobodys.vote"}'), unknown_kinds('{"epsilon":0.5,"kind":"pure_dp"}')
+    (('nobodys.vote',), ())
+    """
+    return tuple(kind for kind in own_kinds(text) if kind not in OWN_KINDS)
+
+
 def stands_for(event: Event) -> Event:
     """Return the event of quorate's that prices this one: itself, but for an event that was registered so.
 

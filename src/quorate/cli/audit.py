@@ -1,4 +1,4 @@
-"""``quorate audit``: claimed against measured, for a finished run; or the auditor at work on known cheats."""
+"""``quorate audit``: claimed against measured, for a finished run or a mechanism; or the auditor on known cheats."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json, run_folder
+from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
+from quorate.cli.options import as_json, print_json
 from quorate.cli.progress import progress
+from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit
@@ -21,12 +23,18 @@ CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a mil
 
 
 @click.command(name="audit")
-@run_folder
+@click.argument("run", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[RUN|MECHANISM]")
 @click.option("--runs", type=int, help="How often one answer is drawn.  [default: 100000]")
 @click.option("--confidence", type=float, help="Of all bounds together.  [default: 0.95; for cheats 0.999999]")
 @click.option("--seed", type=int, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--show-cheats", is_flag=True, help="Audit broken mechanisms and their correct twins instead of a run.")
+@mechanism_fields
+@click.option("--epsilon", type=float, help="Of a MECHANISM: what all its answers may cost, where no noise is set.")
+@click.option("--delta", type=float, default=1e-5, show_default=True, help="Of a MECHANISM: at which ε is told.")
+@click.option("--n-teachers", type=int, default=250, show_default=True, help="Of a MECHANISM: how many would vote.")
+@click.option("--n-classes", type=int, default=2, show_default=True, help="Of a MECHANISM: for how many classes.")
+@click.option("--answers", type=int, default=100, show_default=True, help="Of a MECHANISM: all it would give.")
 @as_json
 def command(
     run: Path,
@@ -36,6 +44,9 @@ def command(
     jobs: int,
     show_cheats: bool,
     as_json: bool,
+    given: tuple[str, ...],
+    epsilon: float | None,
+    **of_mechanism: Any,
 ) -> None:
     """Attack the mechanism of a finished RUN (default: here), and compare what that proves with what was claimed.
 
@@ -43,6 +54,9 @@ def command(
     answers together. Its teachers and its partition are tried on public rows. Nothing private is looked at and nothing
     is charged; the result goes to public/audit.json and into the report. A pass is not a proof. The exit code is 0
     whatever is found; programs read "violated".
+
+    A MECHANISM is a name such as GaussianNoisyMax, or package.module:Class of your own, which is imported. It is
+    attacked in the same way, as a run would use it; --set gives its fields.
     """
     if show_cheats:
         _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, jobs, as_json)
@@ -51,23 +65,53 @@ def command(
     from quorate.run.batch import read_batch
     from quorate.run.published import read_facts
 
+    how: dict[str, Any] = {
+        "runs": RUNS if runs is None else runs,
+        "confidence": 0.95 if confidence is None else confidence,
+        "seed": seed,
+        "jobs": jobs,
+    }
+    if _is_mechanism(run):
+        _audit_mechanism(str(run), fields_of(given), epsilon, of_mechanism, how, as_json)
+        return
+    if given or epsilon is not None:
+        raise InvalidParameter("--set and --epsilon are for a MECHANISM; a run has its own in quorate.toml")
     facts = read_facts(run)
     batch = read_batch(run)
     with progress(quiet=as_json) as watch:
-        found = audit_run(
-            batch,
-            runs=RUNS if runs is None else runs,
-            confidence=0.95 if confidence is None else confidence,
-            seed=seed,
-            jobs=jobs,
-            watch=watch,
-        )
+        found = audit_run(batch, watch=watch, **how)
     publish_audit(batch.folder, facts, found)
     if as_json:
         print_json(found.tree())
         return
     click.echo("\n".join(_lines(found)))
     click.echo(f"wrote {batch.folder.public / 'audit.json'} and the report; that took {found.seconds:.0f} s")
+
+
+def _is_mechanism(place: Path) -> bool:
+    from quorate.mechanisms import for_runs
+
+    return not place.is_dir() and (":" in place.name or str(place) in for_runs())
+
+
+def _audit_mechanism(
+    name: str,
+    fields: dict[str, Any],
+    epsilon: float | None,
+    task: dict[str, Any],
+    how: dict[str, Any],
+    as_json: bool,
+) -> None:
+    from quorate.pipeline.facts import told
+    from quorate.run.audited_mechanism import audit_alone, mechanism_to_audit
+
+    mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
+    with progress(quiet=as_json) as watch:
+        found = audit_alone(mechanism, watch=watch, **task, **how)
+    if as_json:
+        print_json({"mechanism": told(mechanism), **found.tree()})
+        return
+    click.echo("\n".join([*_wrapped(told(mechanism), WIDTH), *_lines(found)]))
 
 
 def _lines(found: RunAudit) -> list[str]:

@@ -46,12 +46,25 @@ def show(place: Path, as_json: bool) -> None:
 
 @command.command(name="verify")
 @place
+@click.option(
+    "--import",
+    "modules",
+    multiple=True,
+    metavar="MODULE",
+    help="A module of yours that registers an event; it may lie beside the ledger.",
+)
 @as_json
-def verify(place: Path, as_json: bool) -> None:
+def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
     """Read every entry again, replay every rule, price every charge again, and compare with the anchor.
 
     Exit code 5 if anything is wrong. A run's ledger is also held against the newest entry noted on its private side.
+    An event of your own (register_event) has a price only where its module was imported: exit code 2 otherwise.
     """
+    from quorate.pipeline.models import import_events
+
+    folder = place if place.is_dir() else place.parent
+    for module in modules:
+        import_events(module, folder=folder)
     with opened(place) as ledger:
         head, charges = ledger.verify(prices=True), len(ledger.reservations())
     if as_json:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
 from quorate.cli.options import as_json, print_json
-from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from quorate.mechanisms import Mechanism
@@ -40,8 +40,13 @@ def votes_options(command: Command) -> Command:
                 help="One column per class, or one per teacher.",
             ),
             click.option("--n-teachers", type=int, help="Number of teachers, where some abstain."),
-            click.option("--mechanism", default="GaussianNoisyMax", show_default=True, help="What answers."),
-            click.option("--set", "given", multiple=True, metavar="FIELD=VALUE", help="A field of the mechanism."),
+            click.option(
+                "--mechanism",
+                default="GaussianNoisyMax",
+                show_default=True,
+                help="What answers: a name, or package.module:Class of your own.",
+            ),
+            mechanism_fields,
             click.option("--delta", type=float, required=True, help="δ of the whole release."),
             click.option(
                 "--out",
@@ -174,32 +179,14 @@ def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n
 
 
 def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> Mechanism:
-    from quorate.arguments import one_of
-    from quorate.mechanisms import for_runs
     from quorate.planning import mechanism_for
 
-    one_of("--mechanism", name, for_runs())
-    fields: dict[str, Any] = {}
-    for each in given:
-        field, equals, value = each.partition("=")
-        if not equals:
-            raise InvalidParameter(f"--set must be FIELD=VALUE, got {each!r}")
-        fields[field.strip()] = _value(value.strip())
     return mechanism_for(
-        for_runs()[name],
-        fields,
+        mechanism_class(name),
+        fields_of(given),
         n_classes=len(votes.classes),
         n_teachers=votes.n_teachers,
         answers=votes.n_queries,
         epsilon=epsilon,
         delta=delta,
     )
-
-
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

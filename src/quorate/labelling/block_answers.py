@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
 from quorate.errors import InvalidParameter
+from quorate.labelling.guarded import guarded
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.noise import NoiseSource
@@ -111,7 +112,7 @@ class _EachQuery:
     closed = False
 
     def __init__(self, mechanism: QueryMechanism, reservation: Reservation) -> None:
-        self._mechanism = mechanism
+        self._mechanism = guarded(mechanism)
         self._reservation = reservation
 
     def answer(
@@ -136,7 +137,7 @@ class _EachQuery:
 
 class _Stream:
     def __init__(self, mechanism: StreamMechanism, reservation: Reservation) -> None:
-        self._stages = Stages(mechanism, mechanism.stages, ahead=mechanism.stages_a_query)
+        self._stages = Stages(guarded(mechanism), mechanism.stages, ahead=mechanism.stages_a_query)
         self._reservation = reservation
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from quorate import accounting
 from quorate.arguments import real
-from quorate.errors import InvalidParameter, LedgerIntegrityError
+from quorate.errors import InvalidParameter, LedgerIntegrityError, UnsupportedEvent
 from quorate.ledger.budget import Composition
 from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, BudgetUnits, float_up, units_up
 from quorate.ledger.entries import Reserved
@@ -117,6 +117,8 @@ def check_prices(state: LedgerState) -> None:
     LedgerIntegrityError
         A reservation was charged less than its event costs; or its event cannot be read or priced, or lacks the part
         that is to pay for a purpose: nothing of ours writes such an entry.
+    UnsupportedEvent
+        An event is of a user's own kind, and nothing that was imported registered it. It is never taken for free.
 
     Examples
     --------
@@ -134,6 +136,13 @@ def check_prices(state: LedgerState) -> None:
                 delta=float_up(told.delta_e18, DELTA_DIGITS),
             )
         except InvalidParameter as error:
+            unknown = accounting.unknown_kinds(reserved.event.text)
+            if unknown:
+                raise UnsupportedEvent(
+                    f"entry {sequence} of the ledger cannot be priced: nothing that was imported registered the event "
+                    f"kind {unknown[0]!r}; import the module that calls register_event({unknown[0]!r}, ...), and "
+                    "verify again"
+                ) from error
             raise LedgerIntegrityError(
                 f"entry {sequence} of the ledger cannot be priced ({error}); verify it with the version that wrote it, "
                 "or restore the newest ledger and anchor together"

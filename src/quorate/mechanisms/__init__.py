@@ -3,7 +3,8 @@
 One file each. A mechanism is a frozen dataclass whose fields are public; it draws from the noise source that it
 is given and keeps nothing. Its file says all that others need to know of it (what it takes and answers, which fields
 are noise and how it is calibrated, when it declines, what K teachers can get answered) and registers it; every
-registered mechanism runs the same contract suite.
+registered mechanism runs the same contract suite. A mechanism of a user's own (:mod:`~quorate.mechanisms.own`) is
+registered nowhere, which is how it is known.
 
 =============================== ============================================================ ==============
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
@@ -48,6 +49,7 @@ from quorate.mechanisms.mechanism import Answer, Mechanism, QueryMechanism, Stre
 from quorate.mechanisms.noisy_counts import NoisyCounts
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.noisy_sum import NoisySum
+from quorate.mechanisms.own import check_answers, check_declared, check_own, is_own, own_statement, owners_code
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.private_prediction import PrivatePrediction
 from quorate.mechanisms.registry import REGISTERED, for_runs
@@ -78,6 +80,12 @@ __all__ = [
     "PrivatePrediction",
     "REGISTERED",
     "for_runs",
+    "is_own",
+    "own_statement",
+    "check_declared",
+    "check_own",
+    "check_answers",
+    "owners_code",
     "NOISE",
     "PRICE",
     "FROM_TASK",

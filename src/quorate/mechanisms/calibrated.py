@@ -9,8 +9,10 @@ from typing import Protocol, TypeVar
 
 from quorate.accounting import Event
 from quorate.accounting import epsilon as price
+from quorate.errors import InvalidParameter
 
 LEDGER_STEP = 1e-9  # a ledger rounds ε up to this
+_MOST_NOISE = 2.0**60  # votes; what does not fit with this much of it never will
 
 
 class Scheduled(Protocol):
@@ -63,9 +65,20 @@ def least(family: Callable[[float], Made], start: float, schedule: Schedule) -> 
 
 
 def bisected(family: Callable[[float], Made], schedule: Schedule) -> Made:
-    """Return the member with the least noise that fits, to six digits; its price falls as its noise grows."""
+    """Return the member with the least noise that fits, to six digits; its price falls as its noise grows.
+
+    Raises
+    ------
+    InvalidParameter
+        If it does not fit however much noise there is.
+    """
     low, high = 1e-3, 1.0
     while not schedule.fits(family(high)):
+        if high >= _MOST_NOISE:
+            raise InvalidParameter(
+                f"no amount of noise makes {type(family(high)).__name__} fit ε = {schedule.epsilon:.4g}, "
+                f"δ = {schedule.delta:.4g}; give its noise, a larger budget or fewer queries"
+            )
         low, high = high, 2 * high
     while high > low * (1 + 1e-6):
         middle = math.sqrt(low * high)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar
 
+from quorate.errors import InvalidParameter
 from quorate.mechanisms.mechanism import Mechanism
 
 _BY_NAME: dict[str, type[Mechanism]] = {}
@@ -19,11 +20,24 @@ Declared = TypeVar("Declared", bound=type[Mechanism])
 def register(mechanism: Declared) -> Declared:
     """Register a mechanism of this package; ``quorate.toml`` names it, and the contract tests run on it.
 
+    A mechanism of a user's own is not registered: it is named by its module (``"package.module:Class"``), so that every
+    guarantee can say whose it is.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is not of this package.
+
     Examples
     --------
     >>> sorted(REGISTERED)[:2]
     ['ConfidentNoisyMax', 'DistanceToInstability']
     """
+    if not mechanism.__module__.startswith("quorate.mechanisms."):
+        raise InvalidParameter(
+            f"{mechanism.__name__} is no mechanism of quorate's own; give it to mechanism=, or name it in quorate.toml "
+            'as "package.module:Class"'
+        )
     _BY_NAME[mechanism.__name__] = mechanism
     return mechanism
 

@@ -6,6 +6,7 @@ from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.ensemble import ClassifierTeacher, PartitionFault, PriorMatchingTeacher, check_partition, check_unfitted
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
+from quorate.mechanisms import Mechanism, is_own
 from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
 from quorate.report import Check
@@ -132,11 +133,21 @@ def outside(task: Task) -> Check:
     )
 
 
-def noise() -> Check:
-    """Say how noise is drawn."""
+def noise(mechanism: Mechanism) -> Check:
+    """Say how noise is drawn: nobody has looked at the code of a mechanism of the owner's own."""
+    question = "Is the noise drawn exactly, from the distribution that the price assumes?"
+    if is_own(mechanism):
+        return Check(
+            code="noise",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence=f"{type(mechanism).__name__} is a mechanism of the owner's own. On made-up votes all its "
+            "randomness came from the noise that it was given; from which distribution it draws, quorate cannot see.",
+            remedy="Attack it: quorate audit.",
+        )
     return Check(
         code="noise",
-        question="Is the noise drawn exactly, from the distribution that the price assumes?",
+        question=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
     )
@@ -197,7 +208,7 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Check, ...]) -> tu
         classes(task),
         preprocessing(task),
         outside(task),
-        noise(),
+        noise(task.recipe.mechanism),
         seed(task),
         chain(ledger),
         audit_not_run(),

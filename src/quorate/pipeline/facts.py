@@ -21,7 +21,7 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Ledger, Reservation
-from quorate.mechanisms import Mechanism
+from quorate.mechanisms import Mechanism, is_own
 from quorate.pipeline.checks import about
 from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
 from quorate.pipeline.task import Task
@@ -236,13 +236,18 @@ def choices(task: Task) -> tuple[Choice, ...]:
         if epsilon == task.facts.epsilon:
             made = task.recipe
         else:
-            made = recipe(
-                replace(task.facts, epsilon=epsilon),
-                n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
-                n_queries=task.recipe.n_queries,
-                mechanism=type(task.recipe.mechanism),
-                fields=open_fields(task.recipe.mechanism),
-            )
+            try:
+                made = recipe(
+                    replace(task.facts, epsilon=epsilon),
+                    n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
+                    n_queries=task.recipe.n_queries,
+                    mechanism=type(task.recipe.mechanism),
+                    fields=open_fields(task.recipe.mechanism),
+                )
+            except InvalidParameter:  # a mechanism of a user's own may fit some budgets and not others
+                if not is_own(task.recipe.mechanism):
+                    raise
+                continue
         rows.append(
             Choice(
                 epsilon=epsilon,

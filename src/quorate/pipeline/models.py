@@ -1,4 +1,7 @@
-"""The built-in models, by the names that ``quorate.toml`` uses, and a user's own by ``package.module:factory``."""
+"""The built-in models, by the names that ``quorate.toml`` uses, and a user's own by ``package.module:factory``.
+
+A mechanism of a user's own is named likewise: ``package.module:Class``. Nothing else imports a user's code.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from quorate.arguments import nearest
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from quorate.mechanisms import Mechanism
     from quorate.students import Student
 
 Role = Literal["teacher", "student"]
@@ -59,16 +64,91 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
     if ":" not in name:
         return built_in(name, role)
     module_name, _, factory_name = name.partition(":")
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
     try:
-        model = getattr(import_module(module_name), factory_name)()
+        model = getattr(imported(module_name, folder=folder), factory_name)()
     except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
         raise InvalidParameter(
             f"{role} model {name!r} could not be made ({error}); expected an importable package.module:factory that "
             "takes no arguments and returns a scikit-learn classifier"
         ) from None
     return model
+
+
+def imported(module: str, *, folder: Path) -> Any:
+    """Import a user's module; one that lies in `folder` is found too."""
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return import_module(module)
+
+
+def import_events(module: str, *, folder: Path) -> None:
+    """Import a module for the events that it registers.
+
+    Raises
+    ------
+    InvalidParameter
+        If it cannot be imported.
+
+    Examples
+    --------
+    >>> import_events("staircase_votes_that_nobody_wrote", folder=Path())
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: module 'staircase_votes_that_nobody_wrote' cannot be imported: there is no ...
+    """
+    _import(module, folder=folder, told=f"module {module!r}")
+
+
+def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
+    """Return the mechanism that a name stands for: one of quorate's as its name, a user's own as its class.
+
+    Parameters
+    ----------
+    name : str
+        A name of :mod:`quorate.mechanisms`, ``"auto"``, or ``"package.module:Class"``, which is imported.
+    folder : path
+        Modules that lie here are found too.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no such module or class, importing it fails, or the class is no mechanism that a run can use.
+
+    Examples
+    --------
+    >>> mechanism_of("NoisyCounts", folder=Path())
+    'NoisyCounts'
+    >>> mechanism_of("quorate.mechanisms:NoisyCount", folder=Path())
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: mechanism 'quorate.mechanisms:NoisyCount': the module has no class 'NoisyCount'; ...
+    """  # noqa: E501  a doctest's message is one line
+    from quorate.mechanisms import check_declared, is_own
+
+    if ":" not in name:
+        return name
+    module_name, _, class_name = name.partition(":")
+    module = _import(module_name, folder=folder, told=f"mechanism {name!r}")
+    kind = getattr(module, class_name, None)
+    if kind is None:
+        classes = [each for each, value in vars(module).items() if isinstance(value, type)]
+        raise InvalidParameter(
+            f"mechanism {name!r}: the module has no class {class_name!r}{nearest(class_name, classes)}"
+        )
+    if isinstance(kind, type) and not is_own(kind):
+        return kind.__name__
+    return check_declared(kind)
+
+
+def _import(module: str, *, folder: Path, told: str) -> Any:
+    try:
+        return imported(module, folder=folder)
+    except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
+        said = " ".join(str(error).split())
+        why = (
+            f"{module!r} raises {type(error).__name__}: {said}" if said else f"{module!r} raises {type(error).__name__}"
+        )
+        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+            why = f"there is no module {module!r}, installed or in {folder.resolve()}"
+        raise InvalidParameter(f"{told} cannot be imported: {why}") from None
 
 
 def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student:

@@ -6,6 +6,7 @@ from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import ONE_RECORD
 from quorate.ensemble import Partition, change_of_one_teacher
 from quorate.ledger import GuaranteeScope
+from quorate.mechanisms import Mechanism, own_statement
 from quorate.pipeline.task import Task
 from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC
 
@@ -22,7 +23,8 @@ def scope_of(task: Task) -> GuaranteeScope:
     """What a run of `task` promises."""
     said = (LABELS_ONLY,) if task.labels_only else ()
     made = scope_about(task.neighbouring, n_was_read=task.n_was_read and not task.labels_only)
-    return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats))
+    own = _of_own(task.recipe.mechanism)
+    return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats, *own))
 
 
 def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
@@ -42,13 +44,20 @@ def scope_about(neighbouring: Neighbouring, *, n_was_read: bool = False) -> Guar
     return GuaranteeScope.about(neighbouring, caveats=(*caveats, N_IS_PUBLIC) if n_was_read else caveats)
 
 
-def scope_of_votes(unit: str) -> GuaranteeScope:
-    """What follows for votes made elsewhere, if what their owner states is true.
+def scope_of_votes(unit: str, mechanism: Mechanism) -> GuaranteeScope:
+    """What follows for votes made elsewhere that `mechanism` answers, if what their owner states is true.
 
     Examples
     --------
-    >>> scope_of_votes("patient").neighbours
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> scope_of_votes("patient", NoisyCounts(sigma=5.0)).neighbours
     'add, remove or replace one patient, as the owner states'
     """
     relation = Neighbouring.of("add-remove-replace", unit, owner_states=True)
-    return GuaranteeScope.about(relation, caveats=(PARTITION_IS_STATED,))
+    return GuaranteeScope.about(relation, caveats=(PARTITION_IS_STATED, *_of_own(mechanism)))
+
+
+def _of_own(mechanism: Mechanism) -> tuple[str, ...]:
+    """What is to be said where the mechanism is a user's own; it stays with the charge, for every later guarantee."""
+    statement = own_statement(mechanism)
+    return () if statement is None else (statement,)

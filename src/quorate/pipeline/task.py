@@ -28,7 +28,7 @@ from quorate.ensemble import (
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
-from quorate.mechanisms import Mechanism, for_runs
+from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
@@ -298,6 +298,8 @@ def prepare(
         mechanism=mechanism,
         fields=wishes.mechanism_fields,
     )
+    answers = made.n_queries + made.online_answers
+    check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(made.mechanism)
     informed = made.mechanism.takes == "votes and predictions"
     if informed and not hasattr(student.learner, "predict_proba"):
@@ -352,9 +354,13 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
     return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
 
 
-def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | str | None:
-    """A mechanism as it is; the name of one; or None where the recipe is to choose."""
+def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
+    """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
+    if isinstance(wish, type) and issubclass(wish, Mechanism):
+        return check_declared(wish) if is_own(wish) else one_of("mechanism", wish.__name__, for_runs())
     if isinstance(wish, Mechanism) and wish.takes != "sums":
+        if is_own(wish):
+            check_declared(type(wish))
         check_mechanism(wish, n_classes=n_classes)
         return wish
     name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")

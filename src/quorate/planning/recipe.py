@@ -30,7 +30,7 @@ from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import Mechanism, NoisyCounts, StreamMechanism, for_runs
+from quorate.mechanisms import Mechanism, NoisyCounts, StreamMechanism, for_runs, noise_fields
 from quorate.outcomes import Caution
 from quorate.planning.cautions import considered
 from quorate.planning.public_facts import PublicFacts
@@ -164,7 +164,7 @@ def recipe(
             epsilon=facts.epsilon,
             delta=facts.delta,
         )
-        if not fields:
+        if noise_fields(kind) and not fields:
             why.append(f"its noise is the least that {answers:,} answers at this budget allow")
     else:
         check_schedule(mechanism, n_teachers=n_teachers, answers=answers)

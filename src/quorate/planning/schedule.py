@@ -17,6 +17,7 @@ from quorate.mechanisms import (
     Schedule,
     StreamMechanism,
     noise_fields,
+    owners_code,
     required_fields,
     task_fields,
     user_fields,
@@ -148,7 +149,8 @@ def mechanism_for(
             raise InvalidParameter(f"{name} has no field {field!r}{nearest(field, allowed)}")
     for field, (value, meaning) in required_fields(kind).items():
         if field not in given:
-            raise InvalidParameter(f"{name} needs {field}. Example: {field} = {value}: {meaning}")
+            told = f"{field}. Example: {field} = {value}: {meaning}" if value is not ... else f"{field}: {meaning}"
+            raise InvalidParameter(f"{name} needs {told}")
     missing = [field for field in noise if field not in given]
     if missing and len(missing) < len(noise):
         raise InvalidParameter(
@@ -161,6 +163,7 @@ def mechanism_for(
         "sensitivity": 1.0,  # of the votes for one class
     }
     values = {**given, **{field: task[field] for field in task_fields(kind)}}
-    if not missing:
-        return kind(**values)
-    return kind.calibrated(values, Schedule(answers=answers, epsilon=epsilon, delta=delta))
+    with owners_code(kind, "where it is made"):
+        if not missing:
+            return kind(**values)
+        return kind.calibrated(values, Schedule(answers=answers, epsilon=epsilon, delta=delta))

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.mechanisms import Mechanism, is_own
 from quorate.renamed import stored_name
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -61,6 +62,21 @@ def described(value: Any, depth: int = _DEPTH) -> str:
     # What was learned counts too: a step may be fitted on public rows before.
     state = {**getattr(value, "__dict__", {}), **(value.get_params(deep=False) if hasattr(value, "get_params") else {})}
     return f"{stored_name(type(value))}({', '.join(f'{key}={inner(state[key])}' for key in sorted(state))})"
+
+
+def described_mechanism(mechanism: Mechanism) -> str:
+    """Describe what answers, with all its fields: several mechanisms have one event, and their answers differ.
+
+    One of quorate's is described as version 0.1 did, so that keys of its charges are found again; one of a user's own
+    with its module, so that it is taken for no other of its name.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> described_mechanism(NoisyCounts(sigma=5.0))
+    "NoisyCounts(sigma=5.0, form='histogram')"
+    """
+    return described(mechanism) if is_own(mechanism) else repr(mechanism)
 
 
 def _without_dict(value: Any, depth: int) -> str:

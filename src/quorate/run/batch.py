@@ -23,11 +23,12 @@ from quorate.mechanisms import Values
 from quorate.pipeline.facts import Occasion, facts, score, told
 from quorate.pipeline.flow import Outcome, Watch, conduct, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.models import model_of, student_of
+from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.stages import stage_key
 from quorate.pipeline.task import Task, Wishes, prepare
 from quorate.planning import form_of, scale_of
 from quorate.release import Charge
+from quorate.release.described import described_mechanism
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
@@ -66,7 +67,7 @@ class Batch:
         recipe = self.task.recipe
         made_from = {
             **self.task.made_from,
-            "mechanism": repr(recipe.mechanism),  # several mechanisms have one event, and their answers differ
+            "mechanism": described_mechanism(recipe.mechanism),
             "event": recipe.event.to_json(),
             "online": recipe.online_answers,
         }
@@ -141,7 +142,7 @@ def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = No
             ),
             n_teachers=settings.teachers.count,
             queries=queries_of(settings.mechanism),
-            mechanism=settings.mechanism.name,
+            mechanism=mechanism_of(settings.mechanism.name, folder=root),
             mechanism_fields=settings.mechanism.fields,
             online_answers=settings.mechanism.online_answers,
             n_records=data.n_records,

@@ -20,13 +20,14 @@ from quorate.data.spreadsheets import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
-from quorate.mechanisms import Mechanism
+from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
 from quorate.planning import check_mechanism
 from quorate.release import Charge, guarantee_of
+from quorate.release.described import described_mechanism
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.run.folder import RunFolder
@@ -105,12 +106,20 @@ def release_votes(
             f"{type(mechanism).__name__} needs the teachers' scores, and a file of votes has none; choose another"
         )
     check_mechanism(mechanism, n_classes=len(votes.classes))
+    check_own(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), answers=votes.n_queries)
     folder = RunFolder(root)
     folder.make()
     key = fingerprint_key(folder.ledger)
     data = votes_fingerprint(votes, root)
     charge = _charge(
-        votes, mechanism, sanitiser, key=key, data=data, delta=delta, scope=scope_of_votes(unit), seeded=noise.seeded
+        votes,
+        mechanism,
+        sanitiser,
+        key=key,
+        data=data,
+        delta=delta,
+        scope=scope_of_votes(unit, mechanism),
+        seeded=noise.seeded,
     )
     with _ledger_of(folder, budget, data) as ledger:
         reservation = charge.reserve(ledger)
@@ -158,7 +167,6 @@ def _charge(
         key=stage_key(
             key,
             "votes made elsewhere",
-            # Several mechanisms have one event, and their answers differ.
             {
                 "votes": data,
                 "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
@@ -175,7 +183,7 @@ def _charge(
 
 def _told(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> str:
     """Both with all their fields, as version 0.1 wrote them: keys of its charges are found again."""
-    return repr((mechanism, sanitiser)).replace("DataDependentRelease(", "Sanitiser(")
+    return f"({described_mechanism(mechanism)}, {sanitiser!r})".replace("DataDependentRelease(", "Sanitiser(")
 
 
 def share_for_figure(epsilon: float, delta: float) -> tuple[DataDependentRelease, float, float]:

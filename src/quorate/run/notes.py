@@ -16,6 +16,7 @@ from quorate.data.columns import column, listed
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.scales import compared_scales
+from quorate.mechanisms import own_statement
 from quorate.pipeline.task import Task
 from quorate.run.settings import DataSettings
 from quorate.types import Secret
@@ -44,7 +45,7 @@ class Note:
 
 
 def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
-    """Yield what there is to say about the public table."""
+    """Yield what there is to say about the public table and about a mechanism of the owner's own."""
     name = data.public.name
     if has_named_columns(data.public):
         there = column_names(data.public)
@@ -57,6 +58,9 @@ def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
         if names:
             words = f"nothing can be learned from {_some(names)} of {name}: all entries {entries}"
             yield Note("public-columns-without-information", words)
+    statement = own_statement(task.recipe.mechanism)
+    if statement is not None:
+        yield Note("mechanism-of-the-owners-own", statement)
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:

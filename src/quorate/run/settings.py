@@ -190,11 +190,17 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             prior_matching=teachers.flag("prior_matching"),
         ),
         mechanism=MechanismSettings(
-            name=mechanism.choice("name", _mechanism_names(document)),
+            name=mechanism.named(
+                "name", _mechanism_names(document), hint='A class of your own is written "package.module:Class"'
+            ),
             queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
             strategy=mechanism.choice("strategy", tuple(NAMES)),
             online_answers=mechanism.count("online_answers"),
-            fields={key: value for key, value in mechanism.given.items() if key in mechanism.more},
+            fields={
+                key: value
+                for key, value in mechanism.given.items()
+                if key in mechanism.more and key not in mechanism.defaults
+            },
         ),
         student=StudentSettings(
             model=student.model("model", STUDENT_MODELS),
@@ -212,9 +218,15 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
-    """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose."""
+    """The fields of the mechanism that [mechanism] names; those of noisy counts where the recipe is to choose.
+
+    A class of the user's own is not imported to read a file: what else stands there is its fields, or is refused where
+    it is made.
+    """
     given = document.get("mechanism", {})
     name = given.get("name", "auto")
+    if _is_own(name):
+        return tuple(given)
     if name == "auto" and given.keys() <= {part.name for part in fields(MechanismSettings)}:
         return ()  # so that a command that only looks at a run need not load what would make one
     from quorate.mechanisms import for_runs, user_fields
@@ -225,11 +237,16 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _mechanism_names(document: Mapping[str, Any]) -> tuple[str, ...]:
-    if document.get("mechanism", {}).get("name", "auto") == "auto":
+    name = document.get("mechanism", {}).get("name", "auto")
+    if name == "auto" or _is_own(name):
         return ("auto",)
     from quorate.mechanisms import for_runs
 
     return ("auto", *for_runs())
+
+
+def _is_own(name: object) -> bool:
+    return isinstance(name, str) and ":" in name
 
 
 def _check_strategy(given: Mapping[str, Any]) -> None:
@@ -307,9 +324,10 @@ class _Section:
         return one_of(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), allowed)
 
     def model(self, key: str, built_in: tuple[str, ...]) -> str:
+        return self.named(key, built_in, hint='A factory of your own is written "package.module:factory"')
+
+    def named(self, key: str, built_in: tuple[str, ...], *, hint: str) -> str:
         value = self.given.get(key, self.defaults[key])
         if isinstance(value, str) and (value in built_in or ":" in value):
             return value
-        return one_of(
-            f"[{self.name}] {key}", value, built_in, hint='A factory of your own is written "package.module:factory"'
-        )
+        return one_of(f"[{self.name}] {key}", value, built_in, hint=hint)

@@ -1,0 +1,287 @@
+"""A mechanism of a user's own: how it is told from quorate's, what it has to declare, and a trial on made-up votes.
+
+It is a class that inherits from :class:`~quorate.mechanisms.QueryMechanism` or
+:class:`~quorate.mechanisms.StreamMechanism`, as quorate's are, and declares one thing more: ``sensitivity``, how far
+one changed teacher moves what its noise is added to. That this is so, and that the event is a price of what is
+released, nobody here has proved: it is the owner's statement, and every guarantee that rests on it says so.
+
+What can be looked at is looked at before anything is charged: what the class declares, whether its event has a price
+that a ledger can store, and how it answers votes that were made up.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Protocol, get_args
+
+import numpy as np
+
+from quorate.accounting import Event, from_json
+from quorate.arguments import real
+from quorate.errors import InvalidParameter, QuorateError, UnsupportedEvent
+from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.fields import task_fields
+from quorate.mechanisms.mechanism import Mechanism, QueryMechanism, StreamMechanism, Takes
+from quorate.mechanisms.registry import REGISTERED
+from quorate.noise import NoiseSource, SeededNoise
+from quorate.types import WordArray
+
+#: The fields that a task can fill in; see :data:`~quorate.mechanisms.FROM_TASK`.
+TASK: Final = ("form", "n_teachers", "n_queries", "sensitivity")
+
+OWN = (
+    "the mechanism {name} is the owner's own: that one changed teacher moves what its noise is added to by at most "
+    "{sensitivity:g}, and that its event is a price of what it releases, is the owner's statement and was not proved"
+)
+_LONGEST = 300  # characters of another library's message
+
+
+def is_own(mechanism: Mechanism | type[Mechanism]) -> bool:
+    """Whether a mechanism is a user's own: whether it is none of quorate's, whatever it inherits from.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> class Louder(NoisyCounts):
+    ...     pass
+    >>> is_own(NoisyCounts(sigma=5.0)), is_own(Louder(sigma=5.0))
+    (False, True)
+    """
+    kind = mechanism if isinstance(mechanism, type) else type(mechanism)
+    return REGISTERED.get(kind.__name__) is not kind
+
+
+def name_of_own(mechanism: Mechanism | type[Mechanism]) -> str:
+    """Return the name of a mechanism with its module: ``noise.staircase.Staircase``."""
+    kind = mechanism if isinstance(mechanism, type) else type(mechanism)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def own_statement(mechanism: Mechanism) -> str | None:
+    """Return what a guarantee says of a mechanism of a user's own; None where it is one of quorate's."""
+    if not is_own(mechanism):
+        return None
+    return OWN.format(name=name_of_own(mechanism), sensitivity=mechanism.sensitivity)  # type: ignore[attr-defined]  # looked at before
+
+
+def check_declared(kind: object) -> type[Mechanism]:
+    """Return a class that declares all that a mechanism of a user's own has to declare, or refuse it.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is no class of mechanisms, is no frozen dataclass, lacks a method, does not say what it takes, has a field
+        that no task fills in, or does not declare its sensitivity.
+
+    Examples
+    --------
+    >>> check_declared(dict)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: dict is no mechanism; expected a class that inherits from QueryMechanism or ...
+    """
+    name = getattr(kind, "__name__", repr(kind))
+    if not (isinstance(kind, type) and issubclass(kind, QueryMechanism | StreamMechanism)):
+        raise InvalidParameter(
+            f"{name} is no mechanism; expected a class that inherits from QueryMechanism or StreamMechanism of "
+            "quorate.mechanisms"
+        )
+    params = getattr(kind, "__dataclass_params__", None)
+    if params is None or not params.frozen:
+        raise InvalidParameter(f"mechanism {name} must be a frozen dataclass; decorate it with dataclass(frozen=True)")
+    if inspect.isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise InvalidParameter(f"mechanism {name} lacks {missing}; a mechanism has to define what its base does not")
+    if kind.takes not in get_args(Takes) or kind.takes == "sums":
+        raise InvalidParameter(
+            f'mechanism {name} takes {kind.takes!r}; a run has "votes", "votes and predictions" or "scores"'
+        )
+    if kind.takes == "scores" and not issubclass(kind, StreamMechanism):
+        raise InvalidParameter(f"mechanism {name} takes scores, which streams alone do; inherit from StreamMechanism")
+    if not (hasattr(kind, "sensitivity") or "sensitivity" in {each.name for each in fields(kind)}):
+        raise InvalidParameter(
+            f"mechanism {name} does not declare its sensitivity: how far one changed teacher moves what its noise is "
+            "added to. Write it into the class. Example, of noise on half the lead: sensitivity: ClassVar[float] = 1.0"
+        )
+    odd = sorted(set(task_fields(kind)) - set(TASK))
+    if odd:
+        raise InvalidParameter(f"mechanism {name}: no task fills in the field {odd[0]!r}; FROM_TASK is for {TASK}")
+    return kind
+
+
+@contextmanager
+def owners_code(kind: type, doing: str) -> Iterator[None]:
+    """Turn whatever a user's own class raises, on public facts alone, into a refusal that names the class.
+
+    Parameters
+    ----------
+    kind : type
+        The mechanism's class. What quorate's own classes raise is left as it is.
+    doing : str
+        What it fails at: "where it is calibrated".
+    """
+    try:
+        yield
+    except UnsupportedEvent as refusal:
+        if not is_own(kind):
+            raise
+        raise UnsupportedEvent(
+            f"mechanism {kind.__name__}: its price is no event that a ledger can store "
+            f"({str(refusal).partition(';')[0]}). Decorate the event's class with "
+            'quorate.accounting.register_event("yours.name", priced_as=...)'
+        ) from None
+    except InvalidParameter as refusal:
+        if not is_own(kind) or kind.__name__ in str(refusal):
+            raise
+        raise InvalidParameter(f"mechanism {kind.__name__}: {refusal}") from None
+    except QuorateError:
+        raise
+    except Exception as error:
+        if not is_own(kind):
+            raise
+        said = " ".join(str(error).split())[:_LONGEST].rstrip(".")
+        failure = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        raise InvalidParameter(f"mechanism {kind.__name__} fails {doing} ({failure}); mend it") from None
+
+
+def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers: int) -> None:
+    """Look at a mechanism of a user's own before anything is charged; nothing is done where it is one of quorate's.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        As it is going to answer.
+    n_teachers, n_classes, answers : int
+        K, C and all answers together; public.
+
+    Raises
+    ------
+    InvalidParameter
+        If :func:`check_declared` refuses its class, its sensitivity is below 1, its event cannot be stored or read
+        again, or it does not answer made-up votes as it declares, with the noise that it is given and no other.
+
+    Notes
+    -----
+    Privacy: a function of public numbers; no vote of a teacher is looked at, and no noise of a run is used.
+    """
+    if not is_own(mechanism):
+        return
+    kind = check_declared(type(mechanism))
+    with owners_code(kind, "where it says its sensitivity"):
+        real(f"sensitivity of mechanism {kind.__name__}", mechanism.sensitivity, at_least=1)  # type: ignore[attr-defined]  # declared
+    with owners_code(kind, "where it says its price"):
+        for event in (mechanism.event, mechanism.schedule(answers)):
+            _check_event(kind.__name__, event)
+    with owners_code(kind, "on made-up votes"):
+        _rehearse(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+
+
+def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_classes: int) -> None:
+    """Refuse answers that are not what the mechanism declares. The message tells no answer.
+
+    Parameters
+    ----------
+    mechanism : Mechanism
+        What answered, and says how its answers are read.
+    answers : array
+        To ``n_queries`` queries.
+    n_queries, n_classes : int
+        How many queries, and C.
+
+    Raises
+    ------
+    InvalidParameter
+        If they are no int64 array of the shape that :attr:`Mechanism.answers` tells, or stand for no class; a
+        declined one where the mechanism does not say that it may decline.
+    """
+    name, shape = type(mechanism).__name__, mechanism.answers.shape(n_queries, n_classes)
+    if not isinstance(answers, np.ndarray) or answers.dtype != np.int64 or answers.shape != shape:
+        raise InvalidParameter(f"mechanism {name} must answer {n_queries} queries by an int64 array of shape {shape}")
+    codes = mechanism.answers.codes(answers)
+    least = DECLINED if mechanism.may_decline else 0
+    if not np.all((codes >= least) & (codes < n_classes)):
+        allowed = f"a class from 0 to {n_classes - 1}" + (f", or {DECLINED} for declined" * mechanism.may_decline)
+        raise InvalidParameter(f"mechanism {name} answers what stands for no class; each answer must be {allowed}")
+
+
+def _check_event(name: str, event: object) -> None:
+    if not isinstance(event, Event):
+        raise InvalidParameter(f"mechanism {name}: its price must be an event, got {type(event).__name__}")
+    if from_json(event.to_json()) != event:
+        raise InvalidParameter(f"mechanism {name}: its price reads back from a ledger as another event")
+
+
+class _Release(Protocol):
+    def __call__(self, noise: NoiseSource) -> Any: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """Noise that counts the words it gave."""
+
+    source: NoiseSource
+    given: list[int] = field(default_factory=list)
+
+    @property
+    def seeded(self) -> bool:
+        return self.source.seeded
+
+    def words(self, n: int) -> WordArray:
+        self.given.append(n)
+        return self.source.words(n)
+
+    def at(self, purpose: str, index: int) -> _Watched:
+        return _Watched(self.source.at(purpose, index), self.given)
+
+
+def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
+    rows = _made_up(mechanism, n_teachers, n_classes)
+    if isinstance(mechanism, StreamMechanism):
+        rows = rows[: mechanism.n_queries]
+        answers = _drawn(mechanism, lambda noise: mechanism.release(rows, noise))
+        check_answers(mechanism, np.maximum(answers, DECLINED), n_queries=len(rows), n_classes=n_classes)
+        return
+    assert isinstance(mechanism, QueryMechanism)  # noqa: S101 - as declared
+    many: Any = mechanism.release_many
+    if mechanism.takes == "votes and predictions":
+        predicted = np.full((len(rows), n_classes), 1 / n_classes)
+        for told in (None, predicted):
+            answers = _drawn(mechanism, lambda noise, told=told: many(rows, noise, told))
+            check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
+        return
+    answers = _drawn(mechanism, lambda noise: many(rows, noise))
+    check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
+
+
+def _drawn(mechanism: Mechanism, release: _Release) -> Any:
+    """Release twice with the same noise, which has to be all the noise there is."""
+    name, noise = type(mechanism).__name__, _Watched(SeededNoise(0))
+    answers = release(noise)
+    if not sum(noise.given):
+        raise InvalidParameter(
+            f"mechanism {name} draws nothing from the noise it is given, which is the only noise that counts; take its "
+            "words, or a sampler of quorate.noise"
+        )
+    if not np.array_equal(answers, release(_Watched(SeededNoise(0)))):
+        raise InvalidParameter(
+            f"mechanism {name} gives two answers to the same votes with the same noise: it draws noise of its own, or "
+            "keeps a state. Take all randomness from the noise it is given"
+        )
+    return answers
+
+
+def _made_up(mechanism: Mechanism, n_teachers: int, n_classes: int) -> Any:
+    """Return unanimous votes, a tie, votes of all for other classes, and no vote at all; read-only."""
+    if mechanism.takes == "scores":
+        rows: Any = np.linspace(0.0, 1.0, 8 * n_teachers).reshape(8, n_teachers)
+    else:
+        half = n_teachers // 2
+        rows = np.zeros((8, n_classes), dtype=np.int64)
+        rows[np.arange(4), np.arange(4) % n_classes] = n_teachers
+        rows[4, [0, -1]] = half, n_teachers - half
+        rows[5, [0, -1]] = n_teachers - half, half
+        rows[6] = np.bincount(np.arange(n_teachers) % n_classes, minlength=n_classes)
+    rows.setflags(write=False)
+    return rows
