@@ -141,7 +141,7 @@ def check_prices(state: LedgerState) -> None:
                 raise UnsupportedEvent(
                     f"entry {sequence} of the ledger cannot be priced: nothing that was imported registered the event "
                     f"kind {unknown[0]!r}; import the module that calls register_event({unknown[0]!r}, ...), and "
-                    "verify again"
+                    "verify again: quorate ledger verify --import MODULE"
                 ) from error
             raise LedgerIntegrityError(
                 f"entry {sequence} of the ledger cannot be priced ({error}); verify it with the version that wrote it, "
