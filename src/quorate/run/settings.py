@@ -22,6 +22,7 @@ Auto = Literal["auto"]
 
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = (*TEACHER_MODELS, "shares")
+OWN_CLASS = 'A class of your own is written "package.module:Class"'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -190,17 +191,11 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             prior_matching=teachers.flag("prior_matching"),
         ),
         mechanism=MechanismSettings(
-            name=mechanism.named(
-                "name", _mechanism_names(document), hint='A class of your own is written "package.module:Class"'
-            ),
+            name=mechanism.named("name", _mechanism_names(document), hint=OWN_CLASS),
             queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
             strategy=mechanism.choice("strategy", tuple(NAMES)),
             online_answers=mechanism.count("online_answers"),
-            fields={
-                key: value
-                for key, value in mechanism.given.items()
-                if key in mechanism.more and key not in mechanism.defaults
-            },
+            fields={key: mechanism.given[key] for key in mechanism.given if key not in mechanism.defaults},
         ),
         student=StudentSettings(
             model=student.model("model", STUDENT_MODELS),
