@@ -72,11 +72,11 @@ def train() -> None:
         return [LogisticRegression(max_iter=1000).fit(X[shard == i], y[shard == i]) for i in range(K)]
 
     plain, plain_cpu = measured("a plain loop over scikit-learn", loop)
-    for jobs in (1, 2):
+    for n_jobs in (1, 2):
         ensemble, cpu = measured(
-            f"train_teachers, jobs={jobs}, worker start included",
-            lambda jobs=jobs: train_teachers(
-                ClassifierTeacher(model), X, y, shards, n_teachers=K, n_classes=2, key=key, jobs=jobs
+            f"train_teachers, n_jobs={n_jobs}, worker start included",
+            lambda n_jobs=n_jobs: train_teachers(
+                ClassifierTeacher(model), X, y, shards, n_teachers=K, n_classes=2, key=key, n_jobs=n_jobs
             ),
         )
         print(f"  ratio of CPU time to the plain loop: {cpu / plain_cpu:.2f}")

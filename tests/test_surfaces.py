@@ -86,7 +86,7 @@ def walk_an_estimator(folder: Path, secrets: Secrets) -> list[str]:
     points = rows(5, 3)[0]
     with Surfaces() as seen:
         clf = PrivateClassifier(
-            LogisticRegression(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, online_answers=10, jobs=1
+            LogisticRegression(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, online_answers=10, n_jobs=1
         )
         clf.fit(X, y, public=PublicPool(rows(M, 2)[0]), groups=groups)
         seen.add_object("clf", clf)
@@ -168,12 +168,12 @@ def test_no_message_about_a_label_outside_classes_shows_the_label() -> None:
 def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], Any], secrets: Secrets) -> None:
     """Let `plant` do its mischief with what a journey brings home."""
     for module in (private_classifier, batch_module):
-        real = module.conduct
+        real = module.run_pipeline
 
         def planted(*args: Any, real: Any = real, **how: Any) -> Any:
             return plant(secrets, real(*args, **how))
 
-        monkeypatch.setattr(module, "conduct", planted)
+        monkeypatch.setattr(module, "run_pipeline", planted)
 
 
 def plant_in_repr(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
@@ -353,7 +353,7 @@ def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, t
     X, y = rows(N, 1)
     with Surfaces() as seen:
         clf = PrivateClassifier(
-            LogisticRegression(), Fails(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, jobs=1
+            LogisticRegression(), Fails(), classes=[0, 1], epsilon=4.0, delta=1e-5, n_teachers=K, n_jobs=1
         )
         seen.attempt("fit", clf.fit, X, y, public=PublicPool(rows(M, 2)[0]))
         seen.add_object("clf", clf)

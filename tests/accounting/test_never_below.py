@@ -31,7 +31,7 @@ from quorate.accounting import (
 from quorate.accounting.gaussian import log_delta
 from quorate.accounting.loss import LossLaw, on_grid
 from quorate.accounting.outward import product_up, quotient_up, sum_up
-from quorate.accounting.pure import rounds_law
+from quorate.accounting.pure import randomized_response_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
 from quorate.errors import QuorateError
 
@@ -171,7 +171,7 @@ def test_laws_on_a_grid(seed):
         leaves = [(float(round(10 ** rng.uniform(-2, 0.4), 3)), int(rng.integers(1, 7))) for _ in range(3)]
         laws = []
         for epsilon_0, times in leaves:
-            losses, log_weights, beyond = rounds_law(epsilon_0, times, tilt)
+            losses, log_weights, beyond = randomized_response_law(epsilon_0, times, tilt)
             laws.append(LossLaw(losses=losses, log_weights=log_weights, beyond=beyond))
         grid = on_grid(laws, tilt, 0.0)
         with mp.workdps(60):

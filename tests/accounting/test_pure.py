@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from quorate.accounting import PureDP, Repeated, delta
-from quorate.accounting.pure import renyi_of_rounds, rounds_law, zcdp_of_rounds
+from quorate.accounting.pure import randomized_response_law, renyi_of_rounds, zcdp_of_rounds
 
 
 def optimal_delta(epsilon, epsilon_0, times):
@@ -30,7 +30,7 @@ def test_rounds_cost_what_the_formula_says_and_never_less(epsilon_0, times, epsi
 
 
 def test_a_million_rounds_are_listed_in_part_and_still_sum_to_one():
-    losses, log_weights, beyond = rounds_law(1e-3, 1_000_000)
+    losses, log_weights, beyond = randomized_response_law(1e-3, 1_000_000)
     assert losses.size < 40_000
     assert beyond < 1e-40
     assert np.exp(log_weights).sum() == pytest.approx(1.0, abs=1e-7)
@@ -39,7 +39,7 @@ def test_a_million_rounds_are_listed_in_part_and_still_sum_to_one():
 
 @pytest.mark.parametrize("tilt", [0.0, 5.0, 500.0])
 def test_the_part_that_is_listed_of_many_rounds_holds_the_tilted_weight(tilt):
-    losses, log_weights, _ = rounds_law(2e-3, 50_000, tilt)
+    losses, log_weights, _ = randomized_response_law(2e-3, 50_000, tilt)
     epsilon, times = 2e-3, 50_000
     p = 1 / (1 + exp(-epsilon))
     total = times * np.log(p * np.exp(tilt * epsilon) + (1 - p) * np.exp(-tilt * epsilon))

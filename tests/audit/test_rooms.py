@@ -29,8 +29,8 @@ def private_side() -> tuple[Surfaces, list[Forbidden], Secret[np.ndarray]]:
     names = [f"patient-{each:05d}" for each in rng.choice(10**5, N, replace=False)]
     public = rng.normal(size=(64, 3))
     with Surfaces() as seen:
-        slots = slot_bytes(names, N)
-        shards = hash_shards(slots, 40, KEY)
+        unit_keys = slot_bytes(names, N)
+        shards = hash_shards(unit_keys, 40, KEY)
         ensemble = train_teachers(ClassifierTeacher(GaussianNB()), X, y, shards, n_teachers=40, n_classes=2, key=KEY)
         votes = count_votes(ensemble, public)
         sparse = StableSparseVector(epsilon=1.0, delta=1e-3, cutoff=5, n_queries=64)
@@ -44,7 +44,7 @@ def private_side() -> tuple[Surfaces, list[Forbidden], Secret[np.ndarray]]:
             seen.add_dump(name, shown, pickle.dumps)
             seen.attempt(f"{name}.copy", copy.deepcopy, shown)
             seen.attempt(f"{name}.json", json.dumps, shown)
-        seen.attempt("too many teachers", hash_shards, slots, N + 1, KEY)
+        seen.attempt("too many teachers", hash_shards, unit_keys, N + 1, KEY)
         seen.attempt(
             "wrong width", GaussianNoisyMax(sigma=4.0, form="binary").release, votes.reveal()[:, :1], OSNoise()
         )

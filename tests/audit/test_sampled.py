@@ -15,8 +15,8 @@ from quorate.accounting import DiscreteGaussian, PureDP
 from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of, tied_neighbours
 from quorate.audit.attacks import Guess, best_guess, scores
 from quorate.audit.outcomes import ENDED, as_matrix, categories
+from quorate.audit.picklability import may_travel
 from quorate.audit.releases import run_block
-from quorate.audit.travel import may_travel
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     ConfidentNoisyMax,
@@ -90,9 +90,9 @@ def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another() ->
 
 
 def test_workers_change_nothing() -> None:
-    def once(jobs: int) -> AuditResult:
+    def once(n_jobs: int) -> AuditResult:
         result = audit_mechanism(
-            GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), runs=140_000, seed=1, jobs=jobs
+            GaussianNoisyMax(sigma=5.0), NEAR_TIE, GaussianClaim(0.3), runs=140_000, seed=1, n_jobs=n_jobs
         )
         return replace(result, seconds=0)
 
@@ -109,7 +109,7 @@ def test_without_a_seed_two_audits_differ() -> None:
 
 def test_a_mechanism_with_a_generator_of_its_own_is_never_copied() -> None:
     mechanism = KeepsGenerator()
-    audit_mechanism(mechanism, ([5], [6]), PureClaim(1.0), runs=140_000, seed=0, jobs=2)
+    audit_mechanism(mechanism, ([5], [6]), PureClaim(1.0), runs=140_000, seed=0, n_jobs=2)
     assert mechanism.calls == 140_000
 
 
@@ -330,7 +330,7 @@ def test_tied_neighbours_differ_by_one_vote() -> None:
     [
         {"neighbours": ([1, 2], [1, 2, 3])}, {"neighbours": [1, 2]}, {"neighbours": ([], [])},
         {"neighbours": (["a"], ["b"])}, {"neighbours": ([np.nan], [1.0])}, {"confidence": 1.0}, {"confidence": True},
-        {"runs": 39}, {"runs": 1e5}, {"jobs": 0}, {"mechanism": object()}, {"claimed": 1.0},
+        {"runs": 39}, {"runs": 1e5}, {"n_jobs": 0}, {"mechanism": object()}, {"claimed": 1.0},
     ],
     ids=lambda wrong: next(iter(wrong)),
 )  # fmt: skip

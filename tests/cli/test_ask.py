@@ -147,9 +147,9 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
 
 
 def online_batch(root: Path) -> Any:
-    from quorate.run.batch import read_batch
+    from quorate.run.batch import load_run
 
-    return read_batch(root)
+    return load_run(root)
 
 
 def teachers_of(batch: Any) -> Any:

@@ -19,7 +19,7 @@ from quorate.ledger.entries import Reserved
 from quorate.ledger.json_values import canonical
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 from quorate.run.settings import read_settings
 
 
@@ -167,7 +167,7 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli:
 def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, cli: Any) -> None:
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
     root = make_run(n=200, m=40)
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     with Ledger(root / "ledger.db") as ledger:
         entries = ledger.entries()
     head, lines = GENESIS, []
@@ -243,7 +243,7 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quorate.run.batch.conduct", interrupted)
+    monkeypatch.setattr("quorate.run.batch.run_pipeline", interrupted)
     code, _, said = cli("run", make_run())
     assert code == 6
     assert "QUO-E010" in said

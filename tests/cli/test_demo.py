@@ -34,17 +34,17 @@ class Once:
 def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    perform, write_inputs = batch_module.perform, inputs_module.write_inputs
+    execute, write_inputs = batch_module.execute, inputs_module.write_inputs
 
     def performed(*args: Any, **how: Any) -> Any:
-        Once.facts = perform(*args, **how)
+        Once.facts = execute(*args, **how)
         return Once.facts
 
     def written(where: Path) -> Any:
         Once.non_private = write_inputs(where)
         return Once.non_private
 
-    monkeypatch.setattr(batch_module, "perform", performed)
+    monkeypatch.setattr(batch_module, "execute", performed)
     monkeypatch.setattr(inputs_module, "write_inputs", written)
     code, out, said = cli("demo", "--out", folder, "--json")
     assert code == 0, said
@@ -77,7 +77,7 @@ def test_the_demo_shows_everything_that_was_promised_about_it(
         return Once.non_private
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(batch_module, "perform", lambda *args, **how: Once.facts)
+    monkeypatch.setattr(batch_module, "execute", lambda *args, **how: Once.facts)
     monkeypatch.setattr(inputs_module, "write_inputs", copied)
     code, out, _ = cli("demo")
     facts = Once.facts

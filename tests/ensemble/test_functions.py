@@ -101,12 +101,14 @@ def test_a_text_that_no_value_has_is_not_read(text: str) -> None:
         decode_value(text)
 
 
-def values(*functions: Any, y: Any = None, rows: Any = X, jobs: int = 1, cpu_seconds: float | None = None) -> list[Any]:
+def values(
+    *functions: Any, y: Any = None, rows: Any = X, n_jobs: int = 1, cpu_seconds: float | None = None
+) -> list[Any]:
     """Decoded values, ``(n_functions, n_shards)``."""
     found = function_values(
         [portable(function) for function in functions],
         split_rows(rows, y, SHARDS, K, KEY),
-        jobs=jobs,
+        n_jobs=n_jobs,
         cpu_seconds=cpu_seconds,
     ).reveal()
     return [[None if text is None else decode_value(text) for text in each] for each in found]
@@ -167,7 +169,7 @@ def test_one_bad_shard_abstains_alone() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return "fine"
 
-    [told] = values(picky, jobs=2)
+    [told] = values(picky, n_jobs=2)
     assert told == ["fine"] * 2 + [None] + ["fine"] * 3
 
 
@@ -221,7 +223,7 @@ def test_values_do_not_depend_on_how_many_processes_compute_them() -> None:
     def draws(X: Any, y: Any) -> int:
         return random.randrange(2**60) + int(np.random.randint(2**30))  # noqa: NPY002
 
-    [one], [two] = values(draws), values(draws, jobs=2)
+    [one], [two] = values(draws), values(draws, n_jobs=2)
     assert one == two
     assert len(set(one)) == K
 

@@ -39,10 +39,10 @@ SLOTS = [b"%d" % unit for unit in UNITS]
 TEACHER = ClassifierTeacher(LogisticRegression())
 
 
-def errors_of(X=X, y=Y, slots=SLOTS, teacher=TEACHER, grid=GRID, **options):
-    shards = hash_shards(slots, K, KEY)
+def errors_of(X=X, y=Y, unit_keys=SLOTS, teacher=TEACHER, grid=GRID, **options):
+    shards = hash_shards(unit_keys, K, KEY)
     given = {"n_teachers": K, "n_classes": 2, "key": KEY, "grid": grid, **options}
-    return teacher_errors(teacher, X, y, slots, shards, **given).reveal()
+    return teacher_errors(teacher, X, y, unit_keys, shards, **given).reveal()
 
 
 class TestSplit:
@@ -63,12 +63,12 @@ class TestSplit:
         assert abs(held - share) < 5 * np.sqrt(share * (1 - share) / n)  # false alarm 6e-7
 
     def test_it_has_nothing_to_do_with_the_partition_or_with_another_key(self):
-        slots = [b"%d" % i for i in range(4_000)]
-        held = held_out_rows(slots, 0.5, KEY).reveal()
-        other = held_out_rows(slots, 0.5, Secret(bytes(32))).reveal()
+        unit_keys = [b"%d" % i for i in range(4_000)]
+        held = held_out_rows(unit_keys, 0.5, KEY).reveal()
+        other = held_out_rows(unit_keys, 0.5, Secret(bytes(32))).reveal()
 
         assert abs(np.mean(held == other) - 0.5) < 0.05
-        assert abs(held[hash_shards(slots, 2, KEY).reveal() == 0].mean() - 0.5) < 0.06
+        assert abs(held[hash_shards(unit_keys, 2, KEY).reveal() == 0].mean() - 0.5) < 0.06
 
     def test_a_shard_holds_out_its_share_of_units_and_at_least_one_of_two(self):
         shards = hash_shards(SLOTS, 20, KEY)
@@ -110,7 +110,7 @@ class TestTeacherErrors:
 
         errors = errors_of()
         assert errors.tolist() == expected
-        assert errors_of(jobs=2).tolist() == expected
+        assert errors_of(n_jobs=2).tolist() == expected
         assert errors_of(pd.DataFrame(X, columns=list("abc"))).tolist() == expected
 
     def test_one_changed_unit_changes_one_of_them_within_0_and_the_grid(self):
@@ -120,7 +120,7 @@ class TestTeacherErrors:
             mine = unit == UNITS
             replaced = X.copy()
             replaced[mine] = 100 * RNG.normal(size=(mine.sum(), 3))
-            for X_, y_, slots in (
+            for X_, y_, unit_keys in (
                 (X[~mine], Y[~mine], [s for s, gone in zip(SLOTS, mine, strict=True) if not gone]),
                 (replaced, np.where(mine, 1 - Y, Y), SLOTS),
                 (
@@ -129,7 +129,7 @@ class TestTeacherErrors:
                     [*SLOTS, *[b"new%d" % unit] * 30],
                 ),
             ):
-                after = errors_of(X_, y_, slots)
+                after = errors_of(X_, y_, unit_keys)
                 assert (after != before).sum() <= 1
                 assert after.min() >= 0
                 assert after.max() <= GRID
@@ -149,22 +149,22 @@ class TestTeacherErrors:
 
     def test_a_perfect_teacher_errs_nowhere_and_a_unit_with_many_rows_weighs_one(self):
         assert errors_of(y=np.ones_like(Y), teacher=Votes(1)).tolist() == [0] * K
-        slots, y = [b"%d" % i for i in range(40)], np.zeros(40, np.int64)
-        busy = next(s for s, held in zip(slots, self.held(slots), strict=True) if held)
+        unit_keys, y = [b"%d" % i for i in range(40)], np.zeros(40, np.int64)
+        busy = next(s for s, held in zip(unit_keys, self.held(unit_keys), strict=True) if held)
         n_rows = 500  # all of them wrong
-        many = [*slots, *[busy] * n_rows]
+        many = [*unit_keys, *[busy] * n_rows]
         y_many = np.concatenate([y, np.ones(n_rows, np.int64)])
         errors = errors_of(np.zeros((len(many), 1)), y_many, many, teacher=Votes(0))
-        n_held = self.held(slots)[
-            hash_shards(slots, K, KEY).reveal() == hash_shards([busy] * K + slots, K, KEY).reveal()[0]
+        n_held = self.held(unit_keys)[
+            hash_shards(unit_keys, K, KEY).reveal() == hash_shards([busy] * K + unit_keys, K, KEY).reveal()[0]
         ].sum()
 
         assert errors.max() == int(np.rint(GRID * (n_rows / (n_rows + 1)) / n_held))
         assert (errors > 0).sum() == 1
 
     @staticmethod
-    def held(slots):
-        return held_out_in_shards(slots, hash_shards(slots, K, KEY), 0.3, KEY).reveal()
+    def held(unit_keys):
+        return held_out_in_shards(unit_keys, hash_shards(unit_keys, K, KEY), 0.3, KEY).reveal()
 
     def test_bad_input_is_refused_before_anything_is_trained(self):
         with pytest.raises(InvalidParameter, match=r"^grid must be "):
@@ -196,10 +196,11 @@ class TestCheatingTwins:
             DummyClassifier(strategy="constant", constant=0).fit([[0.0], [1.0]], [0, 1]),
             np.repeat([0, 1], [20, 50]),
         )
-        slots = [*[b"%d" % i for i in range(20)], *[b"busy"] * 50]
+        unit_keys = [*[b"%d" % i for i in range(20)], *[b"busy"] * 50]
         by_row = [(model.predict(np.zeros((n, 1))) != y[:n]).sum() for n in (20, 70)]
         by_unit = [
-            unit_outcomes(model, np.zeros((n, 1)), y[:n], slots[:n], classes=[0, 1], grid=10).reveal() for n in (20, 70)
+            unit_outcomes(model, np.zeros((n, 1)), y[:n], unit_keys[:n], classes=[0, 1], grid=10).reveal()
+            for n in (20, 70)
         ]
         assert by_row[1] - by_row[0] == 50  # in units of a whole contribution; claimed: 1
         assert np.abs(by_unit[1] - by_unit[0]).sum() == 10  # in steps of a tenth
@@ -222,10 +223,12 @@ class TestCheatingTwins:
         moved = batch.copy()
         moved[0] = 1_000
         y = np.zeros(12, np.int64)
-        slots = [b"%d" % i for i in range(12)]
+        unit_keys = [b"%d" % i for i in range(12)]
 
         in_one_call = [(AboveMean().predict(rows) != y).sum() for rows in (batch, moved)]
-        one_by_one = [unit_outcomes(AboveMean(), rows, y, slots, classes=[0, 1]).reveal() for rows in (batch, moved)]
+        one_by_one = [
+            unit_outcomes(AboveMean(), rows, y, unit_keys, classes=[0, 1]).reveal() for rows in (batch, moved)
+        ]
         assert abs(in_one_call[1] - in_one_call[0]) > 10
         assert np.abs(one_by_one[1] - one_by_one[0]).sum() <= 2
 
@@ -234,12 +237,12 @@ class TestUnitOutcomes:
     def test_are_what_predicting_by_hand_gives(self):
         model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:60], np.array(["no", "yes"])[Y[:60]])
         predicted = (model.predict(X) == "yes").astype(int)
-        slots = [b"%d" % row for row in range(len(X))]
-        table = unit_outcomes(model, X, Y, slots, classes=["no", "yes"]).reveal()
+        unit_keys = [b"%d" % row for row in range(len(X))]
+        table = unit_outcomes(model, X, Y, unit_keys, classes=["no", "yes"]).reveal()
 
         expected = [((c == Y) & ((predicted == Y) == right)).sum() for c in (0, 1) for right in (True, False)]
         assert table.tolist() == expected
-        both = unit_outcomes(model, X, Y, slots, classes=["no", "yes"], by_class=False, jobs=2).reveal()
+        both = unit_outcomes(model, X, Y, unit_keys, classes=["no", "yes"], by_class=False, n_jobs=2).reveal()
         assert both.tolist() == [expected[0] + expected[2], expected[1] + expected[3]]
 
     def test_each_unit_adds_exactly_the_grid_split_by_its_rows(self):
@@ -271,31 +274,31 @@ class TestUnitOutcomes:
     def test_a_row_on_which_the_model_fails_dies_or_prints_is_one_mistake_and_silent(self, capfd):
         rows = np.zeros((5, 1))
         rows[:3, 0] = [1, 2, 3]
-        slots = [b"%d" % i for i in range(5)]
-        table = unit_outcomes(Breaks(), rows, np.zeros(5, np.int64), slots, classes=[0, 1]).reveal()
+        unit_keys = [b"%d" % i for i in range(5)]
+        table = unit_outcomes(Breaks(), rows, np.zeros(5, np.int64), unit_keys, classes=[0, 1]).reveal()
 
         assert table.tolist() == [3, 2, 0, 0]  # raised, killed; printed is no mistake
         out = capfd.readouterr()
         assert "private" not in out.out + out.err
 
     def test_bad_input(self):
-        slots = [b"%d" % row for row in range(len(X))]
+        unit_keys = [b"%d" % row for row in range(len(X))]
         with pytest.raises(DataRefused, match="a unit has several rows"):
             unit_outcomes(Says(0), X, Y, SLOTS, classes=[0, 1])
         with pytest.raises(DataRefused, match="differ in number"):
-            unit_outcomes(Says(0), X, Y[:-1], slots, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y[:-1], unit_keys, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y + 1, slots, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y + 1, unit_keys, classes=[0, 1])
         with pytest.raises(DataRefused, match="must be class codes"):
-            unit_outcomes(Says(0), X, Y * 1.0, slots, classes=[0, 1])
+            unit_outcomes(Says(0), X, Y * 1.0, unit_keys, classes=[0, 1])
         with pytest.raises(InvalidParameter, match=r"predict\(X\)"):
-            unit_outcomes(object(), X, Y, slots, classes=[0, 1])
+            unit_outcomes(object(), X, Y, unit_keys, classes=[0, 1])
         with pytest.raises(InvalidParameter, match="outside the declared classes"):
-            unit_outcomes(LogisticRegression().fit(X, Y), X, Y, slots, classes=["no", "yes"])
+            unit_outcomes(LogisticRegression().fit(X, Y), X, Y, unit_keys, classes=["no", "yes"])
         with pytest.raises(InvalidParameter, match=r"^grid must be "):
-            unit_outcomes(Says(0), X, Y, slots, classes=[0, 1], grid=1.5)
+            unit_outcomes(Says(0), X, Y, unit_keys, classes=[0, 1], grid=1.5)
         with pytest.raises(PreconditionFailed, match="cannot be sent"):
-            unit_outcomes(DoesNotTravel(), X, Y, slots, classes=[0, 1])
+            unit_outcomes(DoesNotTravel(), X, Y, unit_keys, classes=[0, 1])
 
 
 @given(parts=st.lists(st.integers(0, 9), min_size=2, max_size=6).filter(any), grid=st.integers(1, 50))

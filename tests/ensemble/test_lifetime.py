@@ -56,11 +56,11 @@ voters = Secret((ClassifierVoter(Model(), np.arange(2)),) * n)
 try:
     if work == "train":
         shards = hash_shards([row.to_bytes(4, "big") for row in range(len(X))], n, key)
-        train_teachers(Teacher(), X, np.zeros(len(X), dtype=int), shards, n_teachers=n, n_classes=2, key=key, jobs=2)
+        train_teachers(Teacher(), X, np.zeros(len(X), dtype=int), shards, n_teachers=n, n_classes=2, key=key, n_jobs=2)
     elif work == "vote":
-        count_votes(Ensemble(voters, 2), X, jobs=2)
+        count_votes(Ensemble(voters, 2), X, n_jobs=2)
     else:
-        gather_scores(Ensemble(voters, 2), X, jobs=2)
+        gather_scores(Ensemble(voters, 2), X, n_jobs=2)
 except KeyboardInterrupt:
     print("KeyboardInterrupt reached the caller", flush=True)
     raise

@@ -20,7 +20,7 @@ RULES = [hash_shards, balanced_shards]
 slot_lists = st.lists(st.binary(min_size=0, max_size=6), min_size=4, max_size=40).filter(lambda s: len(set(s)) >= 4)
 
 
-def slots(n: int) -> list[bytes]:
+def unit_keys(n: int) -> list[bytes]:
     return [row.to_bytes(4, "big") for row in range(n)]
 
 
@@ -57,14 +57,14 @@ def test_neither_rule_looks_at_the_order_of_rows_or_how_many_a_unit_has(rows, se
 
 def test_the_balanced_rule_moves_others_when_a_unit_is_removed():
     """Why its guarantee is for replacement only; and this test would notice if the rules were swapped."""
-    rows = slots(200)
+    rows = unit_keys(200)
     before, after = shard_of_slot(balanced_shards, rows, 10), shard_of_slot(balanced_shards, rows[1:], 10)
 
     assert any(before[slot] != after[slot] for slot in rows[1:])
 
 
 def test_the_hash_rule_is_the_keyed_blake2b_of_the_slot():
-    rows = slots(50)
+    rows = unit_keys(50)
     key = derive(KEY, "partition")
     slow = [int.from_bytes(blake2b(row, key=key, digest_size=32).digest(), "big") % 7 for row in rows]
 
@@ -76,7 +76,7 @@ def test_the_hash_rule_is_the_keyed_blake2b_of_the_slot():
 def test_balanced_shards_differ_by_at_most_one_unit(n, n_teachers):
     if n_teachers > n:
         return
-    sizes = np.bincount(balanced_shards(slots(n), n_teachers, KEY).reveal(), minlength=n_teachers)
+    sizes = np.bincount(balanced_shards(unit_keys(n), n_teachers, KEY).reveal(), minlength=n_teachers)
 
     assert sizes.max() - sizes.min() <= 1
 
@@ -86,20 +86,20 @@ def uniformity(shards, n_teachers: int) -> float:
 
 
 def test_hash_shards_are_uniform():
-    assert uniformity(hash_shards(slots(20_000), 37, KEY).reveal(), 37) > FALSE_ALARM
+    assert uniformity(hash_shards(unit_keys(20_000), 37, KEY).reveal(), 37) > FALSE_ALARM
 
 
 def test_that_test_catches_a_hash_of_one_byte():
     """256 values over 37 shards: 34 shards get 7 of them, 3 get 6."""
     key = derive(KEY, "partition")
-    biased = [blake2b(row, key=key, digest_size=1).digest()[0] % 37 for row in slots(200_000)]
+    biased = [blake2b(row, key=key, digest_size=1).digest()[0] % 37 for row in unit_keys(200_000)]
 
     assert uniformity(np.array(biased), 37) < FALSE_ALARM
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_another_key_gives_an_unrelated_partition(rule):
-    rows = slots(1000)
+    rows = unit_keys(1000)
     same = (rule(rows, 10, KEY).reveal() == rule(rows, 10, Secret(bytes(32))).reveal()).mean()
 
     assert 0.04 < same < 0.18
@@ -117,20 +117,20 @@ def test_more_teachers_than_units_are_refused_without_telling_how_many_units(rul
 @pytest.mark.parametrize("n_teachers", [0, -1, True, 2.0, "2", float("nan")])
 def test_a_number_of_teachers_that_is_none_is_refused(n_teachers):
     with pytest.raises(InvalidParameter, match="n_teachers"):
-        hash_shards(slots(5), n_teachers, KEY)
+        hash_shards(unit_keys(5), n_teachers, KEY)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_numpy_whole_number_of_teachers_is_taken(rule):
-    assert (rule(slots(50), np.int64(7), KEY).reveal() == rule(slots(50), 7, KEY).reveal()).all()
+    assert (rule(unit_keys(50), np.int64(7), KEY).reveal() == rule(unit_keys(50), 7, KEY).reveal()).all()
 
 
 def test_slots_that_are_not_bytes_and_keys_that_are_not_secret_are_refused():
-    with pytest.raises(InvalidParameter, match="slots must be bytes") as refusal:
+    with pytest.raises(InvalidParameter, match="unit_keys must be bytes") as refusal:
         hash_shards(["ann"], 1, KEY)
     assert "ann" not in str(refusal.value)
     with pytest.raises(InvalidParameter, match="key must be"):
-        hash_shards(slots(5), 1, bytes(32))
+        hash_shards(unit_keys(5), 1, bytes(32))
 
 
 def test_each_rule_names_the_neighbours_it_is_valid_for():
@@ -141,7 +141,7 @@ def test_each_rule_names_the_neighbours_it_is_valid_for():
 
 
 def test_partition_rows_picks_the_rule_by_name():
-    rows = slots(30)
+    rows = unit_keys(30)
 
     assert (partition_rows(rows, 3, KEY).reveal() == hash_shards(rows, 3, KEY).reveal()).all()
     balanced = partition_rows(rows, 3, KEY, partition="balanced").reveal()

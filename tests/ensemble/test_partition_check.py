@@ -20,15 +20,15 @@ units = st.lists(st.integers(0, 12), min_size=1, max_size=40).map(lambda rows: [
 
 
 @pytest.mark.parametrize("partition", ["hash", "balanced"])
-@given(slots=units, n=st.integers(1, 13), byte=st.integers(0, 255))
-def test_every_partition_that_is_made_is_sound(partition, slots, n, byte):
-    n_teachers, key = min(n, len(set(slots))), Secret(bytes([byte]) * 32)
-    made = partition_rows(slots, n_teachers, key, partition=partition)
-    assert check_partition(slots, made, n_teachers, key, partition=partition) == frozenset()
+@given(unit_keys=units, n=st.integers(1, 13), byte=st.integers(0, 255))
+def test_every_partition_that_is_made_is_sound(partition, unit_keys, n, byte):
+    n_teachers, key = min(n, len(set(unit_keys))), Secret(bytes([byte]) * 32)
+    made = partition_rows(unit_keys, n_teachers, key, partition=partition)
+    assert check_partition(unit_keys, made, n_teachers, key, partition=partition) == frozenset()
 
 
-def faults(assigned, *, slots=SLOTS, partition="hash", n_teachers=5):
-    return check_partition(slots, Secret(np.asarray(assigned)), n_teachers, KEY, partition=partition)
+def faults(assigned, *, unit_keys=SLOTS, partition="hash", n_teachers=5):
+    return check_partition(unit_keys, Secret(np.asarray(assigned)), n_teachers, KEY, partition=partition)
 
 
 def sound(partition="hash"):
@@ -86,6 +86,8 @@ def test_a_row_that_two_teachers_get_is_found(monkeypatch):
 
 def test_the_check_works_the_hash_out_by_itself(monkeypatch):
     """A partition with a broken hash must not be measured by that same hash."""
-    monkeypatch.setattr("quorate.ensemble.partition._hash_units", lambda slots, n, key: (list(set(slots)), [3] * 20))
+    monkeypatch.setattr(
+        "quorate.ensemble.partition._hash_units", lambda unit_keys, n, key: (list(set(unit_keys)), [3] * 20)
+    )
     assert faults(partition_rows(SLOTS, 5, KEY).reveal()) == {PartitionFault.NOT_THE_KEYED_HASH}
     assert derive(KEY, "partition") != KEY.reveal()

@@ -90,9 +90,9 @@ FITTED = [
 ]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_scores_are_the_voters_own_probabilities_of_class_one(jobs):
-    secret = gather_scores(ensemble(*FITTED), X, jobs=jobs)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_scores_are_the_voters_own_probabilities_of_class_one(n_jobs):
+    secret = gather_scores(ensemble(*FITTED), X, n_jobs=n_jobs)
     assert repr(secret) == "Secret(…)"
     expected = np.column_stack([each.estimator.predict_proba(X)[:, 1] for each in FITTED])
     assert secret.reveal().shape == (31, 3)
@@ -119,9 +119,9 @@ def test_the_column_of_class_one_is_found_by_its_code():
     assert np.isnan(scores(voter(Told(alone), (0,)))).all()  # it never saw class 1, and says nothing about it
 
 
-@pytest.mark.parametrize(("bad", "jobs"), [(Raises(), 1), (Exits(), 1), (Dies(), 1), (Dies(), 2)])
-def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(bad, jobs):
-    found = scores(FITTED[0], voter(bad), FITTED[1], jobs=jobs)
+@pytest.mark.parametrize(("bad", "n_jobs"), [(Raises(), 1), (Exits(), 1), (Dies(), 1), (Dies(), 2)])
+def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(bad, n_jobs):
+    found = scores(FITTED[0], voter(bad), FITTED[1], n_jobs=n_jobs)
     assert np.isnan(found[:, 1]).all()
     np.testing.assert_array_equal(found[:, [0, 2]], scores(FITTED[0], FITTED[1]))
 
@@ -172,10 +172,10 @@ def test_more_than_two_classes_are_refused(n_classes):
         gather_scores(ensemble(ConstantVoter(1), n_classes=n_classes), X)
 
 
-@pytest.mark.parametrize("jobs", [0, True, 1.5])
-def test_jobs_must_be_a_whole_number(jobs):
-    with pytest.raises(InvalidParameter, match="jobs"):
-        gather_scores(ensemble(ConstantVoter(1)), X, jobs=jobs)
+@pytest.mark.parametrize("n_jobs", [0, True, 1.5])
+def test_jobs_must_be_a_whole_number(n_jobs):
+    with pytest.raises(InvalidParameter, match="n_jobs"):
+        gather_scores(ensemble(ConstantVoter(1)), X, n_jobs=n_jobs)
 
 
 def test_progress_does_not_tell_how_many_voters_had_to_be_asked():

@@ -74,8 +74,8 @@ def neighbouring(change: str) -> dict[bytes, tuple[Any, Any]]:
 
 
 def table(units):
-    slots = [slot for slot, (_, y) in units.items() for _ in y]
-    return slots, np.vstack([X for X, _ in units.values()]), np.concatenate([y for _, y in units.values()])
+    unit_keys = [slot for slot, (_, y) in units.items() for _ in y]
+    return unit_keys, np.vstack([X for X, _ in units.values()]), np.concatenate([y for _, y in units.values()])
 
 
 def learned(thing: Any) -> Any:
@@ -96,8 +96,8 @@ def learned(thing: Any) -> Any:
 
 
 def honest(teacher, units, rule):
-    slots, X, y = table(units)
-    shards = rule(slots, K, KEY)
+    unit_keys, X, y = table(units)
+    shards = rule(unit_keys, K, KEY)
     return train_chunk(teacher, X, y, shards, numbers=range(K), n_teachers=K, n_classes=2, key=KEY).reveal()
 
 
@@ -137,8 +137,8 @@ def test_every_teacher_of_the_real_trainers_was_trained(name):
 
 
 def with_a_pooled_scaler(units):
-    slots, X, y = table(units)
-    shards = hash_shards(slots, K, KEY).reveal()
+    unit_keys, X, y = table(units)
+    shards = hash_shards(unit_keys, K, KEY).reveal()
     X = StandardScaler().fit(X).transform(X)
     return [LogisticRegression().fit(X[shards == number], y[shards == number]) for number in range(K)]
 
@@ -150,8 +150,8 @@ def with_blocks_of_rows(units):
 
 
 def with_a_shared_generator(units):
-    slots, X, y = table(units)
-    shards = hash_shards(slots, K, KEY).reveal()
+    unit_keys, X, y = table(units)
+    shards = hash_shards(unit_keys, K, KEY).reveal()
     generator = np.random.default_rng(0)
     fitted = []
     for number in range(K):
@@ -162,8 +162,8 @@ def with_a_shared_generator(units):
 
 
 def with_a_shared_warm_start(units):
-    slots, X, y = table(units)
-    shards = hash_shards(slots, K, KEY).reveal()
+    unit_keys, X, y = table(units)
+    shards = hash_shards(unit_keys, K, KEY).reveal()
     model = SGDClassifier(random_state=0, warm_start=True, max_iter=1, tol=None)
     fitted = []
     for number in range(K):
@@ -173,10 +173,10 @@ def with_a_shared_warm_start(units):
 
 
 def with_rows_of_a_unit_apart(units):
-    slots, X, y = table(units)
+    unit_keys, X, y = table(units)
     rows = [slot + bytes([copy]) for slot, (_, labels) in units.items() for copy in range(len(labels))]
     shards = hash_shards(rows, K, KEY).reveal()
-    assert len(rows) == len(slots)
+    assert len(rows) == len(unit_keys)
     return [LogisticRegression().fit(X[shards == number], y[shards == number]) for number in range(K)]
 
 

@@ -140,9 +140,9 @@ def test_a_teacher_that_fails_abstains_alone(way, together):
     assert kinds(voters) == [AbstainingVoter if number == 2 else ConstantVoter for number in range(K)]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_teacher_that_kills_its_worker_abstains_alone(jobs):
-    voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, jobs=jobs)
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_teacher_that_kills_its_worker_abstains_alone(n_jobs):
+    voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, n_jobs=n_jobs)
 
     assert kinds(voters) == [AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)]
 
@@ -175,10 +175,10 @@ class Shouts:
         raise ValueError("row")
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_nothing_a_teacher_says_reaches_the_terminal(jobs, capfd, caplog):
-    ensemble = train_teachers(Talks(), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY, jobs=jobs)
-    counts = count_votes(ensemble, X[:3], jobs=jobs).reveal()
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
+    ensemble = train_teachers(Talks(), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY, n_jobs=n_jobs)
+    counts = count_votes(ensemble, X[:3], n_jobs=n_jobs).reveal()
 
     assert counts.sum() == 0
     assert capfd.readouterr() == ("", "")
@@ -194,7 +194,7 @@ def test_a_teacher_is_the_same_whatever_the_chunks_and_jobs_are():
     whole = train(teacher)
     in_chunks = [*train(teacher, numbers=range(4)), *train(teacher, numbers=range(4, K))]
     backwards = train(teacher, numbers=range(K - 1, -1, -1))[::-1]
-    two_jobs = train(teacher, jobs=2)
+    two_jobs = train(teacher, n_jobs=2)
 
     expected = [voter.estimator.predict_proba(X).tobytes() for voter in whole]
     assert len(set(expected)) == K
@@ -282,7 +282,7 @@ def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
             seen.extend(path for folder in new for path in folder.rglob("*"))
 
     ways = Secret(np.arange(K))
-    train(Remember(), wide, np.zeros(K, dtype=np.int64), ways, progress=look, jobs=2)
+    train(Remember(), wide, np.zeros(K, dtype=np.int64), ways, progress=look, n_jobs=2)
     assert seen == []
 
 
@@ -335,9 +335,9 @@ def test_what_does_not_fit_is_refused_before_anything_is_trained():
         train(Remember(), shards=Secret(SHARDS.reveal() + 1))
     with pytest.raises(InvalidParameter, match="numbers must be"):
         train(Remember(), numbers=range(K + 1))
-    for jobs in (0, True, 1.5):
-        with pytest.raises(InvalidParameter, match="jobs"):
-            train(Remember(), jobs=jobs)
+    for n_jobs in (0, True, 1.5):
+        with pytest.raises(InvalidParameter, match="n_jobs"):
+            train(Remember(), n_jobs=n_jobs)
     for seconds in (0, float("nan"), True, "1"):
         with pytest.raises(InvalidParameter, match="teacher_cpu_seconds"):
             train(Remember(), teacher_cpu_seconds=seconds)

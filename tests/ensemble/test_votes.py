@@ -69,11 +69,11 @@ LINEAR = linear_voters(RNG, n=2)
 OTHERS = [fitted(GaussianNB(), (0, 1, 2), RNG), ConstantVoter(2), AbstainingVoter(), fitted(GaussianNB(), (0, 2), RNG)]
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("block", [20, 1000])
-def test_counts_are_those_of_the_voters_one_by_one(jobs, block):
+def test_counts_are_those_of_the_voters_one_by_one(n_jobs, block):
     voters = [*LINEAR, *OTHERS]
-    counts = count_votes(ensemble(*voters), X, block=block, jobs=jobs)
+    counts = count_votes(ensemble(*voters), X, block=block, n_jobs=n_jobs)
 
     assert repr(counts) == "Secret(…)"
     assert counts.reveal().dtype == np.int64
@@ -236,7 +236,7 @@ def test_a_voter_that_fails_abstains_alone(way):
 def test_a_voter_that_kills_its_worker_abstains_alone():
     voters = [Misbehaves(way) for way in ("behave", "kill the worker", "behave")]
 
-    assert count_votes(ensemble(*voters), X[:5], jobs=2).reveal().tolist() == [[0, 2, 0]] * 5
+    assert count_votes(ensemble(*voters), X[:5], n_jobs=2).reveal().tolist() == [[0, 2, 0]] * 5
 
 
 def test_cpu_time_runs_out_for_one_voter_alone():
@@ -286,7 +286,7 @@ def test_progress_counts_voters_and_blocks_to_the_end():
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 
 
-@pytest.mark.parametrize("option", ["block", "jobs"])
+@pytest.mark.parametrize("option", ["block", "n_jobs"])
 def test_numbers_that_are_none_are_refused(option):
     for value in (0, -1, True, 1.5, "1", float("nan")):
         with pytest.raises(InvalidParameter, match=option):

@@ -12,7 +12,7 @@ from quorate import PrivateClassifier, PublicPool
 N, M, D = 300, 120, 4
 
 
-SETTINGS: dict[str, Any] = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1}
+SETTINGS: dict[str, Any] = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
 
 
 def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

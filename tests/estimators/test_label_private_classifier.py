@@ -22,7 +22,7 @@ from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import OSNoise
-from quorate.pipeline.task import Wishes, prepare
+from quorate.pipeline.task import RunConfig, prepare
 from quorate.types import Secret
 
 PROMISED = {"epsilon": 1.0, "delta": 1e-5}
@@ -35,12 +35,12 @@ def made(n: int = 1_200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module")
 def fitted() -> LabelPrivateClassifier:
     X, y = made()
-    return LabelPrivateClassifier(classes=[0, 1], **PROMISED, jobs=1).fit(X[:1_000], y[:1_000])
+    return LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_jobs=1).fit(X[:1_000], y[:1_000])
 
 
 def test_it_is_a_scikit_learn_classifier() -> None:
     """With a seed, since some checks fit twice and compare."""
-    clf = LabelPrivateClassifier(classes="public", epsilon=8.0, delta=1e-5, n_teachers=3, jobs=1, unsafe_noise_seed=0)
+    clf = LabelPrivateClassifier(classes="public", epsilon=8.0, delta=1e-5, n_teachers=3, n_jobs=1, unsafe_noise_seed=0)
     with np.errstate(invalid="ignore"):
         results = check_estimator(clf, on_skip=None, on_fail=None)
     assert [(each["check_name"], each["exception"]) for each in results if each["status"] == "failed"] == []
@@ -65,7 +65,7 @@ def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateC
 
 def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier) -> None:
     X, y = made()
-    generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, jobs=1).fit(X[:1_000], y[:1_000])
+    generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, n_jobs=1).fit(X[:1_000], y[:1_000])
     assert generous.score(X[1_000:], y[1_000:]) > 0.7  # without privacy: .775
     assert fitted.predict_proba(X[1_000:]).shape == (200, 2)
     assert fitted.queries_.max() < 1_000
@@ -77,7 +77,7 @@ def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> No
     X, y = mushroom.one_hot(), mushroom.labels
     order = np.random.default_rng(0).permutation(len(X))
     train, pool, test = order[:4_000], order[4_000:4_060], order[4_060:6_060]
-    settings = {"classes": list(mushroom.classes), "epsilon": 0.5, "delta": 1e-5, "jobs": 1, "unsafe_noise_seed": 1}
+    settings = {"classes": list(mushroom.classes), "epsilon": 0.5, "delta": 1e-5, "n_jobs": 1, "unsafe_noise_seed": 1}
     ours = LabelPrivateClassifier(**settings).fit(X[train], y[train]).score(X[test], y[test])
     theirs = PrivateClassifier(**settings, n_records=4_000).fit(X[train], y[train], public=PublicPool(X[pool]))
     assert ours > theirs.score(X[test], y[test]) + 0.02
@@ -85,7 +85,7 @@ def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> No
 
 def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:
     return prepare(
-        Wishes(classes=[0, 1], **PROMISED, n_teachers=12, partition="balanced", labels_only=True, jobs=1),
+        RunConfig(classes=[0, 1], **PROMISED, n_teachers=12, partition="balanced", labels_only=True, n_jobs=1),
         X, y, public=PublicPool(X), groups=groups, key=Secret(bytes(32)), fingerprint_key=Secret(bytes(32)),
         noise=OSNoise(),
     )  # fmt: skip
@@ -93,7 +93,7 @@ def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:
 
 def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.ndarray]:
     private = task.inputs.private.reveal()
-    shards = partition_rows(private.slots, 12, task.key, partition=task.partition)
+    shards = partition_rows(private.unit_keys, 12, task.key, partition=task.partition)
     ensemble = train_teachers(
         trainer or task.trainer, X, private.codes, shards, n_teachers=12, n_classes=2, key=task.key
     )
@@ -156,7 +156,7 @@ def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
     X, y = made(300)
     names = [f"column {i}" for i in range(6)]
     containers = [X, X.tolist(), pd.DataFrame(X, columns=names), pl.DataFrame(X, schema=names)]
-    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1, "unsafe_noise_seed": 3}
+    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "unsafe_noise_seed": 3}
     students = [LabelPrivateClassifier(**settings).fit(rows, y) for rows in containers]
     told = [clf.predict(rows).tolist() for clf, rows in zip(students, containers, strict=True)]
     assert told[0] == told[1] == told[2] == told[3]
@@ -165,7 +165,7 @@ def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
 @pytest.mark.several_fits
 def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
     X, y = made(300)
-    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1}
+    settings = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1}
     clf = LabelPrivateClassifier(**settings).fit(csr_array(np.maximum(X, 0)), y)
     assert clf.predict(csr_array(np.maximum(X, 0))).shape == (300,)
     frame = pl.DataFrame({"size": X[:, 0], "kind": np.where(X[:, 1] > 0, "a", "b")})
@@ -177,7 +177,7 @@ def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
     X, y = made(400)
     clf = LabelPrivateClassifier(
         BernoulliNB(), classes=[0, 1], **PROMISED, n_teachers=8, queries=50, mechanism="GaussianNoisyMax",
-        prior_matching=True, jobs=1,
+        prior_matching=True, n_jobs=1,
     ).fit(X, y)  # fmt: skip
     assert len(clf.queries_) == 50
     assert not clf.released_.holds_values
@@ -185,7 +185,7 @@ def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
 
 def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None:
     X, y = made(300)
-    clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, jobs=1).fit(X, np.array(["b", "a"])[y])
+    clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, n_jobs=1).fit(X, np.array(["b", "a"])[y])
     assert clf.classes_.tolist() == ["a", "b"]
     assert "which labels occur was read off the data and is treated as public" in clf.guarantee_.caveats
 
@@ -195,7 +195,7 @@ def test_every_fit_is_charged_and_refused_when_the_budget_is_spent() -> None:
 
     X, y = made(300)
     ledger = Ledger(budget=Budget(1.5, 2e-5))
-    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(X, y)
+    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(X, y)
     with pytest.raises(BudgetExhausted):
         clf.fit(X, y)
     assert len(ledger.reservations()) == 1
@@ -206,9 +206,9 @@ def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
 
     X, y = made(700)
     ledger = Ledger(budget=Budget(9.0, 1e-3))
-    LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(X[:600], y[:600])
+    LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(X[:600], y[:600])
     with pytest.raises(PreconditionFailed):
-        PrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, ledger=ledger).fit(
+        PrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, ledger=ledger).fit(
             X[:600], y[:600], public=PublicPool(X[600:])
         )
     assert len(ledger.reservations()) == 1
@@ -235,7 +235,7 @@ def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong: dict[str, Any],
 
     X, y = made(300)
     ledger = Ledger(budget=Budget(9.0, 1e-3))
-    arguments: dict[str, Any] = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "jobs": 1, "ledger": ledger, **wrong}
+    arguments: dict[str, Any] = {"classes": [0, 1], **PROMISED, "n_teachers": 5, "n_jobs": 1, "ledger": ledger, **wrong}
     if told is None:  # the unit of ungrouped rows is the label, whatever it is called
         assert LabelPrivateClassifier(**arguments).fit(X, y).guarantee_.unit == "label"
         return
@@ -249,18 +249,18 @@ def test_a_wrong_argument_is_one_line_and_charges_nothing(wrong: dict[str, Any],
 def test_a_label_that_was_not_declared_is_told_to_the_owner_alone() -> None:
     X, y = made(300)
     with pytest.raises(DataRefused):
-        LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, jobs=1).fit(X, y)
+        LabelPrivateClassifier(classes=[0, 2], **PROMISED, n_teachers=5, n_jobs=1).fit(X, y)
 
 
 def test_one_class_is_refused_in_the_words_of_a_classifier() -> None:
     X, y = made(300)
     with pytest.raises(ValueError, match="class"):
-        LabelPrivateClassifier(classes="public", **PROMISED, jobs=1).fit(X, np.zeros_like(y))
+        LabelPrivateClassifier(classes="public", **PROMISED, n_jobs=1).fit(X, np.zeros_like(y))
 
 
 def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path: Any) -> None:
     X, y = made(300)
-    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, jobs=1, unsafe_noise_seed=1)
+    clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, unsafe_noise_seed=1)
     for ask in (lambda: clf.predict(X), clf.summary, lambda: clf.export(tmp_path / "student.skops")):
         with pytest.raises(NotFittedError):
             ask()

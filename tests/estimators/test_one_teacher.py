@@ -17,7 +17,7 @@ from quorate.audit import audit_shards
 from quorate.noise import OSNoise
 from quorate.pipeline.flow import teachers
 from quorate.pipeline.stages import NoStages
-from quorate.pipeline.task import Task, Wishes, prepare
+from quorate.pipeline.task import RunConfig, Task, prepare
 from quorate.release.described import described
 from quorate.types import Secret
 
@@ -26,7 +26,7 @@ def trained(rows: Any, labels: Any, groups: Any, key: bytes, **changes: Any) -> 
     """The teachers of a fit, by the estimator's own way of preparing and training, each as a text of all it learned."""
     settings = {**SETTINGS, **changes}
     task: Task = prepare(
-        Wishes(teacher=settings.pop("teacher", GaussianNB()), **settings),
+        RunConfig(teacher=settings.pop("teacher", GaussianNB()), **settings),
         rows,
         labels,
         public=PublicPool(POOL),

@@ -111,7 +111,7 @@ class FromOneTable(PrivateClassifier):
     """
 
     def __init__(self, teacher: Any = None, student: Any = None) -> None:
-        fixed = {"epsilon": 60.0, "delta": 1e-5, "n_teachers": 2, "jobs": 1, "unsafe_noise_seed": 1}
+        fixed = {"epsilon": 60.0, "delta": 1e-5, "n_teachers": 2, "n_jobs": 1, "unsafe_noise_seed": 1}
         super().__init__(teacher, student, classes=[0, 1], **fixed)  # type: ignore[arg-type]
 
     def fit(self, X: Any, y: Any) -> PrivateClassifier:

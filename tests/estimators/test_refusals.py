@@ -52,7 +52,7 @@ ARGUMENTS = [
     ("a unit without groups", {"unit": "person"}, InvalidParameter, "persons may cross shards"),
     ("an unknown partition", {"partition": "random"}, InvalidParameter, "partition must be one of"),
     ("an unknown treatment of declined", {"declined": "guess"}, InvalidParameter, "declined must be one of"),
-    ("no jobs", {"jobs": 0}, InvalidParameter, "jobs must be a whole number"),
+    ("no jobs", {"n_jobs": 0}, InvalidParameter, "n_jobs must be a whole number"),
     ("a seed as a text", {"unsafe_noise_seed": "1"}, InvalidParameter, "unsafe_noise_seed must be a whole number"),
     ("a teacher that is a class", {"teacher": GaussianNB}, InvalidParameter, "instance"),
     ("a fitted teacher", {"teacher": GaussianNB().fit(POOL, POOL[:, 0] > 0)}, InvalidParameter, "already fitted"),

@@ -19,7 +19,7 @@ X, Y = make_classification(900, n_features=5, random_state=0)
 def classifier(folder: Path) -> PrivateClassifier:
     clf = PrivateClassifier(
         classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, n_records=600, queries=40, online_answers=1,
-        ledger=folder / "ledger.db", jobs=1,
+        ledger=folder / "ledger.db", n_jobs=1,
     )  # fmt: skip
     return clf.fit(X[:600], Y[:600], public=PublicPool(X[600:700]))
 
@@ -30,7 +30,7 @@ def half(rows: Any) -> int:
 
 def aggregate(folder: Path) -> SubsampleAggregate:
     asked = SubsampleAggregate(
-        n_shards=40, cutoff=2, n_queries=3, epsilon=4.0, delta=1e-5, ledger=folder / "ledger.db", jobs=1
+        n_shards=40, cutoff=2, n_queries=3, epsilon=4.0, delta=1e-5, ledger=folder / "ledger.db", n_jobs=1
     )
     return asked.fit(X[:600])
 
@@ -64,7 +64,7 @@ def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
 def test_the_ledger_may_grow_by_others_in_between(tmp_path: Path) -> None:
     clf = classifier(tmp_path)
     other = PrivateClassifier(
-        classes=[0, 1], epsilon=0.1, delta=1e-6, n_teachers=10, n_records=600, ledger=tmp_path / "ledger.db", jobs=1
+        classes=[0, 1], epsilon=0.1, delta=1e-6, n_teachers=10, n_records=600, ledger=tmp_path / "ledger.db", n_jobs=1
     )
     with pytest.raises(BudgetExhausted):  # charged nothing, but it was opened and read
         other.fit(X[:600], Y[:600], public=PublicPool(X[600:700]))

@@ -34,7 +34,7 @@ NAMES = [("ann", "bob", "cleo")[row % 3] for row in range(N)]
 
 
 def aggregate(**changes: Any) -> SubsampleAggregate:
-    fields = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "jobs": 1, **changes}
+    fields = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "n_jobs": 1, **changes}
     return SubsampleAggregate(**fields)
 
 
@@ -420,7 +420,7 @@ def test_the_summary_fits_a_terminal_and_says_what_is_left() -> None:
         ({"n_shards": 0}, "n_shards must be"), ({"n_shards": 2.0}, "n_shards must be"), ({"cutoff": 0}, "cutoff must"),
         ({"n_queries": 1}, "cutoff must be at most"), ({"calibration": "loose"}, "calibration must be"),
         ({"partition": "hsh"}, 'did you mean "hash"'), ({"unit": "person"}, "no groups were given"),
-        ({"jobs": 0}, "jobs must be"), ({"function_cpu_seconds": 0}, "function_cpu_seconds must be"),
+        ({"n_jobs": 0}, "n_jobs must be"), ({"function_cpu_seconds": 0}, "function_cpu_seconds must be"),
         ({"unsafe_noise_seed": -1}, "unsafe_noise_seed must be"), ({"n_shards": 3}, "at least 5 here"),
         ({"epsilon": 0.5, "n_shards": 60}, "Give more shards"),
     ],
@@ -477,7 +477,7 @@ def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):
     answers = []
     for first in (7, 0.5):
         y = make([first, *sevens[1:]]) if make is not pl.Series else pl.Series([first, *sevens[1:]], strict=False)
-        private = SubsampleAggregate(epsilon=8.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=1, jobs=1)
+        private = SubsampleAggregate(epsilon=8.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=1, n_jobs=1)
         answers.append(private.fit(np.zeros((800, 1)), y).ask(first_label))
     assert answers[0] is not None
     assert answers[0] == answers[1]

@@ -40,7 +40,15 @@ LINE = RNG.integers(0, 16, (400, 1))
 
 
 def classifier(**changes: Any) -> PrivateClassifier:
-    settings = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_teachers": 8, "jobs": 1, "queries": 10, **changes}
+    settings = {
+        "classes": [0, 1],
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "n_teachers": 8,
+        "n_jobs": 1,
+        "queries": 10,
+        **changes,
+    }
     return PrivateClassifier(GaussianNB(), GaussianNB(), **settings)
 
 
@@ -48,7 +56,15 @@ FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its Î
     "PrivateClassifier": (lambda **how: classifier(**how).fit(X, Y, public=POOL), 1.0, 1e-5),
     "LabelPrivateClassifier": (
         lambda **how: LabelPrivateClassifier(
-            GaussianNB(), GaussianNB(), classes=[0, 1], epsilon=0.5, delta=1e-6, n_teachers=8, queries=10, jobs=1, **how
+            GaussianNB(),
+            GaussianNB(),
+            classes=[0, 1],
+            epsilon=0.5,
+            delta=1e-6,
+            n_teachers=8,
+            queries=10,
+            n_jobs=1,
+            **how,
         ).fit(X, Y),
         0.5,
         1e-6,
@@ -60,7 +76,7 @@ FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its Î
     ),
     "SubsampleAggregate": (
         lambda **how: SubsampleAggregate(
-            epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, jobs=1, **how
+            epsilon=4.0, delta=1e-5, n_shards=60, cutoff=1, n_queries=2, n_jobs=1, **how
         ).fit(X),
         4.0,
         1e-5,

@@ -20,7 +20,7 @@ from quorate.labelling.active import OracularCAL, Random
 
 @pytest.fixture(scope="module")
 def ensemble() -> LinearEnsemble:
-    return LinearEnsemble(split(mushroom(), 0), 0, jobs=1)
+    return LinearEnsemble(split(mushroom(), 0), 0, n_jobs=1)
 
 
 def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensemble: LinearEnsemble) -> None:

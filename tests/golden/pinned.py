@@ -61,7 +61,7 @@ def guarantee(of: Any) -> dict[str, Any]:
 
 
 def processes(of: type, n: int) -> dict[str, int]:
-    """Name the argument for the number of processes as the estimator does: ``jobs`` in version 0.1."""
+    """Name the argument for the number of processes as the estimator does: ``n_jobs`` in version 0.1."""
     import inspect
 
     return {"n_jobs" if "n_jobs" in inspect.signature(of).parameters else "jobs": n}

@@ -84,7 +84,8 @@ def _classifier(neighbours: str, unit: str, seed: int | None, ledger: Any, epsil
     partition = "hash" if neighbours == ADDED else "balanced"
     made = PrivateClassifier(
         classes=["no", "yes"], epsilon=epsilon, delta=DELTA, n_teachers=K, queries="all", partition=partition,
-        online_answers=ONLINE, n_records=N if unit == "record" else None, ledger=ledger, unsafe_noise_seed=seed, jobs=1,
+        online_answers=ONLINE, n_records=N if unit == "record" else None, ledger=ledger, unsafe_noise_seed=seed,
+        n_jobs=1,
     )  # fmt: skip
     return made.fit(X, np.array(["no", "yes"])[CODES % 2], public=PublicPool(POOL), groups=_groups(unit))
 
@@ -93,7 +94,7 @@ def _label_private(neighbours: str, unit: str, seed: int | None, ledger: Any, ep
     classes: Any = "public" if unit == "label" else ["no", "yes"]
     made = LabelPrivateClassifier(
         classes=classes, epsilon=epsilon, delta=DELTA, n_teachers=K, queries=24, ledger=ledger,
-        unsafe_noise_seed=seed, jobs=1,
+        unsafe_noise_seed=seed, n_jobs=1,
     )  # fmt: skip
     return made.fit(X, np.array(["no", "yes"])[CODES % 2], groups=_groups(unit))
 
@@ -101,7 +102,7 @@ def _label_private(neighbours: str, unit: str, seed: int | None, ledger: Any, ep
 def _aggregate(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = 4 * EPSILON) -> Any:
     made = SubsampleAggregate(
         epsilon=epsilon, delta=1e-3, n_shards=100, cutoff=2, n_queries=12, ledger=ledger, unsafe_noise_seed=seed,
-        jobs=1, partition="hash" if neighbours == ADDED else "balanced",
+        n_jobs=1, partition="hash" if neighbours == ADDED else "balanced",
     )  # fmt: skip
     return made.fit(X, CODES, groups=_groups(unit))
 

@@ -29,12 +29,12 @@ def evaluate(mechanism=RECORDS, noise=None, reservation=None, **options):
     if reservation is None:
         ledger = Ledger(budget=Budget(50.0, 1e-6))
         reservation = ledger.reserve(mechanism.event, delta=1e-7, purposes={"evaluation": 1}, key="score")
-    given = {"X": X, "y_codes": Y, "slots": SLOTS, "classes": ["no", "yes"], **options}
+    given = {"X": X, "y_codes": Y, "unit_keys": SLOTS, "classes": ["no", "yes"], **options}
     model = given.pop("model", MOSTLY)
-    rows, codes, slots = given.pop("X"), given.pop("y_codes"), given.pop("slots")
+    rows, codes, unit_keys = given.pop("X"), given.pop("y_codes"), given.pop("unit_keys")
     noise = SeededNoise(3) if noise is None else noise
     return noisy_evaluation(
-        model, rows, codes, slots, mechanism=mechanism, reservation=reservation, noise=noise, **given
+        model, rows, codes, unit_keys, mechanism=mechanism, reservation=reservation, noise=noise, **given
     )
 
 
@@ -147,7 +147,7 @@ def test_a_person_with_many_rows_counts_once():
         reservation=paid(mechanism),
         X=np.vstack([X, busy]),
         y_codes=np.concatenate([Y, np.zeros(1000, np.int64)]),
-        slots=[*SLOTS, *[b"busy"] * 1000],
+        unit_keys=[*SLOTS, *[b"busy"] * 1000],
     )
     assert score.accuracy == pytest.approx(180 / 201, abs=0.002)
 
@@ -197,8 +197,8 @@ def test_nothing_is_drawn_when_something_is_wrong():
         ({"failure": float("nan")}, InvalidParameter),
         ({"model": object()}, InvalidParameter),
         ({"y_codes": Y + 5}, DataRefused),
-        ({"slots": SLOTS[:-1]}, DataRefused),
-        ({"slots": [b"one"] * 200}, DataRefused),
+        ({"unit_keys": SLOTS[:-1]}, DataRefused),
+        ({"unit_keys": [b"one"] * 200}, DataRefused),
         ({"X": X[:, :1]}, DataRefused),
     ):
         with pytest.raises(error):

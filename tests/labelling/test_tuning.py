@@ -139,10 +139,20 @@ class TestChooseTeachers:
 
     def choose(self, mechanism=None, reservation=None, candidates=CANDIDATES, **options):
         mechanism = mechanism or PermuteAndFlip(epsilon=10.0, sensitivity=100)
-        given = {"X": X, "y_codes": Y, "slots": SLOTS, "n_classes": 2, "key": KEY, "noise": SeededNoise(1), **options}
-        rows, codes, slots = given.pop("X"), given.pop("y_codes"), given.pop("slots")
+        given = {
+            "X": X,
+            "y_codes": Y,
+            "unit_keys": SLOTS,
+            "n_classes": 2,
+            "key": KEY,
+            "noise": SeededNoise(1),
+            **options,
+        }
+        rows, codes, unit_keys = given.pop("X"), given.pop("y_codes"), given.pop("unit_keys")
         reservation = reservation or paid(mechanism)
-        return choose_teachers(candidates, rows, codes, slots, mechanism=mechanism, reservation=reservation, **given)
+        return choose_teachers(
+            candidates, rows, codes, unit_keys, mechanism=mechanism, reservation=reservation, **given
+        )
 
     def test_the_better_teacher_is_chosen_and_the_price_is_that_of_one_choice(self):
         chosen = self.choose()
@@ -198,12 +208,12 @@ class TestChooseModel:
 
     def choose(self, mechanism, reservation=None, y=None, **options):
         y = np.ones(30, np.int64) if y is None else y
-        given = {"slots": [b"%d" % row for row in range(len(y))], "noise": SeededNoise(2), **options}
+        given = {"unit_keys": [b"%d" % row for row in range(len(y))], "noise": SeededNoise(2), **options}
         return choose_model(
             self.MODELS,
             np.zeros((len(y), 1)),
             y,
-            given.pop("slots"),
+            given.pop("unit_keys"),
             classes=[0, 1],
             mechanism=mechanism,
             reservation=reservation or paid(mechanism),
@@ -212,11 +222,11 @@ class TestChooseModel:
 
     def test_the_better_one_is_chosen_each_unit_counted_once(self):
         many = np.concatenate([np.ones(30, np.int64), np.zeros(200, np.int64)])
-        slots = [*[b"%d" % row for row in range(30)], *[b"busy"] * 200]
+        unit_keys = [*[b"%d" % row for row in range(30)], *[b"busy"] * 200]
         mechanism = PermuteAndFlip(epsilon=20.0, sensitivity=10)
 
         assert self.choose(mechanism).index == 1
-        assert self.choose(mechanism, y=many, slots=slots).index == 1  # by rows it would be 0
+        assert self.choose(mechanism, y=many, unit_keys=unit_keys).index == 1  # by rows it would be 0
 
     def test_a_slack_is_printed_where_the_number_of_units_was_declared(self):
         mechanism = PermuteAndFlip(epsilon=20.0)

@@ -47,12 +47,12 @@ def ledger_for_several() -> Ledger:
 
 
 def fit(ledger: Ledger, *, groups: Any = None, **changes: Any) -> PrivateClassifier:
-    settings = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1, **changes}
+    settings = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1, **changes}
     return PrivateClassifier(GaussianNB(), ledger=ledger, **settings).fit(X, Y, public=PublicPool(POOL), groups=groups)
 
 
 def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> SubsampleAggregate:
-    settings = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "jobs": 1, **changes}
+    settings = {"epsilon": 20.0, "delta": 1e-3, "n_shards": 16, "cutoff": 2, "n_queries": 12, "n_jobs": 1, **changes}
     return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
 
 

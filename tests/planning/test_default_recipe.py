@@ -33,7 +33,7 @@ def mean_accuracy(mushroom, **choices):
             epsilon=EPSILON,
             delta=1 / len(private),
             n_records=len(private),
-            jobs=1,
+            n_jobs=1,
             unsafe_noise_seed=seed,
         )
         learner.fit(X[private], y[private], public=PublicPool(X[public]))

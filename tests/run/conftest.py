@@ -18,7 +18,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "budget": {"epsilon": 4.0, "delta": 1e-5},
     "teachers": {"count": 12},
     "mechanism": {"queries": "all"},
-    "run": {"jobs": 1},
+    "run": {"n_jobs": 1},
 }
 
 

@@ -37,7 +37,7 @@ from quorate.pipeline.task import _told_of
 from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
 from quorate.report.notation import at_most
-from quorate.run.batch import check, perform, read_batch
+from quorate.run.batch import check, execute, load_run
 from quorate.run.settings import settings_from
 from quorate.run.status import read_status
 
@@ -52,7 +52,7 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
 
 
 def classifier(queries: Any, **more: Any) -> PrivateClassifier:
-    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_records": N_PRIVATE, "n_teachers": 40, "jobs": 1}
+    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_records": N_PRIVATE, "n_teachers": 40, "n_jobs": 1}
     return PrivateClassifier(queries=queries, **{**given, **more})
 
 
@@ -296,12 +296,12 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
 def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert "random subset of the same size" in (root / "public" / "report.html").read_text()
 
 
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:
-    found = check(read_batch(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"})))
+    found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"})))
     assert found["strategy"] is None
     assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
 
@@ -320,7 +320,7 @@ def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
         def cautions(self, *, width: int) -> Any:
             return ("it talks",)
 
-    task = read_batch(make_run(**ACTIVE)).task
+    task = load_run(make_run(**ACTIVE)).task
     told = _told_of(Talks(40), task.recipe, width=3).cautions
     assert [each.words for each in told if each.applies][-1] == "it talks"
 
@@ -354,7 +354,7 @@ def stopping(root: Path) -> Any:
     """A run whose strategy stops after 20 of 60."""
     from dataclasses import replace
 
-    batch = read_batch(root)
+    batch = load_run(root)
     return replace(batch, task=replace(batch.task, strategy=Stopping(60)))
 
 
@@ -364,7 +364,7 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     root = make_run(**ACTIVE)
     with pytest.raises(PreconditionFailed, match="not all released"):
         ask(stopping(root), root / "evaluation.csv")
-    made = perform(stopping(root), command="quorate run")
+    made = execute(stopping(root), command="quorate run")
     assert made.spending.answers_left == 40
     assert made.spending.ex_post is not None
     (root / "some.csv").write_text("".join((root / "evaluation.csv").read_text().splitlines(keepends=True)[:16]))
@@ -377,7 +377,7 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     again = ask(stopping(root), root / "some.csv")
     assert (again.answers, again.left) == (found.answers, found.left)
     before = labels(root)
-    later = perform(
+    later = execute(
         stopping(root), command="quorate run"
     )  # the labels are read again; later answers are not among them
     assert labels(root) == before
@@ -391,9 +391,9 @@ def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: 
     from quorate.run.online import ask
 
     root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
-    perform(stopping(root), command="quorate run")
+    execute(stopping(root), command="quorate run")
     with pytest.raises(PreconditionFailed, match="settings or files differ"):
-        ask(read_batch(root), root / "evaluation.csv")
+        ask(load_run(root), root / "evaluation.csv")
 
 
 CLI = "from quorate.cli import main; main()"
@@ -417,7 +417,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
     size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}
     unbroken, root = make_run("unbroken", **size), make_run("broken", **size)
-    perform(read_batch(unbroken), command="quorate run")
+    execute(load_run(unbroken), command="quorate run")
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
@@ -431,7 +431,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
         now = blocks(root)
         assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
         before = now
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     now = blocks(root)
     assert sum(count for _, count, _ in now) == 300
     assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]

@@ -36,7 +36,7 @@ from quorate.noise import SeededNoise, discrete_gaussian
 from quorate.report import Facts, render_html
 from quorate.run import audited
 from quorate.run.audited import audit_run, publish_audit, shards_of, with_audit
-from quorate.run.batch import perform, read_batch, read_facts
+from quorate.run.batch import execute, load_run, read_facts
 
 CONFIDENCE = 1 - 1e-6
 
@@ -51,12 +51,12 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def finished(make_run: Any) -> Path:
     root: Path = make_run(**{"mechanism.online_answers": 5})
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     return root
 
 
 def audit(root: Path, **how: Any) -> Any:
-    return audit_run(read_batch(root), **{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how)
+    return audit_run(load_run(root), **{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how)
 
 
 # --- what is attacked ------------------------------------------------------------------------------------------------
@@ -193,7 +193,7 @@ def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str
     """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
     monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
     settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
-    batch = read_batch(make_run(m=40, **settings))
+    batch = load_run(make_run(m=40, **settings))
     monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)
     return audit_run(batch, **{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how)
 
@@ -328,7 +328,7 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     monkeypatch.setattr(
         "quorate.mechanisms.noisy_counts.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
     )  # the event says twice the σ that answers
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert audit(root).violated
 
 
@@ -336,7 +336,7 @@ def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Somebody scales the pooled rows before they are cut into shards."""
-    task = read_batch(finished).task
+    task = load_run(finished).task
     from quorate.audit import shards as module
 
     real = module.train_teachers
@@ -371,11 +371,11 @@ class Restless(ClassifierMixin, BaseEstimator):
 
 
 def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path, make_run: Any) -> None:
-    task = read_batch(finished).task
+    task = load_run(finished).task
     found, why_not = shards_of(replace(task, teacher=Restless()), seed=1)
     assert found is None
     assert "two trainings on the same rows gave different teachers" in (why_not or "")
-    small = read_batch(make_run("small", m=20)).task
+    small = load_run(make_run("small", m=20)).task
     found, why_not = shards_of(small)
     assert found is None
     assert "two dozen public rows" in (why_not or "")
@@ -383,7 +383,7 @@ def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path,
 
 def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> None:
     """Persons of a run have several rows; a balanced partition claims replacements alone."""
-    task = read_batch(finished).task.without_private_rows()
+    task = load_run(finished).task.without_private_rows()
     found, _ = shards_of(replace(task, unit="patient", partition="balanced"), seed=1)
     assert found is not None
     assert not found.violated
@@ -395,7 +395,7 @@ def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> No
 
 
 def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished: Path) -> None:
-    batch = read_batch(finished)
+    batch = load_run(finished)
     before = read_facts(finished)
     assert before.audit is None
     assert before.audit_command == "quorate audit run"
@@ -430,7 +430,7 @@ def test_a_violation_reaches_the_report(finished: Path) -> None:
 def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path) -> None:
     found = audit(finished)
     whole = found.attacks[1]
-    event = read_batch(finished).task.recipe.event
+    event = load_run(finished).task.recipe.event
     assert whole.claimed == epsilon(event, 1e-5)
     assert whole.proved == epsilon_of_gaussian(1e-5, whole.result.lower_bound)
 
@@ -443,14 +443,14 @@ def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
     def bounds(**how: Any) -> list[float]:
         return [each.proved for each in audit(finished, runs=2_000, confidence=0.9, **how).attacks]
 
-    assert bounds() == bounds(jobs=2)
+    assert bounds() == bounds(n_jobs=2)
     assert bounds() != bounds(seed=2)
 
 
 def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path) -> None:
-    batch = read_batch(finished)
+    batch = load_run(finished)
     publish_audit(batch.folder, read_facts(finished), audit(finished, runs=400))
-    perform(batch, command="quorate run")
+    execute(batch, command="quorate run")
     assert not (finished / "public" / "audit.json").exists()
     assert read_facts(finished).audit is None
 
@@ -466,11 +466,11 @@ def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
 
 def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 3})
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
 
 
-@pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"jobs": 0}])
+@pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"n_jobs": 0}])
 def test_wrong_arguments_are_refused(finished: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         audit(finished, **wrong)

@@ -20,7 +20,7 @@ from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run import batch as batch_module
 from quorate.run import published
-from quorate.run.batch import check, outputs, perform, publish, read_batch, unit_word
+from quorate.run.batch import check, execute, load_run, outputs, publish, unit_word
 from quorate.run.folder import RunFolder
 from quorate.run.published import export
 from quorate.types import Secret
@@ -29,7 +29,7 @@ PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report
 
 
 def run(root: Path) -> Facts:
-    return perform(read_batch(root), command=f"quorate run {root}")
+    return execute(load_run(root), command=f"quorate run {root}")
 
 
 def labels(root: Path) -> list[dict[str, str]]:
@@ -78,7 +78,7 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
     root = make_run()
     (root / "private").mkdir(mode=0o777)
     (root / "private").chmod(0o777)
-    read_batch(root)
+    load_run(root)
     assert mode(root / "private") == 0o700
 
 
@@ -158,14 +158,14 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> 
     (root / "broken_ward.py").write_text(f"{code}\n")
     sys.modules.pop("broken_ward", None)
     with pytest.raises(InvalidParameter, match=r"teacher model 'broken_ward:teacher' could not be made"):
-        read_batch(root)
+        load_run(root)
 
 
 def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
     root = make_run(**{"data.unit": "patient_id"})
-    batch = read_batch(root)
+    batch = load_run(root)
     assert batch.task.neighbouring.stated == "add, remove or replace one patient"
-    assert len(set(batch.task.inputs.private.reveal().slots)) == 200
+    assert len(set(batch.task.inputs.private.reveal().unit_keys)) == 200
     assert run(root).guarantee.unit == "patient"
 
 
@@ -178,7 +178,7 @@ def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> Non
 
 def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 20})
-    found = check(read_batch(root))
+    found = check(load_run(root))
     assert not (root / "ledger.db").exists()
     facts = run(root)
     assert found["n_teachers"] == facts.setup.n_teachers == 12
@@ -195,7 +195,7 @@ def test_check_refuses_a_ledger_that_was_deleted_while_its_anchor_stands(make_ru
     run(root)
     (root / "ledger.db").unlink()
     with pytest.raises(LedgerIntegrityError, match="deleted"):
-        check(read_batch(root))
+        check(load_run(root))
 
 
 def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any) -> None:
@@ -203,10 +203,10 @@ def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any)
     table = pl.read_csv(root / "evaluation.csv")
     table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
     with pytest.raises(DataRefused, match="outside classes"):
-        read_batch(root)
+        load_run(root)
     table.drop("bmi").write_csv(root / "evaluation.csv")
     with pytest.raises(DataRefused, match="'bmi'"):
-        read_batch(root)
+        load_run(root)
     assert not (root / "ledger.db").exists()
 
 
@@ -218,18 +218,18 @@ def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) 
         rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
         rows.write_csv(root / "evaluation.csv")
     with pytest.raises(DataRefused, match="evaluation holds the private rows again"):
-        read_batch(root)
+        load_run(root)
 
 
 @pytest.mark.parametrize("ours", [30, 390])
 def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: int) -> None:
     root = make_run(**{"data.evaluation": "evaluation.csv"})
     shown = pl.read_csv(root / "evaluation.csv")
-    read_batch(root)
+    load_run(root)
     mixed = pl.concat([shown, pl.read_csv(root / "private.csv").head(ours)]).sample(fraction=1.0, shuffle=True, seed=5)
     mixed.select("ward", "ill", "bmi", "age").write_csv(root / "evaluation.csv")
     with pytest.raises(DataRefused, match="or some of them"):
-        read_batch(root)
+        load_run(root)
 
 
 def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished: Path) -> None:
@@ -346,14 +346,14 @@ def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
 
 
 def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
-    batch = read_batch(finished)
+    batch = load_run(finished)
     with batch.open_ledger() as ledger:
-        outcome = batch_module.conduct(batch.task, ledger, key=batch.charge_key)
+        outcome = batch_module.run_pipeline(batch.task, ledger, key=batch.charge_key)
         facts = batch_module.facts(
             batch.task,
             outcome,
             ledger,
-            batch_module.Occasion(title="run", command="", started="2026-01-01T00:00:00+00:00"),
+            batch_module.RunMetadata(title="run", command="", started="2026-01-01T00:00:00+00:00"),
         )
     from dataclasses import replace
 
@@ -368,7 +368,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
 def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
     from quorate.run.internal import internal_facts
 
-    batch = read_batch(finished)
+    batch = load_run(finished)
     told = internal_facts(batch)
     assert isinstance(told, Secret)
     assert sum(count for _, count in told.reveal().margins) == 150
@@ -386,10 +386,10 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path
 def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
     """Each takes its share, and what both cost together stands in the second's guarantee."""
     root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
-    first = perform(read_batch(root), command="first")
+    first = execute(load_run(root), command="first")
     text = (root / "quorate.toml").read_text()
     (root / "quorate.toml").write_text(text.replace("count = 12", "count = 13"))
-    second = perform(read_batch(root), command="second")
+    second = execute(load_run(root), command="second")
 
     assert first.guarantee.epsilon == pytest.approx(1.5, abs=1e-6)
     assert second.guarantee.epsilon == pytest.approx(3.0, abs=1e-6)
@@ -407,7 +407,7 @@ def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: An
         table = pl.read_csv(root / name)
         ill = pl.when(pl.col("ill") == "yes").then(pl.lit(HOSTILE)).otherwise(pl.lit("+no"))
         table.with_columns(ill.alias("ill")).write_csv(root / name)
-    facts = perform(read_batch(root), command="quorate run")
+    facts = execute(load_run(root), command="quorate run")
     assert facts.setup.classes == ("+no", HOSTILE)
     with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
@@ -418,4 +418,4 @@ def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: An
     labels = pl.read_csv(root / "public" / "labels.csv").cast({"row": pl.UInt32})
     again = public.join(labels.select("row", pl.col("label").alias("ill")), on="row").drop("row")
     again.write_csv(root / "evaluation.csv")
-    assert read_batch(root).evaluation is not None
+    assert load_run(root).evaluation is not None

@@ -22,7 +22,7 @@ from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
 from quorate.pipeline import flow
 from quorate.report import Facts, model_card, render_html, render_text
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 from quorate.types import Secret
 
 X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
@@ -77,12 +77,12 @@ def test_what_passed_names_a_function_that_there_is() -> None:
 # --- shards ---------------------------------------------------------------------------------------------------------
 
 
-def dealt_out(slots: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
-    return Secret(np.arange(len(slots)) % n_teachers)
+def dealt_out(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    return Secret(np.arange(len(unit_keys)) % n_teachers)
 
 
-def one_row_moved(slots: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
-    moved = partition_rows(slots, n_teachers, key, partition=partition).reveal().copy()
+def one_row_moved(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    moved = partition_rows(unit_keys, n_teachers, key, partition=partition).reveal().copy()
     moved[-1] = (moved[-1] + 1) % n_teachers
     return Secret(moved)
 
@@ -125,7 +125,7 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     for stage in (root / "private").glob("teachers-*.stage"):
         stage.unlink()
     (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
@@ -151,9 +151,9 @@ def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked() -> None:
 
 def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
     root = make_run()
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     (root / "public" / "facts.json").unlink()
-    assert outcomes(perform(read_batch(root), command="quorate run"))["shards"] is Outcome.PASSED
+    assert outcomes(execute(load_run(root), command="quorate run"))["shards"] is Outcome.PASSED
 
 
 # --- classes, numbers, preprocessing --------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed()
 
 def test_the_report_of_a_run_of_version_0_1_is_written_again(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run()
-    facts = perform(read_batch(root), command="quorate run")
+    facts = execute(load_run(root), command="quorate run")
     (root / "public" / "facts.json").write_text(old_facts(facts), encoding="utf-8")
     (root / "private" / "published.json").unlink()  # which that version did not write
     assert cli("report", root)[0] == 0

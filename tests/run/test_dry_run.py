@@ -25,7 +25,7 @@ from quorate.errors import InvalidParameter
 
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
-SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "jobs": 1}
+SETTINGS: dict[str, Any] = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-5, "n_teachers": 5, "n_jobs": 1}
 
 
 def table(n: int, seed: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:

@@ -35,7 +35,7 @@ from quorate.mechanisms import (
 from quorate.pipeline.facts import told
 from quorate.pipeline.flow import votes
 from quorate.report import Facts
-from quorate.run.batch import check, perform, read_batch
+from quorate.run.batch import check, execute, load_run
 from quorate.run.online import ask
 from quorate.run.stages import FolderStages
 
@@ -74,7 +74,7 @@ def rows_of(root: Path) -> list[dict[str, str]]:
 
 
 def run(root: Path) -> Facts:
-    return perform(read_batch(root), command="quorate run")
+    return execute(load_run(root), command="quorate run")
 
 
 def test_every_mechanism_is_here() -> None:
@@ -88,10 +88,10 @@ def test_every_mechanism_is_here() -> None:
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run: Any, name: str) -> None:
     root = make_run(n=300, m=60, **section(name))
-    batch = read_batch(root)
+    batch = load_run(root)
     mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
     assert type(mechanism) is KINDS[name]
-    facts = perform(batch, command="quorate run")
+    facts = execute(batch, command="quorate run")
     assert {path.name for path in (root / "public").iterdir()} == PUBLIC
     with Ledger(root / "ledger.db") as ledger:
         spent = ledger.spent
@@ -120,7 +120,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
 @pytest.mark.parametrize("name", KINDS)
 def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
     root = make_run(n=300, m=60, **section(name, **NOISE[name]))
-    batch = read_batch(root)
+    batch = load_run(root)
     for field, value in NOISE[name].items():
         assert getattr(batch.task.recipe.mechanism, field) == value
     check(batch)  # it fits the budget, and nothing is charged
@@ -131,7 +131,7 @@ def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
 def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
     field, value = next(iter(NOISE[name].items()))
     with pytest.raises(InvalidParameter, match=f"{name} got a part of its noise; give .* and .*, or none"):
-        read_batch(make_run(**section(name, **{field: value})))
+        load_run(make_run(**section(name, **{field: value})))
 
 
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in GIVEN.items() for field in fields])
@@ -157,7 +157,7 @@ def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) 
 def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -> None:
     for field in task_fields(KINDS[name]):
         with pytest.raises(InvalidParameter, match=f"has no key '{field}'"):
-            read_batch(make_run(f"{name}-{field}", **section(name, **{field: 1})))
+            load_run(make_run(f"{name}-{field}", **section(name, **{field: 1})))
 
 
 @pytest.mark.parametrize(
@@ -258,7 +258,7 @@ def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> No
         (soft, 'name = "GaussianNoisyMax"', (60, 2), np.int64),
     ):
         rewrite(root, old, new)
-        task = read_batch(root).task
+        task = load_run(root).task
         _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
         assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
 
@@ -269,7 +269,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Reservation
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 root, when, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 real, drawn = Reservation.draw, []
 def draw(self, purpose, count=1, **how):
@@ -282,7 +282,7 @@ def draw(self, purpose, count=1, **how):
         os.kill(os.getpid(), signal.SIGKILL)
     return block
 Reservation.draw = draw
-perform(read_batch(root), command="quorate run")
+execute(load_run(root), command="quorate run")
 """
 
 
@@ -342,13 +342,13 @@ def test_online_answers_come_from_the_same_mechanism(make_run: Any, name: str) -
     root = make_run(n=600, m=40, **how, **{"budget.epsilon": 500.0 if many else 60.0})
     run(root)
     pl.read_csv(root / "evaluation.csv").drop("ill").head(5).write_csv(root / "new.csv")
-    batch = read_batch(root)
+    batch = load_run(root)
     first = ask(batch, root / "new.csv")
     assert (len(first.answers), first.left) == (5, 1)
     assert set(first.answers) <= {"no", "yes", None}
     if name != "SoftLabel":
         assert any(answer is not None for answer in first.answers)
-    again = ask(read_batch(root), root / "new.csv")
+    again = ask(load_run(root), root / "new.csv")
     assert again == first
 
 
@@ -361,7 +361,7 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier:
     return PrivateClassifier(
-        classes=[0, 1], epsilon=50.0, delta=1e-5, n_teachers=8, jobs=1, mechanism=mechanism, queries="all",
+        classes=[0, 1], epsilon=50.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
         ledger=tmp_path / "ledger.db", **more,
     )  # fmt: skip
 

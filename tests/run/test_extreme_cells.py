@@ -124,7 +124,7 @@ def test_an_estimator_refuses_it_in_any_container(cell: Any, side: str) -> None:
     for kind, table in containers(cell).items():
         plain = containers(1.0)[kind]
         private, public = (table, plain) if side == "private" else (plain, table)
-        model = PrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_teachers=5, jobs=1)
+        model = PrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_teachers=5, n_jobs=1)
         if cell == 1e308 and (side == "private" or kind in ("list", "array")):
             continue  # a number like another one
         with pytest.raises(DataRefused) as error:
@@ -139,6 +139,6 @@ def test_an_estimator_refuses_it_in_any_container(cell: Any, side: str) -> None:
 @pytest.mark.parametrize("cell", [10**400, float("inf")])
 def test_where_labels_alone_are_private_features_are_refused_alike(cell: Any) -> None:
     for table in containers(cell).values():
-        model = LabelPrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, jobs=1)
+        model = LabelPrivateClassifier(classes=[0, 1], epsilon=5.0, delta=1e-5, n_jobs=1)
         with pytest.raises(ValueError, match=r"beyond the range of 64-bit floats in column|contains infinity"):
             model.fit(table, [0, 1] * 20)

@@ -18,7 +18,7 @@ from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.release.keys import fingerprint_key
-from quorate.run.batch import check, perform, read_batch
+from quorate.run.batch import check, execute, load_run
 from quorate.run.folder import RunFolder
 
 BUDGET = Budget(4.0, 1e-5)
@@ -26,7 +26,7 @@ LEDGER = ("ledger.db", "ledger.db.anchor", "ledger.db-wal", "ledger.db-shm")
 
 
 def run(root: Path) -> None:
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
 
 
 def delete(root: Path, *names: str) -> None:
@@ -47,7 +47,7 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
     delete(root, *set(TRACES) - set(left))
     # Where the private side is gone, the run's key is missed first.
     refusal = LedgerIntegrityError if "private" in left or "public" not in left else PreconditionFailed
-    for act in (run, lambda root: check(read_batch(root, begin=False))):
+    for act in (run, lambda root: check(load_run(root, begin=False))):
         with pytest.raises(refusal, match=r"restore (both|it) from a backup"):
             act(root)
     assert not (root / "ledger.db").exists()
@@ -215,7 +215,7 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: A
     assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
     drawn = fingerprint_key(root / "ledger.db").reveal()
     if point in ("key", "lock", "first entry"):
-        check(read_batch(root))
+        check(load_run(root))
         run(root)
     else:
         with RunFolder(root).open_ledger(BUDGET):
@@ -229,7 +229,7 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: A
 
 def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any) -> None:
     root = make_run(n=200, m=40)
-    check(read_batch(root))
+    check(load_run(root))
     assert not RunFolder(root).has_ledger
     run(root)
 

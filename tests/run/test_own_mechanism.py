@@ -25,7 +25,7 @@ from quorate.mechanisms import check_declared, is_own
 from quorate.mechanisms.registry import register
 from quorate.pipeline.models import mechanism_of
 from quorate.report import Facts
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 from quorate.run.online import ask
 
 MODULE = '''
@@ -211,7 +211,7 @@ def hospital(tmp_path: Path) -> Any:
 
 
 def run(root: Path) -> Facts:
-    return perform(read_batch(root), command="quorate run")
+    return execute(load_run(root), command="quorate run")
 
 
 def rows_of(root: Path) -> list[dict[str, str]]:
@@ -235,7 +235,7 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: An
     assert "HalfLead is the owner's own" in " ".join(said.split())
     assert not (root / "ledger.db").exists()
     facts = run(root)
-    mechanism = read_batch(root).task.recipe.mechanism
+    mechanism = load_run(root).task.recipe.mechanism
     own = Repeated(mechanism.event, 60)
     assert 3.999 < price(own, 1e-5) <= 4.0  # the least noise that the budget allows
     with Ledger(root / "ledger.db") as ledger:
@@ -279,7 +279,7 @@ def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
 
 def test_noise_that_is_given_is_taken(make_own: Any) -> None:
     root = make_own(**{"mechanism.scale": 40.0})
-    assert read_batch(root).task.recipe.mechanism.scale == 40.0
+    assert load_run(root).task.recipe.mechanism.scale == 40.0
 
 
 def test_status_reads_the_settings_without_running_the_owners_code(make_own: Any, cli: Any) -> None:
@@ -293,16 +293,16 @@ def test_answers_kept_back_come_from_it(make_own: Any) -> None:
     root = make_own(**{"mechanism.online_answers": 5})
     run(root)
     pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
-    first = ask(read_batch(root), root / "new.csv")
+    first = ask(load_run(root), root / "new.csv")
     assert set(first.answers) <= {"no", "yes"}
-    assert ask(read_batch(root), root / "new.csv") == first
+    assert ask(load_run(root), root / "new.csv") == first
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Reservation
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 real, drawn = Reservation.draw, []
 def draw(self, purpose, count=1, **how):
     drawn.append(purpose)
@@ -311,7 +311,7 @@ def draw(self, purpose, count=1, **how):
         os.kill(os.getpid(), signal.SIGKILL)
     return block
 Reservation.draw = draw
-perform(read_batch(Path(sys.argv[1])), command="quorate run")
+execute(load_run(Path(sys.argv[1])), command="quorate run")
 """
 
 
@@ -375,7 +375,7 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
     return PrivateClassifier(
-        classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, jobs=1, mechanism=mechanism, queries="all", **more
+        classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all", **more
     )
 
 

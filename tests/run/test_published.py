@@ -14,7 +14,7 @@ import pytest
 
 from quorate.errors import PreconditionFailed
 from quorate.run import published
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 from quorate.run.folder import RunFolder
 from quorate.run.published import NAMES, export, publish_files, read_facts, read_published
 
@@ -31,7 +31,7 @@ def done_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows.insert_column(0, __import__("polars").Series("ill", ill)).write_csv(root / "private.csv")
     visits(60, seed=2)[0].write_csv(root / "public.csv")
     (root / "quorate.toml").write_text(toml(SETTINGS), encoding="utf-8")
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     return root
 
 

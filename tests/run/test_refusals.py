@@ -77,7 +77,7 @@ VALUES = [
     ("online answers as a truth value", {"mechanism.online_answers": True}, 2, "online_answers must be a whole number"),
     ("noise of zero", {"mechanism.sigma": 0}, 2, "sigma must be a number > 0, got 0"),
     ("noise that is no number", {"mechanism.sigma": float("nan")}, 2, "sigma must be a number > 0, got nan"),
-    ("no jobs", {"run.jobs": 0}, 2, "jobs must be a whole number >= 1"),
+    ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
     ("a seed in words", {"run.unsafe_noise_seed": "one"}, 2, "unsafe_noise_seed must be a whole number"),
     ("an unknown key names the nearest", {"data.clases": "x"}, 2, "no key 'clases'; did you mean \"classes\"?"),
     ("an unknown section", {"bugdet.epsilon": 1}, 2, 'unknown section [bugdet]; did you mean "budget"?'),

@@ -20,7 +20,7 @@ import pytest
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger, Reservation, Totals
-from quorate.run.batch import Batch, perform, read_batch
+from quorate.run.batch import LoadedRun, execute, load_run
 
 CLI = "from quorate.cli import main; main()"
 TEN_KILLS = 10
@@ -182,7 +182,7 @@ def perform_killed(root: Path, *, after: int, in_flight: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reservation, "store", store)
         with pytest.raises(_Killed):
-            perform(read_batch(root), command="quorate run")
+            execute(load_run(root), command="quorate run")
 
 
 def killed_and_resumed(root: Path) -> list[Snapshot]:
@@ -190,7 +190,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     for after, in_flight in ((2, False), (2, True), (1, True)):
         perform_killed(root, after=after, in_flight=in_flight)
         snapshots.append(Snapshot.of(root))
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     return [*snapshots, Snapshot.of(root)]
 
 
@@ -205,7 +205,7 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
 
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_run(m=600, **ROOM_FOR_TWO)
-    monkeypatch.setattr(Batch, "charge_key", property(lambda self: secrets.token_hex(8)))
+    monkeypatch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
@@ -215,8 +215,8 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monk
     perform_killed(root, after=3, in_flight=False)
     first = label_rows_in_ledger(root)
     with monkeypatch.context() as patch:
-        patch.setattr(Batch, "charge_key", property(lambda self: secrets.token_hex(8)))
-        perform(read_batch(root), command="quorate run")
+        patch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
+        execute(load_run(root), command="quorate run")
     assert label_rows_in_ledger(root) != first
     assert breaches([Snapshot.of(root)], n_queries=len(label_rows(root))) == [
         "charged twice",
@@ -252,7 +252,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     def both() -> list[dict[str, tuple[str, ...]]]:
         suffix = secrets.token_hex(4)
         roots = [make_run(f"{name}-{suffix}", m=600, **{"run.unsafe_noise_seed": 5}) for name in ("whole", "killed")]
-        perform(read_batch(roots[0]), command="quorate run")
+        execute(load_run(roots[0]), command="quorate run")
         killed_and_resumed(roots[1])
         whole, killed = map(label_rows, roots)
         answered = [row for row in whole if killed[row][1] == "answered"]
@@ -276,9 +276,9 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
         "def teacher():\n    return make_pipeline(FunctionTransformer(as_it_is), DummyClassifier())\n"
     )
     code = (
-        "import sys, pathlib; from quorate.run.batch import read_batch;"
+        "import sys, pathlib; from quorate.run.batch import load_run;"
         "junk = [object() for _ in range(int(sys.argv[2]))];"
-        "print(read_batch(pathlib.Path(sys.argv[1])).charge_key)"
+        "print(load_run(pathlib.Path(sys.argv[1])).charge_key)"
     )
     keys = {
         subprocess.run([sys.executable, "-c", code, str(root), salt], capture_output=True, check=True, text=True).stdout
@@ -289,10 +289,10 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
 
 def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
     root = make_run()
-    first = read_batch(root).charge_key
-    assert read_batch(root).charge_key == first
+    first = load_run(root).charge_key
+    assert load_run(root).charge_key == first
     (root / "private" / "run.key").unlink()
-    assert read_batch(root).charge_key != first
+    assert load_run(root).charge_key != first
 
 
 def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
@@ -304,7 +304,7 @@ def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
     path = root / "private.csv"
     path.write_text(path.read_text().replace("north", "south", 1))
     with pytest.raises(LedgerMismatch, match="another data set"):
-        perform(read_batch(root), command="quorate run")
+        execute(load_run(root), command="quorate run")
     after = Snapshot.of(root)
     assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
 
@@ -322,7 +322,7 @@ def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> Non
     assert "nothing was charged" not in said
     before = Snapshot.of(root)
     assert before.stored
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
@@ -336,18 +336,18 @@ def shuffled(root: Path) -> None:
 def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run: Callable[..., Path]) -> None:
     """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
     root = make_run()
-    before = read_batch(root)
+    before = load_run(root)
     shuffled(root)
-    after = read_batch(root)
+    after = load_run(root)
 
     assert after.task.fingerprint == before.task.fingerprint  # so nothing else would notice
-    assert after.task.made_from != before.task.made_from
+    assert after.task.cache_inputs != before.task.cache_inputs
     assert after.charge_key != before.charge_key
 
 
 def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
     root = make_run(**{"data.unit": "patient_id"})
-    before = read_batch(root)
+    before = load_run(root)
     shuffled(root)
 
-    assert read_batch(root).charge_key == before.charge_key
+    assert load_run(root).charge_key == before.charge_key

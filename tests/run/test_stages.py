@@ -50,13 +50,13 @@ def test_an_estimator_in_memory_keeps_no_stage() -> None:
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text(), max_size=4))
-def test_a_stage_key_depends_on_everything_and_on_no_order(made_from: dict[str, object]) -> None:
-    key = stage_key(KEY, "votes", made_from)
-    assert key == stage_key(KEY, "votes", dict(reversed(made_from.items())))
+def test_a_stage_key_depends_on_everything_and_on_no_order(cache_inputs: dict[str, object]) -> None:
+    key = stage_key(KEY, "votes", cache_inputs)
+    assert key == stage_key(KEY, "votes", dict(reversed(cache_inputs.items())))
     others = {
-        stage_key(OTHER, "votes", made_from),
-        stage_key(KEY, "labels", made_from),
-        stage_key(KEY, "votes", {**made_from, "one more\0": 1}),
+        stage_key(OTHER, "votes", cache_inputs),
+        stage_key(KEY, "labels", cache_inputs),
+        stage_key(KEY, "votes", {**cache_inputs, "one more\0": 1}),
     }
     assert len({key, *others}) == 4
 

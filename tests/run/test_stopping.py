@@ -13,7 +13,7 @@ import pytest
 from tests.processes import Tree, on_linux, start
 from tests.run.test_resume import Snapshot, breaches, entries_so_far, label_rows
 
-from quorate.run.batch import perform, read_batch
+from quorate.run.batch import execute, load_run
 
 pytestmark = on_linux
 
@@ -76,7 +76,7 @@ def assert_stopped(tree: Tree, code: int) -> None:
 def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
     make_run: Any, number: signal.Signals, group: bool, code: int
 ) -> None:
-    root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.jobs": 2}))
+    root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.n_jobs": 2}))
     tree = run(root)
     tree.wait_for(begun(root))
     tree.signal(number, group=group)
@@ -84,7 +84,7 @@ def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
 
     (root / "slow").unlink()
     before = Snapshot.of(root)
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
@@ -101,7 +101,7 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) ->
     before = Snapshot.of(root)
     assert before.reservations == 1
     assert len(before.stored) > 0
-    perform(read_batch(root), command="quorate run")
+    execute(load_run(root), command="quorate run")
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
@@ -119,7 +119,7 @@ def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
 def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random) -> list[float]:
     """Send SIGTERM at random moments of runs that go on from one another; return how long each took to be gone."""
     seconds: list[float] = []
-    size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.jobs": 2}
+    size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.n_jobs": 2}
     whole = make_run("whole", **size)
     tree = run(whole)
     assert tree.process.wait() == 0, tree.text()
@@ -180,7 +180,7 @@ class Slow(LogisticRegression):
 folder = sys.argv[1]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(600, 3))
-model = PrivateClassifier(Slow(), classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=20, jobs=2)
+model = PrivateClassifier(Slow(), classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=20, n_jobs=2)
 try:
     model.fit(X, (X[:, 0] > 0).astype(int), public=PublicPool(rng.normal(size=(50, 3))))
 except KeyboardInterrupt:

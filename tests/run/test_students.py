@@ -23,16 +23,16 @@ from quorate.cli.init import TEMPLATE
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
 from quorate.pipeline.models import METHODS, SHARES, student_of
-from quorate.run.batch import perform, read_batch, read_facts
+from quorate.run.batch import execute, load_run, read_facts
 from quorate.run.settings import settings_from
 from quorate.students import (
-    FromAnswers,
-    FromLabels,
-    FromNoisyLabels,
-    FromValues,
+    AutoStudent,
+    LabelStudent,
+    NoiseAwareStudent,
     SelfTraining,
     SpreadLabels,
     Student,
+    VoteShareStudent,
     VotingClass,
 )
 
@@ -41,14 +41,14 @@ Cli = Callable[..., tuple[int, str, str]]
 
 CLASSES = ["no", "maybe", "yes"]
 WAYS: dict[str, tuple[Student, str]] = {
-    "answers": (FromAnswers(GaussianNB()), "auto"),
-    "labels": (FromLabels(), "GaussianNoisyMax"),
-    "noisy labels": (FromNoisyLabels(), "LaplaceNoisyMax"),
-    "noisy labels, kernel": (FromNoisyLabels(GaussianNB(), shares="kernel"), "GaussianNoisyMax"),
-    "values": (FromValues(), "auto"),
-    "values, kernel": (FromValues(shares="kernel"), "auto"),
-    "values, process": (FromValues(LogisticRegression(), shares="gaussian-process"), "NoisyCounts"),
-    "values, auto": (FromValues(shares="auto"), "auto"),
+    "answers": (AutoStudent(GaussianNB()), "auto"),
+    "labels": (LabelStudent(), "GaussianNoisyMax"),
+    "noisy labels": (NoiseAwareStudent(), "LaplaceNoisyMax"),
+    "noisy labels, kernel": (NoiseAwareStudent(GaussianNB(), shares="kernel"), "GaussianNoisyMax"),
+    "values": (VoteShareStudent(), "auto"),
+    "values, kernel": (VoteShareStudent(shares="kernel"), "auto"),
+    "values, process": (VoteShareStudent(LogisticRegression(), shares="gaussian-process"), "NoisyCounts"),
+    "values, auto": (VoteShareStudent(shares="auto"), "auto"),
     "self-training": (SelfTraining(), "GaussianNoisyMax"),
     "spreading": (SpreadLabels(), "Exponential"),
     "voting": (VotingClass(n_estimators=5), "auto"),
@@ -69,7 +69,7 @@ def fitted(student: Any, mechanism: Any = "auto", **changes: Any) -> PrivateClas
         "epsilon": 60.0,
         "delta": 1e-5,
         "n_teachers": 20,
-        "jobs": 1,
+        "n_jobs": 1,
         "unsafe_noise_seed": 7,
     }
     X, y = rows(600, 1)
@@ -90,14 +90,14 @@ def test_every_way_learns_words_and_numbers_in_a_whole_fit(student: Student, mec
     assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
 
 
-@pytest.mark.parametrize("student", [FromValues(), FromNoisyLabels(GaussianNB()), SpreadLabels()])
+@pytest.mark.parametrize("student", [VoteShareStudent(), NoiseAwareStudent(GaussianNB()), SpreadLabels()])
 def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 3))
     y = np.array(CLASSES)[np.digitize(X[:, 0], [-0.5, 0.5])]
-    settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1}
+    settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
     settings["unsafe_noise_seed"] = 7
-    mechanism = "auto" if isinstance(student, FromValues) else "GaussianNoisyMax"
+    mechanism = "auto" if isinstance(student, VoteShareStudent) else "GaussianNoisyMax"
     pool = PublicPool(rng.normal(size=(150, 3)))
     for estimator in (student.estimator, make_pipeline(StandardScaler(), LogisticRegression())):
         way = type(student)(estimator)
@@ -111,16 +111,28 @@ def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
 @pytest.mark.parametrize(
     ("student", "mechanism", "said"),
     [
-        (FromValues(), "GaussianNoisyMax", "FromValues learns from noisy votes, and GaussianNoisyMax releases classes"),
-        (FromValues(GaussianNB()), "LaplaceNoisyMax", "FromValues learns from noisy votes, and LaplaceNoisyMax"),
-        (FromNoisyLabels(), "PermuteAndFlip", "has no formula for PermuteAndFlip"),
-        (FromLabels(LogisticRegression().fit([[0.0], [1.0]], [0, 1])), "auto", "LogisticRegression is already fitted"),
         (
-            FromLabels(RidgeClassifier()),
+            VoteShareStudent(),
+            "GaussianNoisyMax",
+            "VoteShareStudent learns from noisy votes, and GaussianNoisyMax releases classes",
+        ),
+        (
+            VoteShareStudent(GaussianNB()),
+            "LaplaceNoisyMax",
+            "VoteShareStudent learns from noisy votes, and LaplaceNoisyMax",
+        ),
+        (NoiseAwareStudent(), "PermuteAndFlip", "has no formula for PermuteAndFlip"),
+        (
+            LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1])),
+            "auto",
+            "LogisticRegression is already fitted",
+        ),
+        (
+            LabelStudent(RidgeClassifier()),
             InteractiveNoisyMax(9.0, 40.0, 40.0, 20, 0.9),
             "asks the student how sure it is, and RidgeClassifier has no predict_proba",
         ),
-        (FromLabels(KNeighborsClassifier(n_neighbors=10_000)), "auto", "the student KNeighborsClassifier fails"),
+        (LabelStudent(KNeighborsClassifier(n_neighbors=10_000)), "auto", "the student KNeighborsClassifier fails"),
     ],
 )
 def test_a_student_that_cannot_be_taught_is_refused_before_anything_is_charged(
@@ -142,7 +154,7 @@ def test_a_student_asks_itself_in_between_where_the_mechanism_wants_to_know() ->
 
 def test_declined_answers_are_dropped_or_random_as_the_run_says() -> None:
     mechanism = ConfidentNoisyMax(19.0, 1.0, 1.0)
-    clf = [fitted(FromLabels(GaussianNB()), mechanism, epsilon=9_000.0, declined=each) for each in ("drop", "random")]
+    clf = [fitted(LabelStudent(GaussianNB()), mechanism, epsilon=9_000.0, declined=each) for each in ("drop", "random")]
     declined = clf[0].released_.declined
     assert 10 < declined.sum() < 190
     assert not np.array_equal(clf[0].student_[-1].theta_, clf[1].student_[-1].theta_)
@@ -151,10 +163,10 @@ def test_declined_answers_are_dropped_or_random_as_the_run_says() -> None:
 # --- quorate.toml ------------------------------------------------------------------------------------------------
 
 MADE = {
-    "auto": FromAnswers,
-    "labels": FromLabels,
-    "noisy-labels": FromNoisyLabels,
-    "values": FromValues,
+    "auto": AutoStudent,
+    "labels": LabelStudent,
+    "noisy-labels": NoiseAwareStudent,
+    "values": VoteShareStudent,
     "self-training": SelfTraining,
     "label-spreading": SpreadLabels,
     "label-propagation": SpreadLabels,
@@ -182,7 +194,7 @@ def test_names_that_do_not_go_together_are_refused(
     model: str, method: str, shares: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "models_of_a_student.py").write_text(
-        "from quorate.students import FromLabels\n\ndef of_my_own():\n    return FromLabels()\n"
+        "from quorate.students import LabelStudent\n\ndef of_my_own():\n    return LabelStudent()\n"
     )
     model = model.replace("models:", "models_of_a_student:")
     monkeypatch.setattr(sys, "path", [*sys.path])
@@ -190,7 +202,7 @@ def test_names_that_do_not_go_together_are_refused(
         student_of(model, method=method, shares=shares, folder=tmp_path)
     assert "\n" not in str(told.value)
     if ":" in model:
-        assert student_of(model, method="auto", shares="linear", folder=tmp_path) == FromLabels()
+        assert student_of(model, method="auto", shares="linear", folder=tmp_path) == LabelStudent()
 
 
 def test_a_name_that_is_none_is_met_with_the_nearest() -> None:
@@ -219,11 +231,11 @@ print(skops.io.load(sys.argv[1]).predict(polars.read_csv(sys.argv[2])).tolist())
     [
         (
             {"student.method": "values", "student.shares": "auto", "student.model": "shares"},
-            "LogisticRegression (FromValues)",
+            "LogisticRegression (VoteShareStudent)",
         ),
         (
             {"student.method": "noisy-labels", "mechanism.name": "GaussianNoisyMax", "student.model": "shares"},
-            "LogisticRegression (FromNoisyLabels)",
+            "LogisticRegression (NoiseAwareStudent)",
         ),
         (
             {"student.method": "self-training", "mechanism.name": "GaussianNoisyMax"},
@@ -237,7 +249,7 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
     root = make_run(
         **changes, **{"data.evaluation": "evaluation.csv", "mechanism.queries": 100, "budget.epsilon": 40.0}
     )
-    facts = perform(read_batch(root), command="quorate run")
+    facts = execute(load_run(root), command="quorate run")
     assert facts.setup.student == named
     assert named in (root / "public" / "model_card.md").read_text().replace("\\", "")
     assert facts.utility.student is not None
@@ -254,7 +266,7 @@ def test_another_method_learns_from_the_same_answers_at_no_charge(make_run: Make
     settings = root / "quorate.toml"
     settings.write_text(settings.read_text() + '\n[student]\nmethod = "values"\nmodel = "shares"\n')
     assert cli("run", root)[0] == 0
-    assert read_facts(root).setup.student == "LogisticRegression (FromValues)"
+    assert read_facts(root).setup.student == "LogisticRegression (VoteShareStudent)"
     assert read_facts(root).answers == first.answers
     assert read_facts(root).guarantee == first.guarantee
 
@@ -263,5 +275,5 @@ def test_a_method_that_cannot_learn_is_refused_by_check(make_run: MakeRun, cli: 
     root = make_run(**{"student.method": "values", "mechanism.name": "GaussianNoisyMax"})
     code, _, error = cli("check", root)
     assert code == 2
-    assert "FromValues learns from noisy votes" in error
+    assert "VoteShareStudent learns from noisy votes" in error
     assert not (root / "private" / "ledger.db").exists()

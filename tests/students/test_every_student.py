@@ -17,21 +17,21 @@ from sklearn.naive_bayes import BernoulliNB, GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from tests.students.made_up_lessons import K, cast, labels, lesson_of, release, right, task, values
+from tests.students.made_up_student_data import K, cast, labels, release, right, student_data_of, task, values
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyCounts
 from quorate.students import (
-    FromAnswers,
-    FromLabels,
-    FromNoisyLabels,
-    FromValues,
-    Lesson,
+    AutoStudent,
+    LabelStudent,
+    NoiseAwareStudent,
     SelfTraining,
     SpreadLabels,
     Student,
+    StudentData,
+    VoteShareStudent,
     VotingClass,
     as_student,
     class_probabilities,
@@ -39,22 +39,22 @@ from quorate.students import (
 from quorate.types import Secret
 
 CASES = {
-    "labels": (FromLabels(), labels),
-    "labels of values": (FromLabels(GaussianNB()), values),
-    "answers, labels": (FromAnswers(), labels),
-    "answers, values": (FromAnswers(), values),
-    "noisy labels": (FromNoisyLabels(), labels),
-    "noisy labels, taught": (FromNoisyLabels(GaussianNB()), labels),
-    "noisy labels of values": (FromNoisyLabels(), values),
-    "linear": (FromValues(), values),
-    "linear, taught": (FromValues(LogisticRegression()), values),
-    "kernel": (FromValues(shares="kernel"), values),
-    "kernel, taught": (FromValues(GaussianNB(), shares="kernel"), values),
-    "noisy labels, kernel": (FromNoisyLabels(shares="kernel"), labels),
-    "process": (FromValues(shares="gaussian-process"), values),
-    "process, taught": (FromValues(GaussianNB(), shares="gaussian-process"), values),
-    "auto": (FromValues(shares="auto"), values),
-    "without weights": (FromValues(KNeighborsClassifier(1)), values),
+    "labels": (LabelStudent(), labels),
+    "labels of values": (LabelStudent(GaussianNB()), values),
+    "answers, labels": (AutoStudent(), labels),
+    "answers, values": (AutoStudent(), values),
+    "noisy labels": (NoiseAwareStudent(), labels),
+    "noisy labels, taught": (NoiseAwareStudent(GaussianNB()), labels),
+    "noisy labels of values": (NoiseAwareStudent(), values),
+    "linear": (VoteShareStudent(), values),
+    "linear, taught": (VoteShareStudent(LogisticRegression()), values),
+    "kernel": (VoteShareStudent(shares="kernel"), values),
+    "kernel, taught": (VoteShareStudent(GaussianNB(), shares="kernel"), values),
+    "noisy labels, kernel": (NoiseAwareStudent(shares="kernel"), labels),
+    "process": (VoteShareStudent(shares="gaussian-process"), values),
+    "process, taught": (VoteShareStudent(GaussianNB(), shares="gaussian-process"), values),
+    "auto": (VoteShareStudent(shares="auto"), values),
+    "without weights": (VoteShareStudent(KNeighborsClassifier(1)), values),
     "self-training": (SelfTraining(), labels),
     "spreading": (SpreadLabels(), labels),
     "propagation": (SpreadLabels(GaussianNB(), method="propagation"), labels),
@@ -65,8 +65,8 @@ every_student = pytest.mark.parametrize(("student", "mechanism"), CASES.values()
 
 
 def taught(student, released, X, classes, **changes):
-    lesson = lesson_of(X, released, queries=np.arange(len(released.declined)), classes=classes, **changes)
-    return student.learn(lesson)
+    data = student_data_of(X, released, queries=np.arange(len(released.declined)), classes=classes, **changes)
+    return student.fit(data)
 
 
 # --- declared classes ------------------------------------------------------------------------------------------
@@ -98,19 +98,21 @@ def test_probabilities_stand_in_the_declared_order_for_every_class_seen_or_not(s
 @every_student
 @pytest.mark.parametrize("classes", [("no", "yes"), (1, 0), (False, True), (-1, 1)], ids=str)
 def test_two_classes_are_words_numbers_or_truth_values(student, mechanism, classes):
-    lesson, truth = task(m=120, mechanism=mechanism(sigma=10.0), asked=range(80))
-    lesson = replace(lesson, classes=classes)
-    assert right(student, lesson, truth) > 0.8
+    data, truth = task(m=120, mechanism=mechanism(sigma=10.0), asked=range(80))
+    data = replace(data, classes=classes)
+    assert right(student, data, truth) > 0.8
 
 
 @every_student
 def test_without_any_answer_there_is_the_constant_first_class(student, mechanism):
-    lesson, _ = task(m=20, mechanism=mechanism(), lost=range(20))
-    lesson = replace(lesson, classes=("no", "yes"))
-    assert student.learn(lesson).predict(lesson.pool).tolist() == ["no"] * 20
-    if isinstance(student, FromValues | FromNoisyLabels):  # who knows the noise knows that random classes say nothing
-        drawn = student.learn(replace(lesson, declined="random"))
-        assert drawn.predict(lesson.pool).tolist() == ["no"] * 20
+    data, _ = task(m=20, mechanism=mechanism(), lost=range(20))
+    data = replace(data, classes=("no", "yes"))
+    assert student.fit(data).predict(data.pool).tolist() == ["no"] * 20
+    if isinstance(
+        student, VoteShareStudent | NoiseAwareStudent
+    ):  # who knows the noise knows that random classes say nothing
+        drawn = student.fit(replace(data, declined="random"))
+        assert drawn.predict(data.pool).tolist() == ["no"] * 20
 
 
 # --- tables ----------------------------------------------------------------------------------------------------
@@ -138,16 +140,18 @@ def test_a_student_learns_from_any_table_and_predicts_rows_like_it(student, mech
     assert np.mean(fitted.predict(pool) == np.array(["no", "yes"])[truth]) > 0.75
 
 
-@pytest.mark.parametrize("student", [FromAnswers, FromLabels, FromNoisyLabels, FromValues, SelfTraining, SpreadLabels])
+@pytest.mark.parametrize(
+    "student", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
+)
 def test_a_pipeline_may_be_taught(student):
-    lesson, truth = task(mechanism=values(sigma=20.0))
-    assert right(student(make_pipeline(StandardScaler(), LogisticRegression())), lesson, truth) > 0.85
+    data, truth = task(mechanism=values(sigma=20.0))
+    assert right(student(make_pipeline(StandardScaler(), LogisticRegression())), data, truth) > 0.85
 
 
 @every_student
 def test_the_same_lesson_teaches_the_same(student, mechanism):
-    lesson, _ = task(m=80, mechanism=mechanism(), asked=range(50))
-    first, second = (class_probabilities(student.learn(lesson), lesson.pool, lesson.classes) for _ in range(2))
+    data, _ = task(m=80, mechanism=mechanism(), asked=range(50))
+    first, second = (class_probabilities(student.fit(data), data.pool, data.classes) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -156,7 +160,7 @@ def test_the_classifier_that_was_given_stays_as_it_is(student, mechanism):
     if student.estimator is None:
         return
     given, before = clone(student.estimator), student.estimator.get_params()
-    student.learn(task(m=60, mechanism=mechanism())[0])
+    student.fit(task(m=60, mechanism=mechanism())[0])
     assert student.estimator.get_params() == before
     assert vars(student.estimator) == vars(given)
 
@@ -174,20 +178,20 @@ def test_one_public_point_is_enough(student, mechanism):
 def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, mechanism):
     if isinstance(student.estimator, KNeighborsClassifier):
         return  # skops wants a word about its tree, whoever fitted it
-    lesson, _ = task(m=60, mechanism=mechanism(sigma=10.0))
-    fitted = student.learn(lesson)
+    data, _ = task(m=60, mechanism=mechanism(sigma=10.0))
+    fitted = student.fit(data)
     written = skops.io.dumps(fitted)
     assert skops.io.get_untrusted_types(data=written) == []
     there = skops.io.loads(written)
-    np.testing.assert_array_equal(there.predict(lesson.pool), fitted.predict(lesson.pool))
-    np.testing.assert_allclose(there.predict_proba(lesson.pool), fitted.predict_proba(lesson.pool))
+    np.testing.assert_array_equal(there.predict(data.pool), fitted.predict(data.pool))
+    np.testing.assert_allclose(there.predict_proba(data.pool), fitted.predict_proba(data.pool))
 
 
 # --- what a student may see ------------------------------------------------------------------------------------
 
 
 def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
-    assert {each.name for each in fields(Lesson)} == {
+    assert {each.name for each in fields(StudentData)} == {
         "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined"
     }  # fmt: skip
     assert {each.name for each in fields(Released)} == {
@@ -208,10 +212,10 @@ def held(value: Any, seen: list[Any]) -> list[Any]:
 
 
 class Overhears:
-    """A student that keeps its lesson."""
+    """A student that keeps its data."""
 
     def __init__(self) -> None:
-        self.lessons: list[Lesson] = []
+        self.lessons: list[StudentData] = []
 
     @property
     def learner(self):
@@ -220,9 +224,9 @@ class Overhears:
     def check(self, mechanism):
         pass
 
-    def learn(self, lesson):
-        self.lessons.append(lesson)
-        return FromAnswers().learn(lesson)
+    def fit(self, data):
+        self.lessons.append(data)
+        return AutoStudent().fit(data)
 
 
 def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(monkeypatch):
@@ -241,21 +245,21 @@ def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(mon
     X, pool = rng.normal(size=(300, 3)), rng.normal(size=(30, 3))
     student = Overhears()
     clf = PrivateClassifier(
-        GaussianNB(), student, classes=[0, 1, 2], epsilon=2.0, delta=1e-5, n_teachers=10, queries=20, jobs=1,
+        GaussianNB(), student, classes=[0, 1, 2], epsilon=2.0, delta=1e-5, n_teachers=10, queries=20, n_jobs=1,
         mechanism=NoisyCounts(sigma=40.0),
     )  # fmt: skip
     clf.fit(X, (X[:, 0] > 0).astype(int), public=PublicPool(pool))
-    (lesson,), (true,) = student.lessons, counted
-    assert lesson.released is clf.released_
-    assert lesson.queries is clf.queries_
-    assert met(lesson, true, X) == []
-    peeking = replace(lesson, released=replace(lesson.released, answers=true), pool=X, points=X, classes=[Secret(3), 4])
+    (data,), (true,) = student.lessons, counted
+    assert data.released is clf.released_
+    assert data.queries is clf.queries_
+    assert met(data, true, X) == []
+    peeking = replace(data, released=replace(data.released, answers=true), pool=X, points=X, classes=[Secret(3), 4])
     assert met(peeking, true, X) == ["votes", "private rows", "a secret"]
 
 
-def met(lesson, true, private):
-    """What a student could find in its lesson and must not."""
-    reached = held(lesson, [])
+def met(data, true, private):
+    """What a student could find in its data and must not."""
+    reached = held(data, [])
     arrays = [each for each in reached if isinstance(each, np.ndarray)]
     findings = {
         "votes": any(each.shape == true.shape and np.array_equal(each, true) for each in arrays),
@@ -296,10 +300,10 @@ def test_that_test_catches_a_student_that_reads_rows_without_an_answer(student, 
 
 
 def test_a_bare_classifier_learns_from_whatever_was_released():
-    for mechanism, expected in ((values(), FromValues), (labels(), FromLabels)):
-        lesson, _ = task(m=60, mechanism=mechanism)
-        bare = as_student(LogisticRegression()).learn(lesson)
-        np.testing.assert_array_equal(bare.coef_, expected(LogisticRegression()).learn(lesson).coef_)
+    for mechanism, expected in ((values(), VoteShareStudent), (labels(), LabelStudent)):
+        data, _ = task(m=60, mechanism=mechanism)
+        bare = as_student(LogisticRegression()).fit(data)
+        np.testing.assert_array_equal(bare.coef_, expected(LogisticRegression()).fit(data).coef_)
 
 
 def test_every_way_is_a_student_and_a_classifier_is_none():
@@ -308,11 +312,13 @@ def test_every_way_is_a_student_and_a_classifier_is_none():
     assert not isinstance(LogisticRegression(), Student)
 
 
-@pytest.mark.parametrize("way", [FromAnswers, FromLabels, FromNoisyLabels, FromValues, SelfTraining, SpreadLabels])
+@pytest.mark.parametrize(
+    "way", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
+)
 def test_a_way_teaches_a_classifier_and_not_a_class_or_another_way(way):
     with pytest.raises(InvalidParameter, match=r"estimator must be an instance, got the class GaussianNB; add \(\)"):
         way(GaussianNB)
     with pytest.raises(
-        InvalidParameter, match=f"{way.__name__} teaches a scikit-learn classifier, got the student Fro"
+        InvalidParameter, match=f"{way.__name__} teaches a scikit-learn classifier, got the student LabelStudent"
     ):
-        way(FromLabels())
+        way(LabelStudent())

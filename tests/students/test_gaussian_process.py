@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import chi2
 
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.students.gaussian_process import fit_process_shares
-from quorate.students.geometry import Geometry
 
 FALSE_ALARM = 1e-6
 
@@ -46,13 +46,13 @@ def slow_mean(pool, X, noisy, noise_sd, new):
 @settings(max_examples=30, deadline=None)
 def test_the_mean_is_that_of_a_direct_solve_at_every_public_point(seed, n_classes, width, noise_sd):
     pool, X, noisy = made_up(seed, n_classes=n_classes, width=width, noise_sd=noise_sd)
-    model = fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=Geometry.of(pool).kernel(pool))
+    model = fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=PoolCoordinates.of(pool).kernel(pool))
     np.testing.assert_allclose(model.mean(pool), slow_mean(pool, X, noisy, noise_sd, pool), atol=1e-4, rtol=1e-4)
 
 
 def test_between_the_public_points_it_is_the_same_to_a_thousandth():
     pool, X, noisy = made_up(1, width=2)
-    model = fit_process_shares(X, noisy, noise_sd=0.2, geometry=Geometry.of(pool).kernel(pool))
+    model = fit_process_shares(X, noisy, noise_sd=0.2, geometry=PoolCoordinates.of(pool).kernel(pool))
     new = pool.mean(axis=0) + 0.5 * (pool - pool.mean(axis=0))
     np.testing.assert_allclose(model.mean(new), slow_mean(pool, X, noisy, 0.2, new), atol=1e-3)
 
@@ -60,14 +60,14 @@ def test_between_the_public_points_it_is_the_same_to_a_thousandth():
 @pytest.mark.parametrize("wrong", [{"noise_sd": 0.4}, {"noise_sd": 0.1}])
 def test_that_test_catches_noise_of_another_size(wrong):
     pool, X, noisy = made_up(2)
-    model = fit_process_shares(X, noisy, **wrong, geometry=Geometry.of(pool).kernel(pool))
+    model = fit_process_shares(X, noisy, **wrong, geometry=PoolCoordinates.of(pool).kernel(pool))
     assert np.abs(model.mean(pool) - slow_mean(pool, X, noisy, 0.2, pool)).max() > 0.01
 
 
 def test_a_half_lead_is_one_regression_and_its_mirror_image():
     pool, X, noisy = made_up(3, n_classes=2)
     pair = np.column_stack([1 - noisy[:, 1], noisy[:, 1]])
-    model = fit_process_shares(X, pair, noise_sd=0.2, geometry=Geometry.of(pool).kernel(pool))
+    model = fit_process_shares(X, pair, noise_sd=0.2, geometry=PoolCoordinates.of(pool).kernel(pool))
     alone = slow_mean(pool, X, pair, 0.2, pool)[:, 1]
     np.testing.assert_allclose(model(pool)[:, 1], np.clip(alone, 0, 1), atol=1e-4)
     np.testing.assert_allclose(model.mean(pool).sum(axis=1), 1)
@@ -75,7 +75,7 @@ def test_a_half_lead_is_one_regression_and_its_mirror_image():
 
 def test_shares_are_shares():
     pool, X, noisy = made_up(4)
-    shares = fit_process_shares(X, noisy, noise_sd=0.05, geometry=Geometry.of(pool).kernel(pool))(pool * 50)
+    shares = fit_process_shares(X, noisy, noise_sd=0.05, geometry=PoolCoordinates.of(pool).kernel(pool))(pool * 50)
     assert (shares >= 0).all()
     np.testing.assert_allclose(shares.sum(axis=1), 1)
 
@@ -84,9 +84,11 @@ def test_sparse_rows_are_the_same():
     rng = np.random.default_rng(5)
     pool = (rng.random((50, 8)) < 0.4).astype(float)
     noisy = rng.normal(0.5, 0.3, size=(30, 2))
-    dense = fit_process_shares(pool[:30], noisy, noise_sd=0.2, geometry=Geometry.of(pool).kernel(pool))(pool)
+    dense = fit_process_shares(pool[:30], noisy, noise_sd=0.2, geometry=PoolCoordinates.of(pool).kernel(pool))(pool)
     there = csr_array(pool)
-    sparse = fit_process_shares(there[:30], noisy, noise_sd=0.2, geometry=Geometry.of(there).kernel(there))(there)
+    sparse = fit_process_shares(there[:30], noisy, noise_sd=0.2, geometry=PoolCoordinates.of(there).kernel(there))(
+        there
+    )
     np.testing.assert_allclose(sparse, dense, atol=1e-6)
 
 
@@ -100,7 +102,7 @@ def p_value_of_errors(*, told, true, repeats=100, n=30):
         truth = 0.5 + np.linalg.cholesky(prior + 1e-10 * np.eye(n + 1)) @ rng.normal(size=n + 1)
         ones = truth[:n] + rng.normal(scale=true, size=n)
         model = fit_process_shares(
-            pool[:n], np.column_stack([1 - ones, ones]), noise_sd=told, geometry=Geometry.of(pool).kernel(pool)
+            pool[:n], np.column_stack([1 - ones, ones]), noise_sd=told, geometry=PoolCoordinates.of(pool).kernel(pool)
         )
         known = prior[:n, :n] + told**2 * np.eye(n)
         variance = prior[n, n] - prior[n, :n] @ np.linalg.solve(known, prior[n, :n])
@@ -121,11 +123,11 @@ def test_that_test_catches_noise_that_is_not_what_it_is_said_to_be(factor):
 def test_the_noise_is_a_number_above_zero(noise_sd):
     pool, X, noisy = made_up()
     with pytest.raises(InvalidParameter, match="noise_sd"):
-        fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=Geometry.of(pool).kernel(pool))
+        fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=PoolCoordinates.of(pool).kernel(pool))
 
 
 @pytest.mark.parametrize("spoil", [lambda s: s[:-1], lambda s: s[:, 0], lambda s: s + np.nan])
 def test_every_point_has_one_finite_row(spoil):
     pool, X, noisy = made_up()
     with pytest.raises(InvalidParameter, match="one finite row"):
-        fit_process_shares(X, spoil(noisy), noise_sd=0.2, geometry=Geometry.of(pool).kernel(pool))
+        fit_process_shares(X, spoil(noisy), noise_sd=0.2, geometry=PoolCoordinates.of(pool).kernel(pool))

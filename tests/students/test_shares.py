@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import chi2
 
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
+from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.errors import InvalidParameter
-from quorate.students.geometry import Geometry
 from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares
-from quorate.students.standard import Standard
 
 FALSE_ALARM = 1e-6
 
@@ -57,7 +57,7 @@ def parameters(model):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
     X, shares = made_up(n=15, width=2, n_classes=n_classes)
-    model = fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))
+    model = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))
     z, shape = slow_points(X), (n_classes, 3)
     found = minimize(
         lambda flat: slow_loss(flat.reshape(shape), z, shares, 0.2), np.zeros(3 * n_classes), method="BFGS", tol=1e-6
@@ -70,7 +70,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
 @settings(max_examples=15, deadline=None)
 def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
     X, shares = made_up(seed, n=12, width=2, n_classes=n_classes)
-    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=Geometry.of(X))), slow_points(X)
+    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=PoolCoordinates.of(X))), slow_points(X)
     here = slow_loss(theta, z, shares, noise_sd)
     for place in np.ndindex(*theta.shape):
         step = np.zeros_like(theta)
@@ -83,7 +83,7 @@ def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
 def test_that_test_catches_a_prior_of_another_variance(monkeypatch):
     X, shares = made_up(n=12, width=2)
     monkeypatch.setattr("quorate.students.shares.PRIOR_VARIANCE", 4 * PRIOR_VARIANCE)
-    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=0.3, geometry=Geometry.of(X))), slow_points(X)
+    theta, z = parameters(fit_vote_shares(X, shares, noise_sd=0.3, geometry=PoolCoordinates.of(X))), slow_points(X)
     slopes = []
     for place in np.ndindex(*theta.shape):
         step = np.zeros_like(theta)
@@ -99,7 +99,7 @@ def test_a_half_lead_is_fitted_as_one_sigmoid_with_one_noise():
     X, shares = made_up(n=15, width=2, n_classes=2)
     ones, tau = shares[:, 1], 0.15
     pair = np.column_stack([1 - ones, ones])
-    model = fit_vote_shares(X, pair, noise_sd=np.sqrt(2) * tau, geometry=Geometry.of(X))
+    model = fit_vote_shares(X, pair, noise_sd=np.sqrt(2) * tau, geometry=PoolCoordinates.of(X))
     z = np.column_stack([np.ones(len(X)), slow_points(X)])
 
     def loss(slope):
@@ -116,8 +116,10 @@ def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
     X, shares = made_up(1)
     moved = X.copy()
     moved[:, 1] = factor * X[:, 1] + shift
-    there = fit_vote_shares(moved, shares, noise_sd=0.2, geometry=Geometry.of(moved))(moved)
-    np.testing.assert_allclose(there, fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))(X), atol=2e-3)
+    there = fit_vote_shares(moved, shares, noise_sd=0.2, geometry=PoolCoordinates.of(moved))(moved)
+    np.testing.assert_allclose(
+        there, fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X), atol=2e-3
+    )
 
 
 @pytest.mark.parametrize("container", [csr_array, csr_matrix])
@@ -127,19 +129,21 @@ def test_indicators_are_the_same_sparse_and_dense(container, dtype):
     X = (rng.random((30, 6)) < 0.3).astype(np.float64)
     X[:, 4], X[:, 5] = 0, 1
     shares = rng.normal(0.5, 0.3, size=(30, 2))
-    dense = fit_vote_shares(X[:20], shares[:20], noise_sd=0.2, geometry=Geometry.of(X))(X)
+    dense = fit_vote_shares(X[:20], shares[:20], noise_sd=0.2, geometry=PoolCoordinates.of(X))(X)
     sparse = container(X.astype(dtype))
     np.testing.assert_allclose(
-        fit_vote_shares(sparse[:20], shares[:20], noise_sd=0.2, geometry=Geometry.of(sparse))(sparse), dense, atol=1e-4
+        fit_vote_shares(sparse[:20], shares[:20], noise_sd=0.2, geometry=PoolCoordinates.of(sparse))(sparse),
+        dense,
+        atol=1e-4,
     )
 
 
 def test_small_integers_do_not_overflow():
     counts = np.array([[100], [0], [120], [3]])
-    expected = Standard.of(csr_array(counts.astype(np.float64)))
+    expected = PoolStandardizer.of(csr_array(counts.astype(np.float64)))
     for dtype in (np.int8, np.uint8, np.int16):
-        np.testing.assert_allclose(Standard.of(csr_array(counts.astype(dtype))).scale, expected.scale)
-        np.testing.assert_allclose(Standard.of(counts.astype(dtype)).mean, expected.mean)
+        np.testing.assert_allclose(PoolStandardizer.of(csr_array(counts.astype(dtype))).scale, expected.scale)
+        np.testing.assert_allclose(PoolStandardizer.of(counts.astype(dtype)).mean, expected.mean)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.1, -7.3e9])
@@ -147,9 +151,9 @@ def test_a_constant_column_says_nothing(constant):
     """The mean of a thousand times 0.1 is not 0.1, and must not become a measurement."""
     X, shares = made_up(3, n=1_000)
     wider = np.column_stack([X, np.full(len(X), constant)])
-    model = fit_vote_shares(wider, shares, noise_sd=0.2, geometry=Geometry.of(wider))
+    model = fit_vote_shares(wider, shares, noise_sd=0.2, geometry=PoolCoordinates.of(wider))
     np.testing.assert_allclose(
-        model(wider), fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))(X), atol=2e-3
+        model(wider), fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X), atol=2e-3
     )
     assert np.isfinite(model.weights).all()
     assert np.abs(model.weights[:, -1]).max() < 1e-3
@@ -157,7 +161,7 @@ def test_a_constant_column_says_nothing(constant):
 
 def test_typical_points_have_length_one():
     X, _ = made_up(4, n=200)
-    standard = Standard.of(X)
+    standard = PoolStandardizer.of(X)
     z = standard.scores(X, np.eye(3), np.zeros(3))
     assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-9)
@@ -171,21 +175,23 @@ def test_the_pull_back_is_the_transpose_of_the_scores(seed):
     rng = np.random.default_rng(seed)
     X, weights, slopes = rng.random((7, 4)), rng.normal(size=(3, 4)), rng.normal(size=(7, 3))
     for rows in (X, csr_array(X)):
-        standard = Standard.of(rows)
+        standard = PoolStandardizer.of(rows)
         one, other = standard.scores(rows, weights, np.zeros(3)) * slopes, standard.pull_back(rows, slopes) * weights
         assert one.sum() == pytest.approx(other.sum())
 
 
 def test_one_public_point_gets_its_own_share_back():
     X = np.array([[3.0, 4.0]])
-    model = fit_vote_shares(X, np.array([[0.2, 0.8]]), noise_sd=0.001, geometry=Geometry.of(X))
+    model = fit_vote_shares(X, np.array([[0.2, 0.8]]), noise_sd=0.001, geometry=PoolCoordinates.of(X))
     np.testing.assert_allclose(model(X), [[0.2, 0.8]], atol=0.01)
     np.testing.assert_allclose(model(X + 5), model(X))
 
 
 def test_without_an_answer_all_shares_are_equal():
     X, _ = made_up(5)
-    np.testing.assert_allclose(fit_vote_shares(X[:0], np.zeros((0, 4)), noise_sd=0.1, geometry=Geometry.of(X))(X), 0.25)
+    np.testing.assert_allclose(
+        fit_vote_shares(X[:0], np.zeros((0, 4)), noise_sd=0.1, geometry=PoolCoordinates.of(X))(X), 0.25
+    )
 
 
 def test_what_a_point_lacks_of_one_is_shared_equally():
@@ -193,8 +199,8 @@ def test_what_a_point_lacks_of_one_is_shared_equally():
     X, shares = made_up(6)
     short = shares - 0.1
     np.testing.assert_allclose(
-        fit_vote_shares(X, short, noise_sd=0.2, geometry=Geometry.of(X))(X),
-        fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))(X),
+        fit_vote_shares(X, short, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
+        fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
         atol=1e-3,
     )
 
@@ -203,15 +209,17 @@ def test_what_a_point_lacks_of_one_is_shared_equally():
 @settings(max_examples=10, deadline=None)
 def test_the_order_of_the_classes_does_not_matter(order):
     X, shares = made_up(7, n_classes=4)
-    plain = fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))(X)
+    plain = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(X)
     np.testing.assert_allclose(
-        fit_vote_shares(X, shares[:, order], noise_sd=0.2, geometry=Geometry.of(X))(X), plain[:, order], atol=2e-3
+        fit_vote_shares(X, shares[:, order], noise_sd=0.2, geometry=PoolCoordinates.of(X))(X),
+        plain[:, order],
+        atol=2e-3,
     )
 
 
 def test_shares_are_shares():
     X, shares = made_up(8)
-    estimated = fit_vote_shares(X, shares, noise_sd=0.2, geometry=Geometry.of(X))(np.vstack([X, 1e6 * X]))
+    estimated = fit_vote_shares(X, shares, noise_sd=0.2, geometry=PoolCoordinates.of(X))(np.vstack([X, 1e6 * X]))
     assert (estimated >= 0).all()
     np.testing.assert_allclose(estimated.sum(axis=1), 1)
 
@@ -220,14 +228,14 @@ def test_shares_are_shares():
 def test_the_noise_is_a_number_above_zero(noise_sd):
     X, shares = made_up()
     with pytest.raises(InvalidParameter, match="noise_sd"):
-        fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=Geometry.of(X))
+        fit_vote_shares(X, shares, noise_sd=noise_sd, geometry=PoolCoordinates.of(X))
 
 
 @pytest.mark.parametrize("spoil", [lambda s: s[:-1], lambda s: s[:, 0], lambda s: s + np.nan])
 def test_every_point_has_one_finite_row(spoil):
     X, shares = made_up()
     with pytest.raises(InvalidParameter, match="one finite row"):
-        fit_vote_shares(X, spoil(shares), noise_sd=0.2, geometry=Geometry.of(X))
+        fit_vote_shares(X, spoil(shares), noise_sd=0.2, geometry=PoolCoordinates.of(X))
 
 
 # --- coverage ------------------------------------------------------------------------------------------------
@@ -243,7 +251,7 @@ def _p_value_of_errors(*, told, true, repeats=120, n=300):
     total = 0.0
     for _ in range(repeats):
         X = rng.normal(size=(n, 2))
-        geometry = Geometry.of(X)
+        geometry = PoolCoordinates.of(X)
         theta = rng.normal(scale=np.sqrt(PRIOR_VARIANCE), size=(2, 3))
         truth = VoteShares(geometry, theta[:, 1:], theta[:, 0])
         noisy = truth(X) + rng.normal(scale=true, size=(n, 2))

@@ -7,11 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from tests.students.made_up_lessons import K, Memorises, labels, lesson_of, release, right, task
+from tests.students.made_up_student_data import K, Memorises, labels, release, right, student_data_of, task
 
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
-from quorate.students import FromLabels, SpreadLabels
-from quorate.students.geometry import Geometry
+from quorate.students import LabelStudent, SpreadLabels
 
 
 def two_moons(seed, *, m=300, asked=10, noise=0.1):
@@ -23,12 +23,12 @@ def two_moons(seed, *, m=300, asked=10, noise=0.1):
     votes = rng.binomial(K, np.where(truth, 0.95, 0.05))
     queries = np.concatenate([np.flatnonzero(truth == each)[: asked // 2] for each in (0, 1)])
     released = release(np.column_stack([K - votes, votes])[queries], labels(sigma=5.0), seed)
-    return lesson_of(X, released, queries=queries, classes=(0, 1)), truth
+    return student_data_of(X, released, queries=queries, classes=(0, 1)), truth
 
 
-def graph(lesson, neighbours):
+def graph(data, neighbours):
     """Who is among the nearest of whom, row by row."""
-    z = Geometry.of(lesson.points).measured(lesson.points)
+    z = PoolCoordinates.of(data.points).measured(data.points)
     edges = np.zeros((len(z), len(z)))
     for i, point in enumerate(z):
         edges[i, np.argsort([np.sum((point - other) ** 2) for other in z], kind="stable")[:neighbours]] = 1
@@ -38,26 +38,26 @@ def graph(lesson, neighbours):
 @pytest.mark.parametrize("alpha", [0.2, 0.7])
 def test_spreading_is_that_of_the_closed_form(alpha):
     r"""The fixed point of :math:`F = \alpha S F + (1 - \alpha) Y` (Zhou et al. 2004), S without its diagonal."""
-    lesson, _ = two_moons(0, m=60)
-    edges = graph(lesson, 7)
+    data, _ = two_moons(0, m=60)
+    edges = graph(data, 7)
     np.fill_diagonal(edges, 0)
     degree = edges.sum(axis=0)
     S = edges / np.sqrt(np.where(degree == 0, 1, np.outer(degree, degree)))
     S[~np.isfinite(S)] = 0
     Y = np.zeros((60, 2))
-    Y[lesson.queries, lesson.released.codes] = 1
+    Y[data.queries, data.released.codes] = 1
     F = np.linalg.solve(np.eye(60) - alpha * S, (1 - alpha) * Y)
     expected = F / np.where(F.sum(axis=1, keepdims=True) == 0, 1, F.sum(axis=1, keepdims=True))
-    reached = SpreadLabels(alpha=alpha).reached(lesson)
+    reached = SpreadLabels(alpha=alpha).reached(data)
     some = F.sum(axis=1) > 0.02  # where nearly nothing has arrived, the last rounds still count
     assert some.sum() > 20
     np.testing.assert_allclose(reached[some], expected[some], atol=0.05)
 
 
 def test_propagation_keeps_every_label():
-    lesson, _ = two_moons(1)
-    reached = SpreadLabels(method="propagation").reached(lesson)
-    assert reached[lesson.queries].argmax(axis=1).tolist() == lesson.released.codes.tolist()
+    data, _ = two_moons(1)
+    reached = SpreadLabels(method="propagation").reached(data)
+    assert reached[data.queries].argmax(axis=1).tolist() == data.released.codes.tolist()
 
 
 @pytest.mark.parametrize("method", ["spreading", "propagation"])
@@ -65,7 +65,7 @@ def test_labels_flow_along_the_pool_where_no_line_would_lead_them(method):
     """Ten pools with seeds of their own, so this cannot fail by chance."""
     spread = SpreadLabels(KNeighborsClassifier(5), method=method)
     rates = [
-        [right(way, *two_moons(seed)) for way in (spread, FromLabels(KNeighborsClassifier(5)))] for seed in range(10)
+        [right(way, *two_moons(seed)) for way in (spread, LabelStudent(KNeighborsClassifier(5)))] for seed in range(10)
     ]
     ours, plain = np.mean(rates, axis=0)
     assert ours > 0.95
@@ -73,38 +73,38 @@ def test_labels_flow_along_the_pool_where_no_line_would_lead_them(method):
 
 
 def test_every_point_that_was_reached_is_taught_by_its_weights():
-    lesson, _ = two_moons(2)
+    data, _ = two_moons(2)
     student = SpreadLabels(Memorises(max_depth=2))
-    _, _, weights = student.learn(lesson).seen_
-    reached = student.reached(lesson)
+    _, _, weights = student.fit(data).seen_
+    reached = student.reached(data)
     np.testing.assert_allclose(np.sort(weights), np.sort(reached[reached > 1e-6]))
 
 
 def test_a_point_that_no_label_reaches_is_left_out():
     X = np.concatenate([np.linspace(0, 1, 10), np.linspace(50, 51, 10)])[:, None]
     released = release(np.array([[K, 0], [0, K]]), labels(sigma=1.0))
-    lesson = lesson_of(X, released, queries=[0, 9], classes=(0, 1))
+    data = student_data_of(X, released, queries=[0, 9], classes=(0, 1))
     for estimator in (Memorises(max_depth=2), KNeighborsClassifier(1)):
         student = SpreadLabels(estimator, neighbours=3)
-        assert student.reached(lesson)[10:].max() == 0
-        fitted = student.learn(lesson)
+        assert student.reached(data)[10:].max() == 0
+        fitted = student.fit(data)
         assert (fitted.seen_[0] if isinstance(estimator, Memorises) else fitted._fit_X).max() <= 1
     assert fitted.predict(X).shape == (20,)
 
 
 def test_sparse_points_spread_alike():
-    lesson, _ = task(m=120, mechanism=labels(sigma=5.0), asked=range(30))
-    binary = (lesson.points > 0).astype(float)
-    dense = SpreadLabels().reached(lesson_of(binary, lesson.released, queries=lesson.queries, classes=(0, 1)))
+    data, _ = task(m=120, mechanism=labels(sigma=5.0), asked=range(30))
+    binary = (data.points > 0).astype(float)
+    dense = SpreadLabels().reached(student_data_of(binary, data.released, queries=data.queries, classes=(0, 1)))
     rows = csr_array(binary)
-    sparse = SpreadLabels().reached(lesson_of(rows, lesson.released, queries=lesson.queries, classes=(0, 1)))
+    sparse = SpreadLabels().reached(student_data_of(rows, data.released, queries=data.queries, classes=(0, 1)))
     assert dense.shape == sparse.shape == (120, 2)
     assert np.mean(dense.argmax(axis=1) == sparse.argmax(axis=1)) > 0.7  # ties between equal distances aside
 
 
 def test_a_small_pool_has_fewer_neighbours():
-    lesson, _ = task(m=4, mechanism=labels(sigma=1.0))
-    assert SpreadLabels(LogisticRegression()).learn(lesson).predict(lesson.pool).shape == (4,)
+    data, _ = task(m=4, mechanism=labels(sigma=1.0))
+    assert SpreadLabels(LogisticRegression()).fit(data).predict(data.pool).shape == (4,)
 
 
 @pytest.mark.parametrize(

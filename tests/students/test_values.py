@@ -10,13 +10,13 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
-from tests.students.made_up_lessons import K, Memorises, cast, lesson_of, release, right, task, values
+from tests.students.made_up_student_data import K, Memorises, cast, release, right, student_data_of, task, values
 
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
-from quorate.students import FromLabels, FromValues, class_probabilities
+from quorate.students import LabelStudent, VoteShareStudent, class_probabilities
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
-from quorate.students.geometry import Geometry
 from quorate.students.shares import VoteShares, fit_vote_shares
 from quorate.students.values import gain
 from quorate.students.whole_pool import once_per_class
@@ -24,10 +24,10 @@ from quorate.students.whole_pool import once_per_class
 
 @pytest.mark.parametrize(("n_classes", "noise"), [(2, np.sqrt(2) * 40.0), (3, 40.0)])
 def test_the_classifier_is_taught_the_shares_that_fit_the_noise_of_the_form(n_classes, noise):
-    lesson, _ = task(n_classes=n_classes, m=80)
-    X, classes = lesson.pool, list("abc")[:n_classes]
-    student = FromValues(Memorises(max_depth=2)).learn(replace(lesson, classes=classes))
-    shares = fit_vote_shares(X, lesson.released.vote_shares(K), noise_sd=noise / K, geometry=Geometry.of(X))(X)
+    data, _ = task(n_classes=n_classes, m=80)
+    X, classes = data.pool, list("abc")[:n_classes]
+    student = VoteShareStudent(Memorises(max_depth=2)).fit(replace(data, classes=classes))
+    shares = fit_vote_shares(X, data.released.vote_shares(K), noise_sd=noise / K, geometry=PoolCoordinates.of(X))(X)
     which, codes, weights = once_per_class(shares)
     seen_X, seen_y, seen_weights = student.seen_
     np.testing.assert_array_equal(seen_X, X[which])
@@ -37,35 +37,35 @@ def test_the_classifier_is_taught_the_shares_that_fit_the_noise_of_the_form(n_cl
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_gaussian_process_is_told_the_noise_of_one_share_in_either_form(n_classes):
-    lesson, _ = task(n_classes=n_classes, m=80)
-    model = FromValues(shares="gaussian-process").model(lesson, lesson.points)
+    data, _ = task(n_classes=n_classes, m=80)
+    model = VoteShareStudent(shares="gaussian-process").model(data, data.points)
     expected = fit_process_shares(
-        lesson.points, lesson.released.vote_shares(K), noise_sd=40.0 / K,
-        geometry=Geometry.of(lesson.points).kernel(lesson.points),
+        data.points, data.released.vote_shares(K), noise_sd=40.0 / K,
+        geometry=PoolCoordinates.of(data.points).kernel(data.points),
     )  # fmt: skip
-    np.testing.assert_allclose(model(lesson.points), expected(lesson.points), atol=1e-9)
+    np.testing.assert_allclose(model(data.points), expected(data.points), atol=1e-9)
 
 
 def test_points_that_were_never_asked_are_taught_too():
     asked = [3, 10, 17, 40, 55]
-    lesson, _ = task(m=60, asked=asked, mechanism=values(sigma=5.0))
-    seen = FromValues(Memorises(max_depth=2)).learn(lesson).seen_
+    data, _ = task(m=60, asked=asked, mechanism=values(sigma=5.0))
+    seen = VoteShareStudent(Memorises(max_depth=2)).fit(data).seen_
     assert len(np.unique(seen[0], axis=0)) == 60
     assert seen[2].sum() == pytest.approx(60, rel=1e-3)
 
 
 def test_a_classifier_without_weights_gets_the_largest_share():
-    lesson, _ = task()
-    student = FromValues(KNeighborsClassifier(1)).learn(lesson)
-    shares = FromValues().model(lesson, lesson.points)(lesson.points)
-    assert student.predict(lesson.pool).tolist() == shares.argmax(axis=1).tolist()
+    data, _ = task()
+    student = VoteShareStudent(KNeighborsClassifier(1)).fit(data)
+    shares = VoteShareStudent().model(data, data.points)(data.points)
+    assert student.predict(data.pool).tolist() == shares.argmax(axis=1).tolist()
 
 
 def test_a_classifier_with_weights_may_do_without():
-    lesson, _ = task(m=60, n_classes=3)
-    seen_X, seen_y, weights = FromValues(Memorises(max_depth=2), weights=False).learn(lesson).seen_
-    shares = FromValues().model(lesson, lesson.points)(lesson.points)
-    np.testing.assert_array_equal(seen_X, lesson.pool)
+    data, _ = task(m=60, n_classes=3)
+    seen_X, seen_y, weights = VoteShareStudent(Memorises(max_depth=2), weights=False).fit(data).seen_
+    shares = VoteShareStudent().model(data, data.points)(data.points)
+    np.testing.assert_array_equal(seen_X, data.pool)
     assert weights is None
     assert seen_y.tolist() == shares.argmax(axis=1).tolist()
 
@@ -73,7 +73,7 @@ def test_a_classifier_with_weights_may_do_without():
 @pytest.mark.parametrize("weights", [None, 1, "no"])
 def test_with_or_without_weights_is_a_truth_value(weights):
     with pytest.raises(InvalidParameter, match="weights must be True or False"):
-        FromValues(weights=weights)
+        VoteShareStudent(weights=weights)
 
 
 @pytest.mark.parametrize("shares", ["linear", "kernel"])
@@ -81,33 +81,33 @@ def test_with_or_without_weights_is_a_truth_value(weights):
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_students_own_probabilities_are_the_shares_of_the_model(shares, n_classes, wide):
     width = 1_200 if wide else 4
-    lesson, _ = task(m=150, width=width, n_classes=n_classes, mechanism=values(n_classes, sigma=10.0))
-    way = FromValues(shares=shares)
-    expected = way.model(lesson, lesson.points)(lesson.points)
-    fitted = way.learn(lesson)
-    np.testing.assert_allclose(fitted.predict_proba(lesson.pool), expected, atol=1e-9)
-    there = replace(lesson, pool=csr_array(lesson.pool), points=csr_array(lesson.points))
-    assert class_probabilities(way.learn(there), there.pool, there.classes).shape == (150, n_classes)
+    data, _ = task(m=150, width=width, n_classes=n_classes, mechanism=values(n_classes, sigma=10.0))
+    way = VoteShareStudent(shares=shares)
+    expected = way.model(data, data.points)(data.points)
+    fitted = way.fit(data)
+    np.testing.assert_allclose(fitted.predict_proba(data.pool), expected, atol=1e-9)
+    there = replace(data, pool=csr_array(data.pool), points=csr_array(data.points))
+    assert class_probabilities(way.fit(there), there.pool, there.classes).shape == (150, n_classes)
 
 
 def test_the_model_of_a_sparse_pool_is_its_own_student_as_well():
     rows = csr_array((np.random.default_rng(3).random((150, 12)) < 0.4).astype(float))
     votes, _ = cast(rows.toarray(), 3, steep=8.0)
-    lesson = lesson_of(rows, release(votes, values(sigma=10.0)))
+    data = student_data_of(rows, release(votes, values(sigma=10.0)))
     for shares in ("linear", "kernel"):
-        way = FromValues(shares=shares)
-        expected = way.model(lesson, rows)(rows)
-        np.testing.assert_allclose(way.learn(lesson).predict_proba(rows), expected, atol=1e-9)
+        way = VoteShareStudent(shares=shares)
+        expected = way.model(data, rows)(rows)
+        np.testing.assert_allclose(way.fit(data).predict_proba(rows), expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_a_gaussian_process_and_its_classifier_predict_the_same(n_classes):
-    lesson, _ = task(m=150, n_classes=n_classes, mechanism=values(n_classes, sigma=10.0))
-    way = FromValues(shares="gaussian-process")
-    model, fitted = way.model(lesson, lesson.points), way.learn(lesson)
+    data, _ = task(m=150, n_classes=n_classes, mechanism=values(n_classes, sigma=10.0))
+    way = VoteShareStudent(shares="gaussian-process")
+    model, fitted = way.model(data, data.points), way.fit(data)
     there = np.random.default_rng(9).normal(size=(300, 5))
     assert fitted.predict(there).tolist() == model.mean(there).argmax(axis=1).tolist()
-    assert np.abs(fitted.predict_proba(lesson.pool) - model(lesson.points)).mean() < 0.1
+    assert np.abs(fitted.predict_proba(data.pool) - model(data.points)).mean() < 0.1
 
 
 # --- which model ---------------------------------------------------------------------------------------------
@@ -118,28 +118,28 @@ def curved(seed, *, sigma, m=400):
     X = np.random.default_rng(seed).normal(size=(m, 2))
     share = 1 / (1 + np.exp(-4 * (np.sum(X**2, axis=1) - 1.4)))
     votes = np.random.default_rng(seed).binomial(K, share)
-    lesson = lesson_of(X, release(np.column_stack([K - votes, votes]), values(sigma=sigma)), classes=(0, 1))
-    return lesson, (share > 0.5).astype(int)
+    data = student_data_of(X, release(np.column_stack([K - votes, votes]), values(sigma=sigma)), classes=(0, 1))
+    return data, (share > 0.5).astype(int)
 
 
 def test_auto_finds_the_curve_where_there_is_one_and_keeps_the_line_where_there_is_none():
     for seed in range(3):
-        lesson, truth = curved(seed, sigma=30.0)
-        auto = FromValues(shares="auto")
-        assert len(auto.model(lesson, lesson.points).geometry.maps) == 2
-        assert right(auto, lesson, truth) > right(FromValues(), lesson, truth) + 0.1
+        data, truth = curved(seed, sigma=30.0)
+        auto = VoteShareStudent(shares="auto")
+        assert len(auto.model(data, data.points).geometry.maps) == 2
+        assert right(auto, data, truth) > right(VoteShareStudent(), data, truth) + 0.1
         straight, _ = task(seed, m=400, mechanism=values(sigma=60.0))
         assert auto.model(straight, straight.points).geometry.maps == ()
 
 
 def test_few_answers_are_not_divided_into_folds():
-    lesson, _ = curved(0, sigma=5.0, m=49)
-    assert FromValues(shares="auto").model(lesson, lesson.points).geometry.maps == ()
+    data, _ = curved(0, sigma=5.0, m=49)
+    assert VoteShareStudent(shares="auto").model(data, data.points).geometry.maps == ()
 
 
 def test_the_gain_is_that_of_a_second_writing():
-    lesson, _ = curved(1, sigma=30.0, m=90)
-    X, noisy = lesson.points, lesson.released.vote_shares(K)
+    data, _ = curved(1, sigma=30.0, m=90)
+    X, noisy = data.points, data.released.vote_shares(K)
 
     def mean_of(X, noisy):
         return lambda rows: np.tile(noisy.mean(axis=0), (len(rows), 1))
@@ -159,20 +159,20 @@ def test_the_gain_is_that_of_a_second_writing():
 
 @pytest.mark.parametrize("shares", ["kernel", "gaussian-process"])
 def test_a_curve_is_learned_from_ten_thousand_points_in_seconds(shares):
-    lesson, truth = curved(2, sigma=200.0, m=10_000)
+    data, truth = curved(2, sigma=200.0, m=10_000)
     started = time.process_time()
-    assert right(FromValues(shares=shares), lesson, truth) > 0.9
+    assert right(VoteShareStudent(shares=shares), data, truth) > 0.9
     assert time.process_time() - started < 60
 
 
 def test_models_are_what_they_are_called():
-    lesson, _ = task(m=60)
+    data, _ = task(m=60)
     for shares, kind, maps in (
         ("linear", VoteShares, 0),
         ("kernel", VoteShares, 2),
         ("gaussian-process", ProcessShares, 2),
     ):
-        model = FromValues(shares=shares).model(lesson, lesson.points)
+        model = VoteShareStudent(shares=shares).model(data, data.points)
         assert isinstance(model, kind)
         assert len(model.geometry.maps) == maps
 
@@ -186,9 +186,9 @@ def test_models_are_what_they_are_called():
     ids=lambda each: type(each).__name__,
 )
 def test_classes_alone_teach_no_values(mechanism):
-    lesson, _ = task(m=20, mechanism=GaussianNoisyMax(5.0, "binary"))
-    lesson = replace(lesson, released=replace(lesson.released, mechanism=mechanism))
-    for refuse in (lambda: FromValues().check(mechanism), lambda: FromValues().learn(lesson)):
+    data, _ = task(m=20, mechanism=GaussianNoisyMax(5.0, "binary"))
+    data = replace(data, released=replace(data.released, mechanism=mechanism))
+    for refuse in (lambda: VoteShareStudent().check(mechanism), lambda: VoteShareStudent().fit(data)):
         with pytest.raises(InvalidParameter, match=f"learns from noisy votes, and {type(mechanism).__name__} releases"):
             refuse()
 
@@ -196,18 +196,18 @@ def test_classes_alone_teach_no_values(mechanism):
 @pytest.mark.parametrize("shares", ["kernl", None, True])
 def test_the_models_are_known_by_name(shares):
     with pytest.raises(InvalidParameter, match="shares must be one of"):
-        FromValues(shares=shares)
+        VoteShareStudent(shares=shares)
 
 
 def test_without_any_answer_there_is_still_a_student():
-    lesson, _ = task(m=20, lost=range(20))
-    assert set(FromValues(LogisticRegression()).learn(lesson).predict(lesson.pool)) == {0}
+    data, _ = task(m=20, lost=range(20))
+    assert set(VoteShareStudent(LogisticRegression()).fit(data).predict(data.pool)) == {0}
 
 
 def test_another_seed_makes_another_student():
-    lesson, _ = task()
+    data, _ = task()
     coefficients = [
-        FromValues(SGDClassifier(max_iter=5, tol=None)).learn(replace(lesson, seed=seed)).coef_ for seed in (1, 1, 2)
+        VoteShareStudent(SGDClassifier(max_iter=5, tol=None)).fit(replace(data, seed=seed)).coef_ for seed in (1, 1, 2)
     ]
     np.testing.assert_array_equal(coefficients[0], coefficients[1])
     assert not np.array_equal(coefficients[0], coefficients[2])
@@ -228,11 +228,14 @@ def mean_right(way, *, sigma=80.0, n_classes=2):
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_values_teach_more_than_the_classes_read_off_them(n_classes):
     """The same release, the same classifier, and what it is taught."""
-    from_labels = 1 - mean_right(FromLabels(), n_classes=n_classes)
+    from_labels = 1 - mean_right(LabelStudent(), n_classes=n_classes)
     for shares in ("linear", "kernel", "gaussian-process"):
-        assert 1 - mean_right(FromValues(LogisticRegression(), shares=shares), n_classes=n_classes) < 0.9 * from_labels
-    assert 1 - mean_right(FromValues(), n_classes=n_classes) < 0.9 * from_labels
+        assert (
+            1 - mean_right(VoteShareStudent(LogisticRegression(), shares=shares), n_classes=n_classes)
+            < 0.9 * from_labels
+        )
+    assert 1 - mean_right(VoteShareStudent(), n_classes=n_classes) < 0.9 * from_labels
 
 
 def test_more_noise_makes_a_worse_student():
-    assert mean_right(FromValues(), sigma=20.0) > mean_right(FromValues(), sigma=160.0)
+    assert mean_right(VoteShareStudent(), sigma=20.0) > mean_right(VoteShareStudent(), sigma=160.0)

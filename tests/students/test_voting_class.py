@@ -17,11 +17,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.students.made_up_lessons import labels, lesson_of, release, right, task
+from tests.students.made_up_student_data import labels, release, right, student_data_of, task
 
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
-from quorate.students import FromLabels, FromValues, VotingClass, class_probabilities
+from quorate.students import LabelStudent, VoteShareStudent, VotingClass, class_probabilities
 
 FALSE_ALARM = 1e-6
 STUMP = DecisionTreeClassifier(max_depth=1)
@@ -31,24 +31,24 @@ STUMP = DecisionTreeClassifier(max_depth=1)
 
 
 def test_it_is_adaboost_on_released_labels():
-    lesson, _ = task(m=80, mechanism=labels(), asked=range(60))
-    ours = VotingClass(STUMP, n_estimators=7).learn(lesson)
-    theirs = FromLabels(AdaBoostClassifier(STUMP, n_estimators=7)).learn(lesson)
-    np.testing.assert_array_equal(ours.predict_proba(lesson.pool), theirs.predict_proba(lesson.pool))
+    data, _ = task(m=80, mechanism=labels(), asked=range(60))
+    ours = VotingClass(STUMP, n_estimators=7).fit(data)
+    theirs = LabelStudent(AdaBoostClassifier(STUMP, n_estimators=7)).fit(data)
+    np.testing.assert_array_equal(ours.predict_proba(data.pool), theirs.predict_proba(data.pool))
 
 
 def test_of_noisy_votes_it_learns_the_class_with_the_largest_estimated_share_at_every_public_point():
-    lesson, _ = task(m=80, mechanism=NoisyCounts(40.0, "binary"), asked=range(60))
-    ours = VotingClass(STUMP, n_estimators=7).learn(lesson)
-    largest = FromValues().model(lesson, lesson.points)(lesson.points).argmax(axis=1)
-    theirs = AdaBoostClassifier(STUMP, n_estimators=7, random_state=lesson.estimator_seed).fit(lesson.pool, largest)
-    np.testing.assert_array_equal(ours.predict_proba(lesson.pool), theirs.predict_proba(lesson.pool))
+    data, _ = task(m=80, mechanism=NoisyCounts(40.0, "binary"), asked=range(60))
+    ours = VotingClass(STUMP, n_estimators=7).fit(data)
+    largest = VoteShareStudent().model(data, data.points)(data.points).argmax(axis=1)
+    theirs = AdaBoostClassifier(STUMP, n_estimators=7, random_state=data.estimator_seed).fit(data.pool, largest)
+    np.testing.assert_array_equal(ours.predict_proba(data.pool), theirs.predict_proba(data.pool))
 
 
 def test_there_are_as_many_rounds_as_teachers_unless_it_is_said_otherwise():
-    lesson, _ = task(m=60, mechanism=labels(sigma=60.0))
-    assert VotingClass(STUMP).learn(lesson).n_estimators == lesson.n_teachers
-    assert VotingClass(STUMP, n_estimators=3).learn(lesson).n_estimators == 3
+    data, _ = task(m=60, mechanism=labels(sigma=60.0))
+    assert VotingClass(STUMP).fit(data).n_estimators == data.n_teachers
+    assert VotingClass(STUMP, n_estimators=3).fit(data).n_estimators == 3
 
 
 class Coin(ClassifierMixin, BaseEstimator):
@@ -65,8 +65,8 @@ class Coin(ClassifierMixin, BaseEstimator):
 def test_where_the_first_hypothesis_is_no_better_than_a_coin_it_stands_alone():
     X = np.zeros((40, 1))
     released = release(np.tile([[100, 0], [100, 0], [0, 100]], (14, 1))[:40], labels(sigma=1.0))
-    lesson = lesson_of(X, released, classes=(0, 1))
-    fitted = VotingClass(Coin(), n_estimators=5).learn(lesson)
+    data = student_data_of(X, released, classes=(0, 1))
+    fitted = VotingClass(Coin(), n_estimators=5).fit(data)
     assert isinstance(fitted, Coin)
 
 
@@ -76,7 +76,7 @@ def test_other_failures_are_not_taken_for_coins():
             raise ValueError("nothing here is to my taste")
 
     with pytest.raises(ValueError, match="to my taste"):
-        VotingClass(Breaks(), n_estimators=5).learn(task(m=40, mechanism=labels())[0])
+        VotingClass(Breaks(), n_estimators=5).fit(task(m=40, mechanism=labels())[0])
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_rounds_are_a_whole_number(n_estimators):
 def test_a_vote_of_stumps_learns_what_no_stump_can():
     """Twelve tasks with seeds of their own, so this cannot fail by chance."""
     tasks = [task(seed, m=300, mechanism=labels(sigma=10.0)) for seed in range(12)]
-    one, many = (np.mean([right(way, *each) for each in tasks]) for way in (FromLabels(STUMP), VotingClass(STUMP)))
+    one, many = (np.mean([right(way, *each) for each in tasks]) for way in (LabelStudent(STUMP), VotingClass(STUMP)))
     assert 1 - many < 0.6 * (1 - one)
 
 
@@ -146,10 +146,10 @@ def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
         assert (
             min(binom.cdf(chosen, n_teachers, 1 / 3).min(), binom.sf(chosen - 1, n_teachers, 1 / 3).min()) > FALSE_ALARM
         )
-        lesson = lesson_of(
+        data = student_data_of(
             POINTS, release(votes, GaussianNoisyMax(3.0, "binary")), classes=(0, 1), n_teachers=n_teachers
         )
-        student = VotingClass(STUMP).learn(lesson)
+        student = VotingClass(STUMP).fit(data)
         assert student.predict(POINTS).tolist() == [1, 0, 0, 0]
         assert np.mean(student.predict(POINTS) != 1) == 0.75
 
@@ -161,8 +161,8 @@ def test_theorem_20_a_student_from_the_teachers_class_cannot_follow_the_vote_and
     votes, _ = taught_by_the_paper(401, np.random.default_rng(3))
     majority = votes.argmax(axis=1)
     assert min(np.mean(h != majority) for h in HYPOTHESES) == 0.25
-    lesson = lesson_of(POINTS, release(votes, GaussianNoisyMax(3.0, "binary")), classes=(0, 1), n_teachers=401)
-    of_votes = VotingClass(STUMP).learn(lesson)
+    data = student_data_of(POINTS, release(votes, GaussianNoisyMax(3.0, "binary")), classes=(0, 1), n_teachers=401)
+    of_votes = VotingClass(STUMP).fit(data)
     assert np.mean(of_votes.predict(POINTS) != majority) == 0
     weights = class_probabilities(of_votes, POINTS, (0, 1))
     assert (weights.argmax(axis=1) == majority).all()
@@ -206,6 +206,6 @@ def test_example_2_shows_in_a_simulated_vote_and_at_the_stated_rate():
 
 
 def test_voting_classes_of_any_hypothesis_with_weights():
-    lesson, truth = task(m=200, mechanism=labels(sigma=10.0))
+    data, truth = task(m=200, mechanism=labels(sigma=10.0))
     for hypothesis in (None, GaussianNB(), STUMP):
-        assert right(VotingClass(hypothesis, n_estimators=10), lesson, truth) > 0.8
+        assert right(VotingClass(hypothesis, n_estimators=10), data, truth) > 0.8

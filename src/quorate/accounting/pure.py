@@ -24,7 +24,7 @@ from quorate.types import FloatArray
 _LARGEST = 1e290  # beyond, products with Rényi orders are no floats
 
 
-def rounds_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
+def randomized_response_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
     """Return the law of the summed privacy loss of `times` rounds of randomized response.
 
     Parameters
@@ -46,7 +46,7 @@ def rounds_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArra
 
     Examples
     --------
-    >>> losses, log_weights, beyond = rounds_law(log(3), 1)
+    >>> losses, log_weights, beyond = randomized_response_law(log(3), 1)
     >>> np.exp(log_weights).round(2), beyond
     (array([0.25, 0.75]), 0.0)
     """

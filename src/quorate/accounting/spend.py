@@ -27,7 +27,7 @@ from quorate.accounting.event import Event
 from quorate.accounting.grid_gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.inversion import least_epsilon
 from quorate.accounting.loss import NO_LOSS, LossLaw, on_grid, outer
-from quorate.accounting.pure import rounds_law
+from quorate.accounting.pure import randomized_response_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
 from quorate.arguments import real
 
@@ -186,5 +186,5 @@ def _folded(laws: list[LossLaw]) -> list[LossLaw]:
 
 
 def _law_of_rounds(epsilon: float, times: int, tilt: float) -> LossLaw:
-    losses, log_weights, beyond = rounds_law(epsilon, times, tilt)
+    losses, log_weights, beyond = randomized_response_law(epsilon, times, tilt)
     return LossLaw(losses=losses, log_weights=log_weights, beyond=beyond)

@@ -125,7 +125,7 @@ def audit_target(
     mechanism = _WholeRun(target, tables, public)
     bit = np.array([0]), np.array([1])
     return audit_mechanism(
-        mechanism, bit, claimed, confidence, runs, seed=seed, progress=progress, clock=clock, jobs=1
+        mechanism, bit, claimed, confidence, runs, seed=seed, progress=progress, clock=clock, n_jobs=1
     )  # fmt: skip
 
 

@@ -15,8 +15,8 @@ from quorate.arguments import count, real
 from quorate.audit.attacks import best_guess, scores
 from quorate.audit.claims import Claim
 from quorate.audit.outcomes import as_matrix
+from quorate.audit.picklability import may_travel
 from quorate.audit.releases import Releases, run_block
-from quorate.audit.travel import may_travel
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import IntArray
@@ -74,7 +74,7 @@ class AuditResult:
         return f"No violation found ({found}). That is not a proof: another attack may find more."
 
 
-#: Runs are drawn in blocks, each with a noise address of its own: the result does not depend on `jobs`.
+#: Runs are drawn in blocks, each with a noise address of its own: the result does not depend on `n_jobs`.
 BLOCK = 2**16
 
 _LEAST_RUNS = 40
@@ -88,7 +88,7 @@ def audit_mechanism(
     runs: int = 100_000,
     *,
     seed: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AuditResult:
@@ -111,7 +111,7 @@ def audit_mechanism(
         At least 40; a quarter fits the attacks, a quarter chooses one, and half measures it.
     seed : int, optional
         Makes the audit reproducible (secret bits and noise). None draws both from the operating system.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes. A mechanism that may keep a generator or a state of its own stays in this process, since
         its copies would repeat its noise.
     progress : callable, optional
@@ -148,7 +148,7 @@ def audit_mechanism(
     pair = _checked(neighbours)
     alpha = 1 - real("confidence", confidence, above=0, below=1)
     runs = count("runs", runs, at_least=_LEAST_RUNS)
-    jobs = count("jobs", jobs, at_least=1)
+    n_jobs = count("n_jobs", n_jobs, at_least=1)
     if not (hasattr(mechanism, "release") or hasattr(mechanism, "release_many")):
         raise InvalidParameter(f"mechanism must have release(counts, noise), got {type(mechanism).__name__}")
     if not hasattr(claimed, "lower_bound"):
@@ -156,7 +156,7 @@ def audit_mechanism(
     source: NoiseSource = OSNoise() if seed is None else SeededNoise(seed)
     begun = clock()
     bits = (source.at("secret bits", 0).words(runs) & np.uint64(1)).astype(np.int64)
-    blocks = _run_all(mechanism, pair, bits, source, jobs, progress)
+    blocks = _run_all(mechanism, pair, bits, source, n_jobs, progress)
     found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
     return replace(found, seconds=clock() - begun)
 
@@ -229,7 +229,7 @@ def _run_all(
     pair: NDArray[Any],
     bits: IntArray,
     source: NoiseSource,
-    jobs: int,
+    n_jobs: int,
     progress: Callable[[int, int], None] | None,
 ) -> Sequence[Any]:
     length = BLOCK if pair.ndim == 2 else max(1, BLOCK // pair.shape[1])
@@ -238,11 +238,11 @@ def _run_all(
         for place, start in enumerate(range(0, len(bits), length))
     ]
     outcomes: list[Any] = []
-    if jobs > 1 and len(work) > 1 and may_travel(mechanism, pair):
+    if n_jobs > 1 and len(work) > 1 and may_travel(mechanism, pair):
         # An executor of its own: loky's shared one is configured by whoever asked for it first.
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(max_workers=min(jobs, len(work))) as workers:
+        with ProcessPoolExecutor(max_workers=min(n_jobs, len(work))) as workers:
             for block in workers.map(partial(run_block, mechanism, pair), *zip(*work, strict=True)):
                 outcomes.append(block)
                 _tell(progress, outcomes, length, len(bits))

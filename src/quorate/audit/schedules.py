@@ -142,7 +142,7 @@ def audit_schedule(
     confidence: float = 0.95,
     runs: int = 100_000,
     seed: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     watch: Watch | None = None,
 ) -> ScheduleAudit:
     """Attack one run of a mechanism: each answer, all of them, and for a sparse vector the stream.
@@ -163,7 +163,7 @@ def audit_schedule(
         Of the attack on one answer; whole schedules, which draw more noise, get as many as fit. At least 400.
     seed : int, optional
         Of the audit.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Processes.
     watch : callable, optional
         ``watch(stage, done, total)``.
@@ -187,7 +187,7 @@ def audit_schedule(
     (False, 3)
     """
     confidence = real("confidence", confidence, above=0, below=1)
-    runs, jobs = count("runs", runs, at_least=FEWEST), count("jobs", jobs, at_least=1)
+    runs, n_jobs = count("runs", runs, at_least=FEWEST), count("n_jobs", n_jobs, at_least=1)
     see = watch or (lambda stage, done, total: None)
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = _sparse_vector(mechanism)
@@ -195,7 +195,7 @@ def audit_schedule(
     compared = list(_compared(mechanism, sparse, runs)) if sparse and can_be_summed(sparse) else []
     share = 1 - (1 - confidence) / (len(planned) + len(compared))
     return ScheduleAudit(
-        attacks=tuple(_made(plan, share, delta, seed, jobs, see) for plan in planned),
+        attacks=tuple(_made(plan, share, delta, seed, n_jobs, see) for plan in planned),
         comparisons=tuple(_fitted(*asked, share, seed, see) for asked in compared),
         stage=_stage_loss(sparse, event) if sparse and can_be_summed(sparse) else None,
         confidence=confidence,
@@ -260,7 +260,7 @@ def _compared(mechanism: Any, sparse: StableSparseVector, runs: int) -> Iterator
         yield StepByStep(sparse, sparse.cutoff - 1), ended, min(runs, _ENDS_COMPARED)
 
 
-def _made(plan: _Plan, confidence: float, delta: float, seed: int | None, jobs: int, see: Watch) -> Attack:
+def _made(plan: _Plan, confidence: float, delta: float, seed: int | None, n_jobs: int, see: Watch) -> Attack:
     claim = claim_on(plan.event, delta)
     result = audit_mechanism(
         plan.mechanism,
@@ -269,7 +269,7 @@ def _made(plan: _Plan, confidence: float, delta: float, seed: int | None, jobs: 
         confidence,
         plan.runs,
         seed=seed,
-        jobs=jobs,
+        n_jobs=n_jobs,
         progress=lambda done, total: see(plan.name, done, total),
     )
     proved = result.lower_bound

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorate.arguments import count, one_of
-from quorate.audit.causes import likely_causes
+from quorate.audit.diagnosis import likely_causes
 from quorate.audit.fingerprint import fingerprint
 from quorate.audit.neighbouring import CHANGES, Change, Table, Touched, neighbours_of
 from quorate.audit.probe import Probe
@@ -77,7 +77,7 @@ def audit_shards(
     changes: Sequence[Change] | None = None,
     units: int = 3,
     seed: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> ShardAudit:
     """Check that one unit moves at most one teacher.
 
@@ -105,7 +105,7 @@ def audit_shards(
         How many units are tried, chosen at random; each costs up to 10 trainings.
     seed : int, optional
         Chooses the units, the rows that come in, and the teachers' seeds. None: from the operating system.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes of the package's trainer.
 
     Returns
@@ -142,7 +142,7 @@ def audit_shards(
     table = _checked_table(X, y, groups, classes)
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else count("seed", seed))
     tried = _checked_changes(changes, partition if _is_ours(pipeline) else "hash")
-    train = _trainer(pipeline, classes, n_teachers, partition, Secret(rng.bytes(32)), jobs)
+    train = _trainer(pipeline, classes, n_teachers, partition, Secret(rng.bytes(32)), n_jobs)
     before = _Trained.by(train, table)
     if _Trained.by(train, table).differing(before):
         raise PreconditionFailed(
@@ -226,7 +226,7 @@ def _is_ours(pipeline: Any) -> bool:
 
 
 def _trainer(
-    pipeline: Any, classes: Sequence[Any], n_teachers: int | None, partition: Partition, key: Secret[bytes], jobs: int
+    pipeline: Any, classes: Sequence[Any], n_teachers: int | None, partition: Partition, key: Secret[bytes], n_jobs: int
 ) -> _OnTable:
     if not _is_ours(pipeline):
         if not callable(pipeline):
@@ -239,8 +239,8 @@ def _trainer(
     names = check_classes(classes)
 
     def train(table: Table) -> Sequence[Any]:
-        slots = slot_bytes(table.units, len(table.y))
-        shards = partition_rows(slots, n, key, partition=partition)
+        unit_keys = slot_bytes(table.units, len(table.y))
+        shards = partition_rows(unit_keys, n, key, partition=partition)
         codes = encode_labels(table.y, names)
         trained = train_teachers(
             teacher,
@@ -250,7 +250,7 @@ def _trainer(
             n_teachers=n,
             n_classes=len(names),
             key=Secret(derive(key, "run")),
-            jobs=jobs,
+            n_jobs=n_jobs,
         )
         return trained.voters.reveal()
 

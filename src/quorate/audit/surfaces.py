@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from quorate.audit.objects import walk
+from quorate.audit.object_walk import walk
 from quorate.audit.unpacking import Content, unpack
 from quorate.errors import InvalidParameter
 

@@ -22,11 +22,11 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.planning import ONE_ANSWER_IS_UNSURE
-    from quorate.run.batch import read_batch
+    from quorate.run.batch import load_run
     from quorate.run.online import ask
 
     with progress(quiet=as_json) as watch:
-        batch = read_batch(run)
+        batch = load_run(run)
         asked = ask(batch, rows, watch=watch)
     seeded = batch.task.noise.seeded
     if as_json:

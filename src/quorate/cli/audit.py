@@ -27,7 +27,7 @@ CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a mil
 @click.option("--runs", type=int, help="How often one answer is drawn.  [default: 100000]")
 @click.option("--confidence", type=float, help="Of all bounds together.  [default: 0.95; for cheats 0.999999]")
 @click.option("--seed", type=int, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--jobs", "n_jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--show-cheats", is_flag=True, help="Audit broken mechanisms and their correct twins instead of a run.")
 @mechanism_fields
 @click.option("--epsilon", type=float, help="Of a MECHANISM: what all its answers may cost, where no noise is set.")
@@ -41,7 +41,7 @@ def command(
     runs: int | None,
     confidence: float | None,
     seed: int | None,
-    jobs: int,
+    n_jobs: int,
     show_cheats: bool,
     as_json: bool,
     given: tuple[str, ...],
@@ -59,17 +59,17 @@ def command(
     attacked in the same way, as a run would use it; --set gives its fields.
     """
     if show_cheats:
-        _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, jobs, as_json)
+        _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, n_jobs, as_json)
         return
     from quorate.run.audited import RUNS, audit_run, publish_audit
-    from quorate.run.batch import read_batch
+    from quorate.run.batch import load_run
     from quorate.run.published import read_facts
 
     how: dict[str, Any] = {
         "runs": RUNS if runs is None else runs,
         "confidence": 0.95 if confidence is None else confidence,
         "seed": seed,
-        "jobs": jobs,
+        "n_jobs": n_jobs,
     }
     if _is_mechanism(run):
         _audit_mechanism(str(run), fields_of(given), epsilon, of_mechanism, how, as_json)
@@ -77,7 +77,7 @@ def command(
     if given or epsilon is not None:
         raise InvalidParameter("--set and --epsilon are for a MECHANISM; a run has its own in quorate.toml")
     facts = read_facts(run)
-    batch = read_batch(run)
+    batch = load_run(run)
     with progress(quiet=as_json) as watch:
         found = audit_run(batch, watch=watch, **how)
     publish_audit(batch.folder, facts, found)
@@ -157,7 +157,7 @@ def _compared(found: ScheduleAudit) -> list[str]:
     return lines
 
 
-def _show_cheats(runs: int | None, confidence: float, seed: int | None, jobs: int, as_json: bool) -> None:
+def _show_cheats(runs: int | None, confidence: float, seed: int | None, n_jobs: int, as_json: bool) -> None:
     from dataclasses import replace
 
     from quorate.audit.cheats import CHEATS, HONEST
@@ -168,7 +168,7 @@ def _show_cheats(runs: int | None, confidence: float, seed: int | None, jobs: in
     with progress(quiet=as_json) as watch:
         for place, (case, broken) in enumerate(cases):
             _tell(watch, place, len(cases))
-            rows.append(_row(case, broken, case.audit(confidence, seed=seed, jobs=jobs)))
+            rows.append(_row(case, broken, case.audit(confidence, seed=seed, n_jobs=n_jobs)))
         _tell(watch, len(cases), len(cases))
     if as_json:
         print_json({"confidence": confidence, "seed": seed, "cases": rows})

@@ -22,10 +22,10 @@ def command(run: Path, as_json: bool) -> None:
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
     from quorate.report.notation import at_most, several
-    from quorate.run.batch import check, read_batch
+    from quorate.run.batch import check, load_run
     from quorate.run.notes import private_notes
 
-    batch = read_batch(run, begin=False, settings=settings)
+    batch = load_run(run, begin=False, settings=settings)
     found = check(batch)
     if as_json:
         print_json(found)

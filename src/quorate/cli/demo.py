@@ -24,7 +24,7 @@ def command(out: Path | None, as_json: bool) -> None:
     """
     from quorate.planning import scale_of
     from quorate.report import Utility, render_text
-    from quorate.run.batch import outputs, perform, read_batch
+    from quorate.run.batch import execute, load_run, outputs
     from quorate.run.demo import write_inputs
 
     begun = time.monotonic()
@@ -34,9 +34,9 @@ def command(out: Path | None, as_json: bool) -> None:
     if not as_json:
         click.echo("Adult: will somebody earn more than 50K? 32,561 private rows, 8,140 public ones, 8,141 held out.")
     non_private = write_inputs(folder)
-    batch = read_batch(folder)
+    batch = load_run(folder)
     with progress(quiet=as_json) as watch:
-        facts = perform(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
+        facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
     seconds = time.monotonic() - begun
     shown = outputs(batch.folder, next_command=f"quorate ledger show {folder}")
     if as_json:

@@ -25,14 +25,14 @@ def command(run: Path, as_json: bool) -> None:
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
     from quorate.report import render_text
-    from quorate.run.batch import outputs, perform, read_batch
+    from quorate.run.batch import execute, load_run, outputs
 
-    batch = read_batch(run, settings=settings)
+    batch = load_run(run, settings=settings)
     if not as_json:
         for caution in batch.task.recipe.cautions:
             click.echo(f"caution: {caution.words}", err=True)
     with progress(quiet=as_json) as watch:
-        facts = perform(batch, command=f"quorate run {run}", watch=watch)
+        facts = execute(batch, command=f"quorate run {run}", watch=watch)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -94,7 +94,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[byte
     if len(ids) != n:
         raise DataRefused(f"{name}: expected one unit id per row of X; their lengths differ")
     table: dict[tuple[type, Any], bytes] = {}
-    slots = []
+    unit_keys = []
     for value in ids:
         try:
             found = table.get((type(value), value))
@@ -102,8 +102,8 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[byte
             raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column") from None
         if found is None:
             found = table[(type(value), value)] = _ID + _id_text(value, name).encode("utf-8", "surrogatepass")
-        slots.append(found)
-    return slots
+        unit_keys.append(found)
+    return unit_keys
 
 
 def _id_text(value: Any, name: str) -> str:
@@ -126,7 +126,7 @@ def _id_text(value: Any, name: str) -> str:
     raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column")
 
 
-def fingerprint(X: Rows, y: Any | None, slots: Sequence[bytes] | None, key: Secret[bytes]) -> str:
+def fingerprint(X: Rows, y: Any | None, unit_keys: Sequence[bytes] | None, key: Secret[bytes]) -> str:
     """Keyed fingerprint of a private data set, the same for every order of its rows.
 
     Parameters
@@ -135,7 +135,7 @@ def fingerprint(X: Rows, y: Any | None, slots: Sequence[bytes] | None, key: Secr
         Private features.
     y : (n_rows,) labels or codes, or None
         Private labels.
-    slots : list of n_rows bytes, or None
+    unit_keys : list of n_rows bytes, or None
         From :func:`slot_bytes`. Positions carry nothing beyond the order and are left out, as is None.
     key : Secret of 32 bytes
         Key that stays with the ledger's private side. Without it the fingerprint tells nothing about the rows,
@@ -161,10 +161,10 @@ def fingerprint(X: Rows, y: Any | None, slots: Sequence[bytes] | None, key: Secr
     """
     digests = row_digests(X)
     labels = [b""] * len(digests) if y is None else [_label_bytes(value) for value in as_list(y)]
-    named = slots is not None and not all(slot.startswith(_POSITION) for slot in slots)
-    owners: Sequence[bytes] = slots if named and slots is not None else [b""] * len(digests)
+    named = unit_keys is not None and not all(slot.startswith(_POSITION) for slot in unit_keys)
+    owners: Sequence[bytes] = unit_keys if named and unit_keys is not None else [b""] * len(digests)
     if not len(labels) == len(owners) == len(digests):
-        raise DataRefused("fingerprint: X, y and the slots differ in length")
+        raise DataRefused("fingerprint: X, y and unit_keys differ in length")
     records = sorted(
         digest + _short(owner) + _short(label) for digest, owner, label in zip(digests, owners, labels, strict=True)
     )

@@ -175,7 +175,7 @@ def slots_of(groups: Any | None, n: int) -> tuple[list[bytes], NDArray[np.bool_]
     if groups is None:
         return slot_bytes(None, n), np.ones(n, dtype=bool)
     known: dict[tuple[type, Any], bytes] = {}
-    slots = []
+    unit_keys = []
     for value in as_list(groups):
         try:
             slot = known.get((type(value), value))
@@ -183,8 +183,8 @@ def slots_of(groups: Any | None, n: int) -> tuple[list[bytes], NDArray[np.bool_]
                 slot = known[(type(value), value)] = slot_bytes([value], 1)[0]
         except (TypeError, DataRefused):
             slot = b""
-        slots.append(slot)
-    return slots, np.array([bool(slot) for slot in slots], dtype=bool)
+        unit_keys.append(slot)
+    return unit_keys, np.array([bool(slot) for slot in unit_keys], dtype=bool)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -208,15 +208,22 @@ class UsableRows:
 
     @classmethod
     def of(
-        cls, schema: Schema, X: Rows, usable: NDArray[np.bool_], codes: IntArray, slots: list[bytes], *, grouped: bool
+        cls,
+        schema: Schema,
+        X: Rows,
+        usable: NDArray[np.bool_],
+        codes: IntArray,
+        unit_keys: list[bytes],
+        *,
+        grouped: bool,
     ) -> UsableRows:
         """Gather what :meth:`Schema.parsed`, :func:`codes_of` and :func:`slots_of` returned."""
         kept = np.flatnonzero(usable & (codes >= 0))
-        n_slots = len({slot for slot in slots if slot})
+        n_slots = len({slot for slot in unit_keys if slot})
         if not grouped:
             return cls(_taken(schema, X, kept), codes[kept], None, n_slots)
-        number = {slot: i for i, slot in enumerate(sorted({slots[i] for i in kept}))}
-        whose = np.array([number[slots[i]] for i in kept], dtype=np.int64)
+        number = {slot: i for i, slot in enumerate(sorted({unit_keys[i] for i in kept}))}
+        whose = np.array([number[unit_keys[i]] for i in kept], dtype=np.int64)
         order = np.argsort(whose, kind="stable")
         starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
         kept = kept[order]

@@ -114,7 +114,7 @@ def function_values(
     calls: Sequence[bytes],
     shards: Secret[tuple[Shard, ...]],
     *,
-    jobs: int = 1,
+    n_jobs: int = 1,
     cpu_seconds: float | None = None,
 ) -> Secret[list[Values]]:
     """Compute every function on every shard, each in a process of its own.
@@ -125,7 +125,7 @@ def function_values(
         From :func:`portable`. A function is called as ``function(X, y, *args)``.
     shards : Secret[tuple[Shard, ...]], (n_shards,)
         From :func:`split_rows`.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes.
     cpu_seconds : float, optional
         CPU time after which a shard abstains.
@@ -152,7 +152,7 @@ def function_values(
     >>> function_values([portable(lambda X, y: len(X))], shards).reveal()
     [['["int","0x1"]', '["int","0x2"]']]
     """
-    jobs = count("jobs", jobs, at_least=1)
+    n_jobs = count("n_jobs", n_jobs, at_least=1)
     if cpu_seconds is not None:
         cpu_seconds = real("function_cpu_seconds", cpu_seconds, above=0)
     rows = shards.reveal()
@@ -162,7 +162,7 @@ def function_values(
         return number // len(rows), rows[number % len(rows)]
 
     work = partial(_compute_batch, tuple(calls), cpu_seconds)
-    for number, result in isolated_map(work, item, range(len(calls) * len(rows)), jobs=jobs, batch=_BATCH):
+    for number, result in isolated_map(work, item, range(len(calls) * len(rows)), n_jobs=n_jobs, batch=_BATCH):
         which, shard = divmod(number, len(rows))
         values[which][shard] = _checked(result)
     return Secret(values)

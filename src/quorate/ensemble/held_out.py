@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from quorate.types import IntArray
 
 
-def held_out_rows(slots: Sequence[bytes], share: float, key: Secret[bytes]) -> Secret[NDArray[np.bool_]]:
+def held_out_rows(unit_keys: Sequence[bytes], share: float, key: Secret[bytes]) -> Secret[NDArray[np.bool_]]:
     """Split rows off for an evaluation, unit by unit, by a keyed hash of the slot alone.
 
     Parameters
     ----------
-    slots : sequence of bytes, (n_rows,)
+    unit_keys : sequence of bytes, (n_rows,)
         Canonical bytes of each row's unit.
     share : float
         In (0, 1): each unit is held out with this probability, independently of its rows and of all other units.
@@ -49,18 +49,18 @@ def held_out_rows(slots: Sequence[bytes], share: float, key: Secret[bytes]) -> S
     """
     share = real("share", share, above=0, below=1)
     border = round(share * 2**64) << 192
-    ranks = _ranks(slots, key)
-    return Secret(np.fromiter((ranks[slot] < border for slot in slots), dtype=np.bool_, count=len(slots)))
+    ranks = _ranks(unit_keys, key)
+    return Secret(np.fromiter((ranks[slot] < border for slot in unit_keys), dtype=np.bool_, count=len(unit_keys)))
 
 
 def held_out_in_shards(
-    slots: Sequence[bytes], shards: Secret[IntArray], share: float, key: Secret[bytes]
+    unit_keys: Sequence[bytes], shards: Secret[IntArray], share: float, key: Secret[bytes]
 ) -> Secret[NDArray[np.bool_]]:
     """Let every shard hold out `share` of its own units, at least one where it has two.
 
     Parameters
     ----------
-    slots, share, key
+    unit_keys, share, key
         As in :func:`held_out_rows`, but `share` is met as nearly as whole units allow: a split may count the units of
         its own shard, since they are one teacher's business.
     shards : Secret[IntArray], (n_rows,)
@@ -73,22 +73,22 @@ def held_out_in_shards(
 
     Examples
     --------
-    >>> slots = [bytes([unit]) for unit in range(10)]
-    >>> held = held_out_in_shards(slots, Secret(np.arange(10) % 2), 0.2, Secret(bytes(32)))
+    >>> unit_keys = [bytes([unit]) for unit in range(10)]
+    >>> held = held_out_in_shards(unit_keys, Secret(np.arange(10) % 2), 0.2, Secret(bytes(32)))
     >>> int(held.reveal().sum())
     2
     """
     share = real("share", share, above=0, below=1)
-    ranks = _ranks(slots, key)
+    ranks = _ranks(unit_keys, key)
     of_shard: dict[int, dict[bytes, None]] = {}
-    for slot, shard in zip(slots, shards.reveal().tolist(), strict=True):
+    for slot, shard in zip(unit_keys, shards.reveal().tolist(), strict=True):
         of_shard.setdefault(shard, {})[slot] = None
     held: set[tuple[int, bytes]] = set()
     for shard, units in of_shard.items():
         n_held = min(max(round(share * len(units)), 1), len(units) - 1)
         held.update((shard, unit) for unit in sorted(units, key=lambda unit: (ranks[unit], unit))[:n_held])
-    pairs = zip(shards.reveal().tolist(), slots, strict=True)
-    return Secret(np.fromiter((pair in held for pair in pairs), dtype=np.bool_, count=len(slots)))
+    pairs = zip(shards.reveal().tolist(), unit_keys, strict=True)
+    return Secret(np.fromiter((pair in held for pair in pairs), dtype=np.bool_, count=len(unit_keys)))
 
 
 def check_codes(y_codes: IntArray, n_classes: int) -> None:
@@ -98,10 +98,10 @@ def check_codes(y_codes: IntArray, n_classes: int) -> None:
         raise DataRefused("the private labels must be class codes (integers 0..C-1); encode them by classes first")
 
 
-def _ranks(slots: Sequence[bytes], key: Secret[bytes]) -> dict[bytes, int]:
+def _ranks(unit_keys: Sequence[bytes], key: Secret[bytes]) -> dict[bytes, int]:
     """Return a 256-bit keyed hash of every distinct slot."""
     split_key = derive(key, "held out")
     return {
         slot: int.from_bytes(blake2b(slot, key=split_key, digest_size=32).digest(), "big")
-        for slot in dict.fromkeys(slots)
+        for slot in dict.fromkeys(unit_keys)
     }

@@ -29,7 +29,7 @@ _SCORES_AT_ONCE = 4_000_000  # 32 MB
 _FEWEST = 2
 
 
-def linear_counts(voters: Sequence[Voter], X: Any, counts: IntArray, jobs: int = 1) -> dict[int, IntArray]:
+def linear_counts(voters: Sequence[Voter], X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
     """Add the votes of those voters that are linear classifiers to `counts`, in place.
 
     Parameters
@@ -40,7 +40,7 @@ def linear_counts(voters: Sequence[Voter], X: Any, counts: IntArray, jobs: int =
         Other containers, and types other than float64, are left to the voters.
     counts : IntArray, (n_queries, n_classes)
         Added to.
-    jobs : int
+    n_jobs : int
         Threads of the product.
 
     Returns
@@ -69,12 +69,12 @@ def linear_counts(voters: Sequence[Voter], X: Any, counts: IntArray, jobs: int =
     for codes, numbers in by_codes.items():
         if len(numbers) >= _FEWEST:
             models = [voters[number].estimator for number in numbers]  # type: ignore[attr-defined]
-            left = _count_alike(models, codes, X, counts, jobs)
+            left = _count_alike(models, codes, X, counts, n_jobs)
             open_rows |= dict(zip(numbers, left, strict=True))
     return open_rows
 
 
-def _count_alike(models: list[Any], codes: tuple[int, ...], X: Any, counts: IntArray, jobs: int) -> list[IntArray]:
+def _count_alike(models: list[Any], codes: tuple[int, ...], X: Any, counts: IntArray, n_jobs: int) -> list[IntArray]:
     """Count models that know the same classes; return the rows that each leaves open."""
     from threadpoolctl import threadpool_limits
 
@@ -89,7 +89,7 @@ def _count_alike(models: list[Any], codes: tuple[int, ...], X: Any, counts: IntA
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
         # Overflow gives inf or NaN, which the comparisons below leave open.
-        with threadpool_limits(limits=jobs), np.errstate(all="ignore"):
+        with threadpool_limits(limits=n_jobs), np.errstate(all="ignore"):
             scores = np.asarray(rows @ weights) + offsets
             bounds = slack * (np.multiply.outer(_row_norms(rows), weight_norms) + np.abs(offsets))
             votes, certain = _votes(scores.reshape(-1, n_models, n_scores), bounds.reshape(-1, n_models, n_scores))

@@ -39,7 +39,7 @@ def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace",
     return "add-remove-replace" if partition == "hash" else "replace"
 
 
-def hash_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
+def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
     """Assign every row to a shard by a keyed hash of its slot alone.
 
     ``shard = BLAKE2b(slot; derived key) mod K``. Since no other row, and no count of rows, enters, adding, removing
@@ -47,7 +47,7 @@ def hash_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> 
 
     Parameters
     ----------
-    slots : sequence of bytes, (n_rows,)
+    unit_keys : sequence of bytes, (n_rows,)
         The canonical bytes of each row's unit.
     n_teachers : int
         K, at least 1.
@@ -79,12 +79,12 @@ def hash_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> 
     np.True_
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
-    units, hashes = _hash_units(slots, n_teachers, key)
+    units, hashes = _hash_units(unit_keys, n_teachers, key)
     shard_of = {unit: hashed % n_teachers for unit, hashed in zip(units, hashes, strict=True)}
-    return _assigned(slots, shard_of)
+    return _assigned(unit_keys, shard_of)
 
 
-def balanced_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
+def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
     """Assign units to shards of equal size, ±1 unit, by a random permutation of the distinct slots.
 
     The permutation sorts the slots by a keyed hash, so it is uniform to anyone without the key, and depends neither
@@ -92,7 +92,7 @@ def balanced_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes])
 
     Parameters
     ----------
-    slots, n_teachers, key
+    unit_keys, n_teachers, key
         As in :func:`hash_shards`.
 
     Returns
@@ -117,13 +117,13 @@ def balanced_shards(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes])
     [2, 2]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
-    units, hashes = _hash_units(slots, n_teachers, key)
+    units, hashes = _hash_units(unit_keys, n_teachers, key)
     ranked = sorted(zip(hashes, units, strict=True))
-    return _assigned(slots, {unit: rank % n_teachers for rank, (_, unit) in enumerate(ranked)})
+    return _assigned(unit_keys, {unit: rank % n_teachers for rank, (_, unit) in enumerate(ranked)})
 
 
 def partition_rows(
-    slots: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, partition: Partition = "hash"
+    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, partition: Partition = "hash"
 ) -> Secret[IntArray]:
     """Assign every row to a shard by the rule named `partition`.
 
@@ -133,7 +133,7 @@ def partition_rows(
     Secret(…)
     """
     one_of("partition", partition, get_args(Partition))
-    return (hash_shards if partition == "hash" else balanced_shards)(slots, n_teachers, key)
+    return (hash_shards if partition == "hash" else balanced_shards)(unit_keys, n_teachers, key)
 
 
 def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) -> dict[int, IntArray]:
@@ -151,13 +151,13 @@ def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) ->
     return {number: order[edges[number] : edges[number + 1]] for number in numbers}
 
 
-def _hash_units(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> tuple[list[bytes], list[int]]:
+def _hash_units(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> tuple[list[bytes], list[int]]:
     """Return the distinct slots and the 256-bit keyed hash of each."""
     if not isinstance(cast("object", key), Secret):
         raise InvalidParameter(f"key must be the run's Secret key of bytes, got {type(key).__name__}")
-    if not all(isinstance(slot, bytes) for slot in slots):
-        raise InvalidParameter("slots must be bytes, one per row; encode unit ids canonically first")
-    units = list(dict.fromkeys(slots))
+    if not all(isinstance(slot, bytes) for slot in unit_keys):
+        raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
+    units = list(dict.fromkeys(unit_keys))
     if n_teachers > len(units):
         raise DataRefused(
             f"too many teachers: n_teachers={n_teachers} is more than the units in the private table, so some teachers "
@@ -168,5 +168,5 @@ def _hash_units(slots: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> 
     return units, [int.from_bytes(digest, "big") for digest in hashed]
 
 
-def _assigned(slots: Sequence[bytes], shard_of: dict[bytes, int]) -> Secret[IntArray]:
-    return Secret(np.fromiter((shard_of[slot] for slot in slots), dtype=np.int64, count=len(slots)))
+def _assigned(unit_keys: Sequence[bytes], shard_of: dict[bytes, int]) -> Secret[IntArray]:
+    return Secret(np.fromiter((shard_of[slot] for slot in unit_keys), dtype=np.int64, count=len(unit_keys)))

@@ -20,7 +20,7 @@ class PartitionFault(StrEnum):
 
 
 def check_partition(
-    slots: Sequence[bytes], shards: Secret[IntArray], n_teachers: int, key: Secret[bytes], *, partition: Partition
+    unit_keys: Sequence[bytes], shards: Secret[IntArray], n_teachers: int, key: Secret[bytes], *, partition: Partition
 ) -> frozenset[PartitionFault]:
     """Look at a whole partition, as the teachers will get it.
 
@@ -31,7 +31,7 @@ def check_partition(
 
     Parameters
     ----------
-    slots : sequence of bytes, (n_rows,)
+    unit_keys : sequence of bytes, (n_rows,)
         The canonical bytes of each row's unit.
     shards : Secret[IntArray], (n_rows,)
         Shard numbers, as they were assigned.
@@ -51,18 +51,18 @@ def check_partition(
     --------
     >>> import numpy as np
     >>> from quorate.ensemble.partition import hash_shards
-    >>> slots, key = [b"ann", b"bob", b"ann", b"cleo"], Secret(bytes(32))
-    >>> check_partition(slots, hash_shards(slots, 2, key), 2, key, partition="hash")
+    >>> unit_keys, key = [b"ann", b"bob", b"ann", b"cleo"], Secret(bytes(32))
+    >>> check_partition(unit_keys, hash_shards(unit_keys, 2, key), 2, key, partition="hash")
     frozenset()
-    >>> sorted(check_partition(slots, Secret(np.arange(4) % 2), 2, key, partition="hash"))[:1]
+    >>> sorted(check_partition(unit_keys, Secret(np.arange(4) % 2), 2, key, partition="hash"))[:1]
     [<PartitionFault.NOT_THE_KEYED_HASH: 'a shard is not the one that the keyed hash of the unit gives'>]
     """
     assigned = shards.reveal().tolist()
     found = set()
-    if not _each_row_once(shards.reveal(), len(slots), n_teachers):
+    if not _each_row_once(shards.reveal(), len(unit_keys), n_teachers):
         found.add(PartitionFault.ROW_NOT_IN_ONE_SHARD)
     shard_of: dict[bytes, int] = {}
-    for slot, shard in zip(slots, assigned, strict=False):
+    for slot, shard in zip(unit_keys, assigned, strict=False):
         if shard_of.setdefault(slot, shard) != shard:
             found.add(PartitionFault.UNIT_IN_TWO_SHARDS)
     if shard_of != _expected(list(shard_of), n_teachers, key, partition):

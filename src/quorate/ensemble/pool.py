@@ -38,7 +38,7 @@ class WorkerPool:
 
     Parameters
     ----------
-    jobs : int
+    n_jobs : int
         How many.
 
     Attributes
@@ -47,14 +47,14 @@ class WorkerPool:
         The process that they belong to, and with which they end.
     """
 
-    def __init__(self, jobs: int) -> None:
+    def __init__(self, n_jobs: int) -> None:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        self.owner, self.jobs = os.getpid(), jobs
+        self.owner, self.n_jobs = os.getpid(), n_jobs
         self._mark = new_mark()
         with _unheard():
             self._executor = ProcessPoolExecutor(
-                max_workers=jobs,
+                max_workers=n_jobs,
                 timeout=_IDLE_SECONDS,
                 env={**ONE_THREAD, MARK: self._mark},
                 initializer=be_worker,

@@ -27,7 +27,7 @@ SCORED_CLASS = 1
 
 
 def gather_scores(
-    ensemble: Ensemble, X: Any, *, jobs: int = 1, progress: Callable[[int, int], None] | None = None
+    ensemble: Ensemble, X: Any, *, n_jobs: int = 1, progress: Callable[[int, int], None] | None = None
 ) -> Secret[FloatArray]:
     """Ask every teacher how sure it is of class 1.
 
@@ -37,7 +37,7 @@ def gather_scores(
         K voters of a task with two classes.
     X : array, CSR matrix or frame, (n_queries, n_features)
         The queries.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes.
     progress : callable, optional
         Called with (voters done, in all).
@@ -69,7 +69,7 @@ def gather_scores(
         raise InvalidParameter(
             f"soft labels are scores of the second of two classes, got {ensemble.n_classes}; choose another mechanism"
         )
-    jobs, voters, n_queries = count("jobs", jobs, at_least=1), ensemble.voters.reveal(), n_rows(X)
+    n_jobs, voters, n_queries = count("n_jobs", n_jobs, at_least=1), ensemble.voters.reveal(), n_rows(X)
     scores = np.full((n_queries, len(voters)), np.nan)
     asked = []
     for number, voter in enumerate(voters):
@@ -79,8 +79,8 @@ def gather_scores(
             asked.append(number)
     together = all(voters[number].keeps_no_global_state for number in asked)  # type: ignore[attr-defined]
     work = partial(_score_batch, X, n_queries, together)
-    batch = max(1, -(-len(asked) // (4 * jobs)))
-    for number, result in isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch):
+    batch = max(1, -(-len(asked) // (4 * n_jobs)))
+    for number, result in isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch):
         if result is not None:
             scores[:, number] = np.frombuffer(result, dtype=np.float64)
     if progress is not None:  # at the end: how many voters had to be asked depends on private rows

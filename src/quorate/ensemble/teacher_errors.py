@@ -37,7 +37,7 @@ def teacher_errors(
     teacher: Teacher,
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     shards: Secret[IntArray],
     *,
     n_teachers: int,
@@ -45,7 +45,7 @@ def teacher_errors(
     key: Secret[bytes],
     grid: int = 1000,
     share: float = 0.3,
-    jobs: int = 1,
+    n_jobs: int = 1,
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Secret[IntArray]:
@@ -53,9 +53,9 @@ def teacher_errors(
 
     Parameters
     ----------
-    teacher, X, y_codes, shards, n_teachers, n_classes, key, jobs, teacher_cpu_seconds, progress
+    teacher, X, y_codes, shards, n_teachers, n_classes, key, n_jobs, teacher_cpu_seconds, progress
         As in :func:`~quorate.ensemble.train_chunk`.
-    slots : sequence of bytes, (n_rows,)
+    unit_keys : sequence of bytes, (n_rows,)
         Canonical bytes of each row's unit.
     grid : int, default 1000
         G ≥ 1.
@@ -82,18 +82,18 @@ def teacher_errors(
     --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from quorate.ensemble import ClassifierTeacher, hash_shards
-    >>> key, slots = Secret(bytes(32)), [bytes([row]) for row in range(60)]
+    >>> key, unit_keys = Secret(bytes(32)), [bytes([row]) for row in range(60)]
     >>> X = np.arange(120.0).reshape(60, 2)
-    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, slots,
-    ...                         hash_shards(slots, 3, key), n_teachers=3, n_classes=2, key=key)
+    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, unit_keys,
+    ...                         hash_shards(unit_keys, 3, key), n_teachers=3, n_classes=2, key=key)
     >>> errors.reveal().shape
     (3,)
     """
     grid, n_teachers = count("grid", grid, at_least=1), count("n_teachers", n_teachers, at_least=1)
     shard_of = shards.reveal()
-    if not len(slots) == len(shard_of) == len(y_codes) == n_rows(X):
+    if not len(unit_keys) == len(shard_of) == len(y_codes) == n_rows(X):
         raise DataRefused("the private rows, labels, units and shards differ in number; pass one of each per row")
-    held = held_out_in_shards(slots, shards, share, key).reveal()
+    held = held_out_in_shards(unit_keys, shards, share, key).reveal()
     learned, kept = np.flatnonzero(~held), np.flatnonzero(held)
     voters = train_chunk(
         teacher,
@@ -104,7 +104,7 @@ def teacher_errors(
         n_teachers=n_teachers,
         n_classes=n_classes,
         key=key,
-        jobs=jobs,
+        n_jobs=n_jobs,
         teacher_cpu_seconds=teacher_cpu_seconds,
         progress=progress,
     ).reveal()
@@ -119,13 +119,13 @@ def teacher_errors(
 
     def exam(number: int) -> _Exam:
         mine = kept[rows[number]]
-        units = {slot: unit for unit, slot in enumerate(dict.fromkeys(slots[row] for row in mine))}
-        unit_of = np.array([units[slots[row]] for row in mine], dtype=np.int64)
+        units = {slot: unit for unit, slot in enumerate(dict.fromkeys(unit_keys[row] for row in mine))}
+        unit_of = np.array([units[unit_keys[row]] for row in mine], dtype=np.int64)
         return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
 
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
     work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
-    for number, result in isolated_map(work, exam, able, jobs=jobs, batch=_EXAMS):
+    for number, result in isolated_map(work, exam, able, n_jobs=n_jobs, batch=_EXAMS):
         if result is not None:
             errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
     return Secret(errors)

@@ -46,7 +46,7 @@ def train_teachers(
     n_teachers: int,
     n_classes: int,
     key: Secret[bytes],
-    jobs: int = 1,
+    n_jobs: int = 1,
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Ensemble:
@@ -76,7 +76,7 @@ def train_teachers(
         n_teachers=n_teachers,
         n_classes=n_classes,
         key=key,
-        jobs=jobs,
+        n_jobs=n_jobs,
         teacher_cpu_seconds=teacher_cpu_seconds,
         progress=progress,
     )
@@ -93,7 +93,7 @@ def train_chunk(
     n_teachers: int,
     n_classes: int,
     key: Secret[bytes],
-    jobs: int = 1,
+    n_jobs: int = 1,
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Secret[tuple[Voter, ...]]:
@@ -115,7 +115,7 @@ def train_chunk(
         K and C.
     key : Secret[bytes]
         The run's key. Teacher i draws from ``derive(key, "teacher", i)`` and nothing else.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes, one thread each.
     teacher_cpu_seconds : float, optional
         CPU time, user and system, after which a teacher abstains. Wall-clock time never counts: one slow teacher
@@ -138,7 +138,7 @@ def train_chunk(
 
     Notes
     -----
-    Voter i is the same, bit for bit, whatever `numbers` and `jobs` are. A teacher that raises, crashes, runs out of
+    Voter i is the same, bit for bit, whatever `numbers` and `n_jobs` are. A teacher that raises, crashes, runs out of
     memory or CPU time, or gives back something that is no voter abstains; the others go on, and nothing it printed,
     warned of or logged is seen.
     """
@@ -171,7 +171,7 @@ def train_chunk(
 
     voters: dict[int, Voter] = {}
     work = partial(_train_batch, pickled, teacher_cpu_seconds)
-    for number, result in isolated_map(work, shard, numbers, jobs=jobs, batch=_BATCH):
+    for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=_BATCH):
         voters[number] = _voter(result, loads)
         if progress is not None:
             progress(len(voters), len(numbers))

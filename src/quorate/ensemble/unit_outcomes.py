@@ -34,12 +34,12 @@ def unit_outcomes(
     model: Any,
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     *,
     classes: Sequence[Any],
     grid: int = 1,
     by_class: bool = True,
-    jobs: int = 1,
+    n_jobs: int = 1,
     cpu_seconds: float | None = None,
 ) -> Secret[IntArray]:
     """Count how a released model does on private rows, each unit once.
@@ -52,7 +52,7 @@ def unit_outcomes(
         Private rows that the model was not trained on.
     y_codes : IntArray, (n_rows,)
         Class codes, 0..C-1.
-    slots : sequence of bytes, (n_rows,)
+    unit_keys : sequence of bytes, (n_rows,)
         Canonical bytes of each row's unit.
     classes : sequence of str, int or bool
         The declared classes.
@@ -60,7 +60,7 @@ def unit_outcomes(
         G. With 1 every unit must have one row.
     by_class : bool, default True
         Whether right and wrong are counted for every true class.
-    jobs, cpu_seconds
+    n_jobs, cpu_seconds
         Worker processes, and the CPU time after which a unit's prediction counts as mistaken.
 
     Returns
@@ -93,17 +93,17 @@ def unit_outcomes(
     [2, 0, 0, 1]
     """
     grid, n_classes = count("grid", grid, at_least=1), len(classes)
-    if not n_rows(X) == len(y_codes) == len(slots):
+    if not n_rows(X) == len(y_codes) == len(unit_keys):
         raise DataRefused("the private rows, their labels and their units differ in number; pass one of each per row")
     check_codes(y_codes, n_classes)
     if getattr(model, "n_features_in_", width(X)) != width(X):
         raise DataRefused("the private rows have not as many columns as the model was fitted on; give the same columns")
     known = _codes_of_labels(model, classes)
     rows_of_unit: dict[bytes, list[int]] = {}
-    for row, slot in enumerate(slots):
+    for row, slot in enumerate(unit_keys):
         rows_of_unit.setdefault(slot, []).append(row)
     units = [np.array(rows, dtype=np.int64) for rows in rows_of_unit.values()]
-    if grid == 1 and len(units) != len(slots):
+    if grid == 1 and len(units) != len(unit_keys):
         raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
     # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
     together = ClassifierVoter(model, np.arange(n_classes)).keeps_no_global_state
@@ -112,13 +112,13 @@ def unit_outcomes(
     def rows_of(unit: int) -> Any:
         return None if unit < 0 else rows_alone(X, units[unit])
 
-    if [result for _, result in isolated_map(work, rows_of, [-1], jobs=1, batch=1)] != [b""]:
+    if [result for _, result in isolated_map(work, rows_of, [-1], n_jobs=1, batch=1)] != [b""]:
         raise PreconditionFailed(
             f"the model ({type(model).__name__}) cannot be sent to a worker process. Its code must be importable, or "
             "defined in the main script; keep open files, locks and connections out of it"
         )
     table = np.zeros(2 * n_classes, dtype=np.int64)
-    for unit, result in isolated_map(work, rows_of, range(len(units)), jobs=jobs, batch=_UNITS):
+    for unit, result in isolated_map(work, rows_of, range(len(units)), n_jobs=n_jobs, batch=_UNITS):
         truth = y_codes[units[unit]]
         codes = np.frombuffer(result or b"", dtype=np.int64)
         right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)

@@ -34,7 +34,7 @@ def count_votes(
     X: Any,
     *,
     block: int = BLOCK,
-    jobs: int = 1,
+    n_jobs: int = 1,
     voter_cpu_seconds: float | None = None,
     progress: Progress | None = None,
 ) -> Secret[IntArray]:
@@ -48,7 +48,7 @@ def count_votes(
         The queries, in the kind of container the teachers were trained on.
     block : int, default 65,536
         Queries voted on at a time. Memory grows with it and with C, never with K.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes.
     voter_cpu_seconds : float, optional
         CPU time after which a voter abstains from a block.
@@ -76,7 +76,7 @@ def count_votes(
     array([[1, 2],
            [1, 2]])
     """
-    block, jobs = count("block", block, at_least=1), count("jobs", jobs, at_least=1)
+    block, n_jobs = count("block", block, at_least=1), count("n_jobs", n_jobs, at_least=1)
     if voter_cpu_seconds is not None:
         voter_cpu_seconds = real("voter_cpu_seconds", voter_cpu_seconds, above=0)
     voters, n_queries = ensemble.voters.reveal(), n_rows(X)
@@ -89,7 +89,7 @@ def count_votes(
             if progress is not None:
                 progress(done + of_block, len(starts) * len(voters))
 
-        _count_block(voters, X[start : start + block], counts[start : start + block], jobs, voter_cpu_seconds, tell)
+        _count_block(voters, X[start : start + block], counts[start : start + block], n_jobs, voter_cpu_seconds, tell)
     return Secret(counts)
 
 
@@ -97,14 +97,14 @@ def _count_block(
     voters: tuple[Voter, ...],
     X: Any,
     counts: IntArray,
-    jobs: int,
+    n_jobs: int,
     cpu_seconds: float | None,
     tell: Callable[[int], None],
 ) -> None:
     """Add the votes of all voters on one block of queries to `counts`, in place."""
     n_queries, n_classes = counts.shape
     # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
-    open_rows = linear_counts(voters, X, counts, jobs)
+    open_rows = linear_counts(voters, X, counts, n_jobs)
     asked = []
     for number, voter in enumerate(voters):
         if isinstance(voter, ConstantVoter) and 0 <= voter.code < n_classes:
@@ -119,8 +119,8 @@ def _count_block(
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
     every_row = np.arange(n_queries)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
-    batch = -(-len(asked) // (_BATCHES_PER_JOB * jobs))
-    results = isolated_map(work, voters.__getitem__, asked, jobs=jobs, batch=batch)
+    batch = -(-len(asked) // (_BATCHES_PER_JOB * n_jobs))
+    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch)
     for number, result in results:
         if result is not None:
             codes = np.frombuffer(result, dtype=_code_type(n_classes))

@@ -29,7 +29,7 @@ def isolated_map(
     item: Callable[[int], Item],
     numbers: Sequence[int],
     *,
-    jobs: int,
+    n_jobs: int,
     batch: int,
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
@@ -43,7 +43,7 @@ def isolated_map(
         Builds the item of one number, when it is about to be sent: only batches under way are held.
     numbers : sequence of int
         Which items.
-    jobs : int
+    n_jobs : int
         How many worker processes.
     batch : int
         Items sent at once.
@@ -54,17 +54,17 @@ def isolated_map(
     (memory is shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was
     its own doing.
     """
-    jobs = count("jobs", jobs, at_least=1)
+    n_jobs = count("n_jobs", n_jobs, at_least=1)
     batches = [list(numbers[start : start + batch]) for start in range(0, len(numbers), batch)]
     alone: list[int] = []
-    for batch_numbers, results in _each_batch(work, item, batches, jobs=jobs, at_once=2 * jobs):
+    for batch_numbers, results in _each_batch(work, item, batches, n_jobs=n_jobs, at_once=2 * n_jobs):
         for position, number in enumerate(batch_numbers):
             result = Lost.KILLED if results is None else results[position]
             if result is Lost.KILLED:
                 alone.append(number)
             else:
                 yield number, result if isinstance(result, bytes) else None
-    for batch_numbers, results in _each_batch(work, item, [[number] for number in alone], jobs=jobs, at_once=1):
+    for batch_numbers, results in _each_batch(work, item, [[number] for number in alone], n_jobs=n_jobs, at_once=1):
         result = Lost.FAILED if results is None else results[0]
         yield batch_numbers[0], result if isinstance(result, bytes) else None
 
@@ -74,7 +74,7 @@ def _each_batch(
     item: Callable[[int], Item],
     batches: list[list[int]],
     *,
-    jobs: int,
+    n_jobs: int,
     at_once: int,
 ) -> Iterator[tuple[list[int], list[bytes | Lost] | None]]:
     """Yield each batch with its results, or None where the worker process was lost or could not read the task."""
@@ -85,7 +85,7 @@ def _each_batch(
     pool = None
     try:
         while waiting or under_way:
-            pool = _pool(jobs)
+            pool = _pool(n_jobs)
             while waiting and len(under_way) < at_once:
                 numbers = waiting.pop()
                 try:
@@ -111,16 +111,16 @@ def end_workers() -> None:
         _discard(_kept[0])
 
 
-def _pool(jobs: int) -> WorkerPool:
+def _pool(n_jobs: int) -> WorkerPool:
     """Return worker processes that are kept for the next call, a new set where the last one broke."""
-    if _kept and (_kept[0].owner, _kept[0].jobs) != (os.getpid(), jobs):
+    if _kept and (_kept[0].owner, _kept[0].n_jobs) != (os.getpid(), n_jobs):
         if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
             _kept[0].retire()
         _kept.clear()
     if not _kept:
         if not _at_exit:
             _at_exit.append(atexit.register(end_workers))
-        _kept.append(WorkerPool(jobs))
+        _kept.append(WorkerPool(n_jobs))
     return _kept[0]
 
 

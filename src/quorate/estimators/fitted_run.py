@@ -8,8 +8,8 @@ from typing import Any
 from quorate.data import PrivateRecords, row_digests, take
 from quorate.errors import PreconditionFailed
 from quorate.labelling import Memo, OnlineAnswers
-from quorate.pipeline.facts import Occasion, ex_post, facts
-from quorate.pipeline.flow import Outcome, answering_purposes, asked_of
+from quorate.pipeline.facts import RunMetadata, ex_post, facts
+from quorate.pipeline.flow import RunResult, answering_purposes, asked_of
 from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger
 from quorate.report import Facts, Utility
@@ -23,7 +23,7 @@ class FittedRun:
     ----------
     task : Task
         What was asked, without the private rows.
-    outcome : Outcome
+    result : RunResult
         Released labels, student and, where answers were kept back, the ensemble.
     account : Account
         The charge of the fit, on its ledger.
@@ -31,16 +31,16 @@ class FittedRun:
         What was answered, by the question.
     records : PrivateRecords
         Keyed hashes by which the private rows are known again.
-    occasion : Occasion
+    metadata : RunMetadata
         When and by which call; for reports.
     """
 
     task: Task
-    outcome: Outcome
+    result: RunResult
     account: Account
     memo: Memo
     records: PrivateRecords
-    occasion: Occasion
+    metadata: RunMetadata
 
     def ask(self, rows: Any, given: GivenLedger) -> list[Any]:
         """Ask the ensemble about public rows that have the pool's columns: a class for each, or None for declined.
@@ -59,7 +59,7 @@ class FittedRun:
         BudgetExhausted
             If fewer answers are left than there are new points; nothing is drawn then.
         """
-        ensemble, task = self.outcome.ensemble, self.task
+        ensemble, task = self.result.ensemble, self.task
         if ensemble is None:
             raise PreconditionFailed(
                 "no answers are left to ask for; give online_answers= before fit. "
@@ -88,5 +88,5 @@ class FittedRun:
     def facts(self, given: GivenLedger, utility: Utility) -> Facts:
         """Gather what a report says, with the student's score."""
         with self.account.open(given) as (ledger, reservation):
-            outcome = replace(self.outcome, reservation=reservation)
-            return facts(self.task, outcome, ledger, replace(self.occasion, utility=utility))
+            result = replace(self.result, reservation=reservation)
+            return facts(self.task, result, ledger, replace(self.metadata, utility=utility))

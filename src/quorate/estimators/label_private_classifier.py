@@ -30,15 +30,16 @@ from quorate.data import (
 from quorate.errors import InvalidParameter, SeededNoiseRefused
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
-from quorate.pipeline.facts import Occasion, facts, guarantee
-from quorate.pipeline.flow import conduct
+from quorate.pipeline.facts import RunMetadata, facts, guarantee
+from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.models import Role, built_in
-from quorate.pipeline.task import Wishes, prepare
+from quorate.pipeline.task import RunConfig, prepare
 from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
+from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report import Facts, render_html, render_text
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray
@@ -91,7 +92,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         The word for whose labels are protected, where ``groups`` are given to ``fit``; "person" by default.
     prior_matching : bool, default False
         As for :class:`quorate.PrivateClassifier`.
-    jobs : int, optional
+    n_jobs : int, optional
         Processes; as many as there are cores by default.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private.
@@ -129,6 +130,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     (True, 'replace one label')
     """
 
+    @renamed_arguments(jobs="n_jobs")
     def __init__(
         self,
         teacher: Any = None,
@@ -143,7 +145,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         ledger: GivenLedger = None,
         unit: str | None = None,
         prior_matching: bool = False,
-        jobs: int | None = None,
+        n_jobs: int | None = None,
         unsafe_noise_seed: int | None = None,
     ) -> None:
         self.teacher = teacher
@@ -157,8 +159,10 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         self.ledger = ledger
         self.unit = unit
         self.prior_matching = prior_matching
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.unsafe_noise_seed = unsafe_noise_seed
+
+    jobs = RenamedAttribute("n_jobs")
 
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:
         """Train teachers on all rows, release votes on them, fit the student. Each call is charged.
@@ -189,7 +193,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             check_classification_targets(labels)
         noise, key = noise_and_key(self.unsafe_noise_seed)
         task = prepare(
-            Wishes(
+            RunConfig(
                 classes=self._declared(labels),
                 epsilon=budget.epsilon,
                 delta=budget.delta,
@@ -202,7 +206,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
                 unit=self.unit,
                 partition="balanced",
                 prior_matching=self.prior_matching,
-                jobs=self.jobs,
+                n_jobs=self.n_jobs,
                 labels_only=True,
                 classes_were_read=isinstance(self.classes, str),
                 caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
@@ -216,22 +220,22 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             noise=noise,
         )
         with session(self.ledger, budget=budget, seeded=noise.seeded) as ledger:
-            outcome = conduct(task, ledger)
-            self.guarantee_: Guarantee = guarantee(task, ledger, outcome.reservation)
+            result = run_pipeline(task, ledger)
+            self.guarantee_: Guarantee = guarantee(task, ledger, result.reservation)
             self._facts: Facts = facts(
                 task,
-                outcome,
+                result,
                 ledger,
-                Occasion(
+                RunMetadata(
                     title="LabelPrivateClassifier.fit",
                     command="LabelPrivateClassifier(...).fit(X, y)",
                     started=started,
                 ),
             )
         self._columns = take(task.inputs.public, [0])  # one public row: which columns there are, and of which kind
-        self.student_ = outcome.student
-        self.released_: Released = outcome.released
-        self.queries_: IntArray = outcome.queries
+        self.student_ = result.student
+        self.released_: Released = result.released
+        self.queries_: IntArray = result.queries
         self.recipe_: Recipe = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
         return self

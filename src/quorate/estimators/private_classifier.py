@@ -20,14 +20,15 @@ from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
 from quorate.estimators.fitted_run import FittedRun
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
-from quorate.pipeline.facts import Occasion, guarantee, score
-from quorate.pipeline.flow import conduct
+from quorate.pipeline.facts import RunMetadata, guarantee, score
+from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.task import Wishes, prepare
+from quorate.pipeline.task import RunConfig, prepare
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
+from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.students import Declined, class_probabilities
 from quorate.types import FloatArray, Secret
@@ -46,8 +47,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way.
     student : estimator or student, default LogisticRegression()
         Any scikit-learn classifier or Pipeline, unfitted, which makes the most of what is released; or a way to
-        learn of :mod:`quorate.students`, such as ``FromValues(shares="auto")``. It sees public points and released
-        answers alone.
+        learn of :mod:`quorate.students`, such as ``VoteShareStudent(shares="auto")``. It sees public points and
+        released answers alone.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.
@@ -81,7 +82,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         everywhere; weakly regularised ones it does not help.
     preprocessing : {"inside", "public"}
         "public" says that steps which are fitted already were fitted on public data.
-    jobs : int, optional
+    n_jobs : int, optional
         Processes; as many as there are cores by default.
     unsafe_noise_seed : int, optional
         For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
@@ -123,6 +124,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     True
     """
 
+    @renamed_arguments(jobs="n_jobs")
     def __init__(
         self,
         teacher: Any = None,
@@ -142,7 +144,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         declined: Declined = "drop",
         prior_matching: bool = False,
         preprocessing: Preprocessing = "inside",
-        jobs: int | None = None,
+        n_jobs: int | None = None,
         unsafe_noise_seed: int | None = None,
     ) -> None:
         self.teacher = teacher
@@ -161,8 +163,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.declined = declined
         self.prior_matching = prior_matching
         self.preprocessing = preprocessing
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.unsafe_noise_seed = unsafe_noise_seed
+
+    jobs = RenamedAttribute("n_jobs")
 
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
         """Train teachers, release answers, fit the student. Each call is a release of its own and is charged.
@@ -188,7 +192,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         started = datetime.now(UTC).isoformat(timespec="seconds")
         noise, key = noise_and_key(self.unsafe_noise_seed)
         task = prepare(
-            Wishes(
+            RunConfig(
                 classes=self.classes,
                 epsilon=self.epsilon,
                 delta=self.delta,
@@ -204,7 +208,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 declined=self.declined,
                 prior_matching=self.prior_matching,
                 preprocessing=self.preprocessing,
-                jobs=self.jobs,
+                n_jobs=self.n_jobs,
             ),
             X,
             y,
@@ -216,25 +220,25 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         )
         budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
-            outcome = conduct(task, ledger)
-            promised = guarantee(task, ledger, outcome.reservation)
+            result = run_pipeline(task, ledger)
+            promised = guarantee(task, ledger, result.reservation)
             private = task.inputs.private.reveal()
             self._kept = FittedRun(
                 task=task.without_private_rows(),
-                outcome=outcome,
-                account=Account(charge=outcome.charge, ledger=ledger, budget=budget, guard=guard),
-                memo=outcome.memo(task),
+                result=result,
+                account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
+                memo=result.memo(task),
                 records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
-                occasion=Occasion(
+                metadata=RunMetadata(
                     title="PrivateClassifier.fit",
                     command="PrivateClassifier(...).fit(X, y, public=...)",
                     started=started,
                 ),
             )
         self.guarantee_: Guarantee = promised
-        self.student_ = outcome.student
-        self.released_: Released = outcome.released
-        self.queries_ = outcome.queries
+        self.student_ = result.student
+        self.released_: Released = result.released
+        self.queries_ = result.queries
         self.recipe_ = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
         self.n_features_in_ = int(task.inputs.public.shape[1])

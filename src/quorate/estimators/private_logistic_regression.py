@@ -153,10 +153,10 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         feature_map = feature_map_for(self.feature_map, pool)
 
         rows, usable = schema.parsed(X)
-        codes, (slots, owned) = codes_of(y, classes), slots_of(groups, rows.shape[0])
-        if not len(codes) == len(slots) == rows.shape[0]:
+        codes, (unit_keys, owned) = codes_of(y, classes), slots_of(groups, rows.shape[0])
+        if not len(codes) == len(unit_keys) == rows.shape[0]:
             raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
-        private = UsableRows.of(schema, rows, usable & owned, codes, slots, grouped=groups is not None)
+        private = UsableRows.of(schema, rows, usable & owned, codes, unit_keys, grouped=groups is not None)
         plan = plan_direct(
             feature_map,
             pool,
@@ -166,7 +166,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             delta=delta,
         )
         units = Secret(PrivateUnits(plan.coordinates(private.rows), private.codes, private.starts))
-        data = fingerprint(rows, codes, slots, fingerprint_key(ledger_location(self.ledger)))
+        data = fingerprint(rows, codes, unit_keys, fingerprint_key(ledger_location(self.ledger)))
         target = Budget(epsilon, delta)
         with session(self.ledger, budget=target, fingerprint=data, seeded=noise.seeded) as ledger:
             reservation = self._reservation(ledger, plan, data, delta=delta, unit=unit, seeded=noise.seeded)

@@ -31,6 +31,7 @@ from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
+from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report.sentences import raised
 from quorate.report.spending import raises_of
 from quorate.types import Secret
@@ -82,7 +83,7 @@ class SubsampleAggregate(BaseEstimator):
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
     partition : {"hash", "balanced"}
         A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
-    jobs : int, optional
+    n_jobs : int, optional
         Processes; as many as there are cores by default.
     function_cpu_seconds : float, optional
         CPU time after which a shard abstains.
@@ -128,6 +129,7 @@ class SubsampleAggregate(BaseEstimator):
     AnswersLeft(declines=1, queries=9)
     """
 
+    @renamed_arguments(jobs="n_jobs")
     def __init__(
         self,
         *,
@@ -140,7 +142,7 @@ class SubsampleAggregate(BaseEstimator):
         ledger: str | Path | Ledger | None = None,
         unit: str | None = None,
         partition: Partition = "hash",
-        jobs: int | None = None,
+        n_jobs: int | None = None,
         function_cpu_seconds: float | None = None,
         unsafe_noise_seed: int | None = None,
     ) -> None:
@@ -153,9 +155,11 @@ class SubsampleAggregate(BaseEstimator):
         self.ledger = ledger
         self.unit = unit
         self.partition = partition
-        self.jobs = jobs
+        self.n_jobs = n_jobs
         self.function_cpu_seconds = function_cpu_seconds
         self.unsafe_noise_seed = unsafe_noise_seed
+
+    jobs = RenamedAttribute("n_jobs")
 
     def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:
         """Cut the rows into shards, and charge the whole run.
@@ -185,20 +189,20 @@ class SubsampleAggregate(BaseEstimator):
             real("function_cpu_seconds", self.function_cpu_seconds, above=0)
         unit = unit_of(self.unit, grouped=groups is not None)
         scope = scope_of_rows(unit, self.partition)
-        jobs = processes(self.jobs)
+        n_jobs = processes(self.n_jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
 
         rows = check_features(X, "X", allow_missing=True)
         if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
             raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
-        slots = slot_bytes(groups, n_rows(rows))
-        if n_shards > len(set(slots)):
+        unit_keys = slot_bytes(groups, n_rows(rows))
+        if n_shards > len(set(unit_keys)):
             raise DataRefused(
                 f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
                 "could only abstain. Give fewer shards"
             )
-        data_fingerprint = fingerprint(rows, y, slots, fingerprint_key(ledger_location(self.ledger)))
-        shards = split_rows(rows, y, partition_rows(slots, n_shards, key, partition=self.partition), n_shards, key)
+        data_fingerprint = fingerprint(rows, y, unit_keys, fingerprint_key(ledger_location(self.ledger)))
+        shards = split_rows(rows, y, partition_rows(unit_keys, n_shards, key, partition=self.partition), n_shards, key)
 
         charge = Charge(
             event=mechanism.event,
@@ -218,7 +222,7 @@ class SubsampleAggregate(BaseEstimator):
                 answers=StableAnswers(mechanism, noise),
                 account=Account(charge=charge, ledger=ledger, budget=budget, guard=guard),
                 unit=unit,
-                jobs=jobs,
+                n_jobs=n_jobs,
             )
             promised = guarantee_of(
                 ledger,
@@ -324,11 +328,8 @@ class SubsampleAggregate(BaseEstimator):
             "guarantee": str(self.guarantee_),
             "ledger": place,
         }
-        rows = [
-            *lines.items(),
-            *(("raised", raised(entry)) for entry in raises),
-            *(("caveat", caveat) for caveat in self.guarantee_.caveats),
-        ]
+        rows = [*lines.items(), *(("raised", raised(entry)) for entry in raises)]
+        rows += [("caveat", caveat) for caveat in self.guarantee_.caveats]
         return "\n".join(
             fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
         )
@@ -352,13 +353,12 @@ class SubsampleAggregate(BaseEstimator):
                 values = function_values(
                     [portable(function, args) for function, args, _ in new.values()],
                     kept.shards,
-                    jobs=kept.jobs,
+                    n_jobs=kept.n_jobs,
                     cpu_seconds=self.function_cpu_seconds,
                 )
                 for question, votes in zip(new, values.reveal(), strict=True):
                     known[question] = kept.answers.answer(reservation, question, Secret(votes))
-        told = [known[question] for question in questions]
-        return [None if value is None else decode_value(value) for value in told]
+        return [None if value is None else decode_value(value) for value in map(known.__getitem__, questions)]
 
     def _checked_shards(self, mechanism: StableSparseVector) -> int:
         """Refuse a number of shards that could answer nothing: a public fact, known before anything is charged."""
@@ -385,7 +385,7 @@ class _ShardedRows:
     answers: StableAnswers
     account: Account
     unit: str
-    jobs: int
+    n_jobs: int
 
 
 def _votes_ahead(distance: int) -> int:

@@ -23,7 +23,7 @@ from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
 from quorate.release.target import floor_budget
-from quorate.students import FromLabels, Lesson
+from quorate.students import LabelStudent, StudentData
 from quorate.types import IntArray, Secret
 
 ROWS_PER_TEACHER = 100
@@ -38,14 +38,14 @@ class LinearEnsemble:
         Rows in their roles; all of them are public.
     seed : int
         Of shards and noise: an experiment that can be made again has no guarantee.
-    jobs : int
+    n_jobs : int
         Processes.
     """
 
-    def __init__(self, parts: Split, seed: int, *, jobs: int = 1) -> None:
+    def __init__(self, parts: Split, seed: int, *, n_jobs: int = 1) -> None:
         self.parts = parts
         self.n_teachers = max(1, round(len(parts.y_private) / ROWS_PER_TEACHER))
-        self.seed, self._jobs = seed, jobs
+        self.seed, self._jobs = seed, n_jobs
         self._key = Secret(seed.to_bytes(32, "big"))
 
     @cached_property
@@ -61,9 +61,9 @@ class LinearEnsemble:
             n_teachers=self.n_teachers,
             n_classes=2,
             key=self._key,
-            jobs=self._jobs,
+            n_jobs=self._jobs,
         )
-        return count_votes(ensemble, parts.X_public, jobs=self._jobs)
+        return count_votes(ensemble, parts.X_public, n_jobs=self._jobs)
 
     def passive(self, epsilon: float) -> Scored:
         """Ask every public point, and fit the student on the labels (LZCW21 Alg. 3)."""
@@ -93,7 +93,7 @@ class LinearEnsemble:
 
     def _score(self, queries: IntArray, released: Released, **more: float) -> Scored:
         parts = self.parts
-        lesson = Lesson(
+        data = StudentData(
             pool=parts.X_public,
             points=parts.X_public,
             queries=queries,
@@ -102,7 +102,7 @@ class LinearEnsemble:
             n_teachers=self.n_teachers,
             seed=self.seed,
         )
-        student = FromLabels(logistic()).learn(lesson)
+        student = LabelStudent(logistic()).fit(data)
         asked = int(released.answered.sum())
         return scored(student.predict(parts.X_test), parts.y_test, n_queries=asked, **more)
 

@@ -32,7 +32,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
 from quorate.pipeline.task import processes
-from quorate.students import FromValues, Lesson
+from quorate.students import StudentData, VoteShareStudent
 from quorate.types import FloatArray, Secret
 
 N_TEACHERS, N_PUBLIC, COMPONENTS = 300, 5_000, 30
@@ -147,7 +147,7 @@ class Digits:
         self.X_private, self.codes, self.X_public = self.told(private), codes, self.told(pool)
         self.seed = seed
         key = Secret(seed.to_bytes(32, "big"))
-        jobs = processes(None)
+        n_jobs = processes(None)
         ensemble = train_teachers(
             ClassifierTeacher(_svc(TEACHER_C)),
             self.X_private,
@@ -156,9 +156,9 @@ class Digits:
             n_teachers=N_TEACHERS,
             n_classes=10,
             key=key,
-            jobs=jobs,
+            n_jobs=n_jobs,
         )
-        self.counts = count_votes(ensemble, self.X_public, jobs=jobs)
+        self.counts = count_votes(ensemble, self.X_public, n_jobs=n_jobs)
 
     def told(self, images: FloatArray) -> FloatArray:
         """Return ``(n_images, 30)`` public coordinates."""
@@ -168,7 +168,7 @@ class Digits:
         """Release noisy counts of every public image through the shipped classifier, and score its student."""
         model = PrivateClassifier(
             _svc(TEACHER_C),
-            FromValues(_svc(), shares="gaussian-process", weights=False),
+            VoteShareStudent(_svc(), shares="gaussian-process", weights=False),
             classes=list(range(10)),
             epsilon=epsilon,
             delta=DELTA,
@@ -184,7 +184,7 @@ class Digits:
         schedule = Repeated(mechanism.event, len(self._images))
         ledger = Ledger(budget=Budget(epsilon, DELTA))
         paid = ledger.reserve(schedule, delta=DELTA, purposes={"label": len(self._images)}, key="counts")
-        lesson = Lesson(
+        data = StudentData(
             pool=self._images.astype(np.float32),
             points=self.X_public,
             queries=np.arange(len(self._images)),
@@ -193,8 +193,8 @@ class Digits:
             n_teachers=N_TEACHERS,
             seed=self.seed,
         )
-        way = FromValues(convolutional(self.seed), shares="gaussian-process", weights=False)
-        student = way.learn(lesson)
+        way = VoteShareStudent(convolutional(self.seed), shares="gaussian-process", weights=False)
+        student = way.fit(data)
         return scored(student.predict(images.astype(np.float32)), truth, n_queries=len(self._images))
 
     def labels(self, epsilon: float, X_test: FloatArray, truth: Any) -> Scored:

@@ -14,7 +14,7 @@ from quorate.data import n_rows
 from quorate.experiments.sources import Split
 from quorate.planning import PublicFacts
 from quorate.planning.recipe import ROWS_FACTOR, rows_per_teacher
-from quorate.students import FromValues
+from quorate.students import VoteShareStudent
 
 SMALLER = 0.18 / ROWS_FACTOR  # shards, against the default's
 
@@ -26,7 +26,7 @@ def trees(n_teachers: int) -> dict[str, Any]:
 
     return {
         "teacher": DecisionTreeClassifier(),
-        "student": FromValues(ExtraTreesClassifier(100, max_features=0.3)),
+        "student": VoteShareStudent(ExtraTreesClassifier(100, max_features=0.3)),
         "n_teachers": n_teachers,
     }
 
@@ -38,7 +38,7 @@ def linear(n_teachers: int) -> dict[str, Any]:
     return {
         "teacher": LogisticRegression(C=10.0, max_iter=1_000),
         "prior_matching": True,
-        "student": FromValues(),
+        "student": VoteShareStudent(),
         "n_teachers": n_teachers,
     }
 

@@ -173,7 +173,7 @@ def _measured(
     seed: int,
     watch: Watch | None,
 ) -> list[Measured]:
-    jobs = processes(None)
+    n_jobs = processes(None)
     loaded = source.load()
     name = source.name or loaded.name
     found: dict[tuple[str, float | None], list[Scored]] = {}
@@ -181,7 +181,7 @@ def _measured(
         if watch:
             watch(name, repeat, repeats)
         parts = split(loaded, seed + repeat, n_public=source.n_public)
-        ensemble = LinearEnsemble(parts, seed + repeat, jobs=jobs)
+        ensemble = LinearEnsemble(parts, seed + repeat, n_jobs=n_jobs)
         for method in methods:
             if method in REFERENCES:
                 found.setdefault((method, None), []).append(REFERENCES[method](parts))

@@ -61,7 +61,7 @@ def estimate_error(
     teacher: Teacher,
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     *,
     n_teachers: int,
     n_classes: int,
@@ -72,13 +72,13 @@ def estimate_error(
     partition: Partition = "hash",
     share: float = 0.3,
     failure: float = 0.05,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> ErrorEstimate:
     r"""Release the mean held-out error of the teachers.
 
     Parameters
     ----------
-    teacher, X, y_codes, slots, n_teachers, n_classes, key, share, jobs
+    teacher, X, y_codes, unit_keys, n_teachers, n_classes, key, share, n_jobs
         As in :func:`~quorate.ensemble.teacher_errors`.
     mechanism : NoisySum
         Of the form ``"single"``.
@@ -142,19 +142,19 @@ def estimate_error(
     if mechanism.form != "single":
         raise InvalidParameter(f'mechanism must have form="single", got {mechanism.form!r}; one sum is released')
     check_covered(reservation, TUNING, mechanism)
-    shards = partition_rows(slots, n_teachers, key, partition=partition)
+    shards = partition_rows(unit_keys, n_teachers, key, partition=partition)
     errors = teacher_errors(
         teacher,
         X,
         y_codes,
-        slots,
+        unit_keys,
         shards,
         n_teachers=n_teachers,
         n_classes=n_classes,
         key=key,
         grid=mechanism.grid,
         share=share,
-        jobs=jobs,
+        n_jobs=n_jobs,
     )
     total = Secret(np.array([errors.reveal().sum()], dtype=np.int64))
     answer = release_once(total, mechanism, reservation, noise, purpose=TUNING)

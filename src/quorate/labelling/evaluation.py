@@ -65,7 +65,7 @@ def noisy_evaluation(
     model: Any,
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     *,
     classes: Sequence[Any],
     mechanism: NoisySum,
@@ -74,7 +74,7 @@ def noisy_evaluation(
     n_units: int | None = None,
     balanced: bool = True,
     failure: float = 0.05,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> NoisyScore:
     r"""Score a released model on private units, for a price.
 
@@ -82,7 +82,7 @@ def noisy_evaluation(
     ----------
     model : object
         A student, or any model that is public already; ``predict(X)`` gives labels of `classes`.
-    X, y_codes, slots : rows, class codes and unit ids of the held-out part
+    X, y_codes, unit_keys : rows, class codes and unit ids of the held-out part
         Rows that the model was not trained on, split off by slot (:func:`~quorate.ensemble.held_out_rows`).
     classes : sequence
         The declared classes.
@@ -100,7 +100,7 @@ def noisy_evaluation(
         With ``form="shares"``, whether to count class by class. The price is the same, the accuracy a little noisier.
     failure : float, default 0.05
         How often a printed half width may be passed.
-    jobs : int, default 1
+    n_jobs : int, default 1
         Worker processes.
 
     Returns
@@ -143,7 +143,9 @@ def noisy_evaluation(
         )
     check_covered(reservation, EVALUATION, mechanism)
     by_class = balanced and mechanism.form == "shares"
-    sums = unit_outcomes(model, X, y_codes, slots, classes=classes, grid=mechanism.grid, by_class=by_class, jobs=jobs)
+    sums = unit_outcomes(
+        model, X, y_codes, unit_keys, classes=classes, grid=mechanism.grid, by_class=by_class, n_jobs=n_jobs
+    )
     if mechanism.form == "single":
         sums = Secret(sums.reveal()[1:])
     answer = release_once(sums, mechanism, reservation, noise, purpose=EVALUATION)

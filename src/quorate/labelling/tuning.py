@@ -87,7 +87,7 @@ def choose_teachers(
     candidates: Sequence[Candidate],
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     *,
     n_classes: int,
     key: Secret[bytes],
@@ -97,7 +97,7 @@ def choose_teachers(
     partition: Partition = "hash",
     share: float = 0.3,
     failure: float = 0.05,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Chosen:
     """Choose the candidate whose teachers err least on held-out parts of their own shards.
 
@@ -105,7 +105,7 @@ def choose_teachers(
     ----------
     candidates : sequence of Candidate
         At least two.
-    X, y_codes, slots, n_classes, key, share, jobs
+    X, y_codes, unit_keys, n_classes, key, share, n_jobs
         As in :func:`~quorate.ensemble.teacher_errors`.
     mechanism : PermuteAndFlip or Exponential
         Its sensitivity is the grid: a whole number G ≥ 1 of steps to each error.
@@ -166,14 +166,14 @@ def choose_teachers(
             candidate.teacher,
             X,
             y_codes,
-            slots,
-            partition_rows(slots, n_teachers, key, partition=partition),
+            unit_keys,
+            partition_rows(unit_keys, n_teachers, key, partition=partition),
             n_teachers=n_teachers,
             n_classes=n_classes,
             key=key,
             grid=grid,
             share=share,
-            jobs=jobs,
+            n_jobs=n_jobs,
         )
         sums.append(int(errors.reveal().sum()))
     sizes = [candidate.n_teachers for candidate in candidates]
@@ -188,7 +188,7 @@ def choose_model(
     models: Sequence[Any],
     X: Any,
     y_codes: IntArray,
-    slots: Sequence[bytes],
+    unit_keys: Sequence[bytes],
     *,
     classes: Sequence[Any],
     mechanism: CandidateChoice,
@@ -196,7 +196,7 @@ def choose_model(
     noise: NoiseSource,
     n_units: int | None = None,
     failure: float = 0.05,
-    jobs: int = 1,
+    n_jobs: int = 1,
 ) -> Chosen:
     """Choose the released model that errs least on private held-out units.
 
@@ -204,11 +204,11 @@ def choose_model(
     ----------
     models : sequence of object
         At least two models that are public already, such as students of the same released labels.
-    X, y_codes, slots, classes
+    X, y_codes, unit_keys, classes
         As in :func:`~quorate.labelling.noisy_evaluation`.
     mechanism : PermuteAndFlip or Exponential
         Its sensitivity is the grid: a whole number G ≥ 1 of steps to each unit; 1 where each unit is one row.
-    reservation, noise, failure, jobs
+    reservation, noise, failure, n_jobs
         As in :func:`choose_teachers`.
     n_units : int, optional
         Declared number of held-out units, to print a slack; it does not enter the choice.
@@ -238,7 +238,9 @@ def choose_model(
     """
     grid, failure = _checked(models, mechanism, reservation, failure)
     mistakes = [
-        unit_outcomes(model, X, y_codes, slots, classes=classes, grid=grid, by_class=False, jobs=jobs).reveal()[1]
+        unit_outcomes(model, X, y_codes, unit_keys, classes=classes, grid=grid, by_class=False, n_jobs=n_jobs).reveal()[
+            1
+        ]
         for model in models
     ]
     scores = Secret(-np.array(mistakes, dtype=np.int64))

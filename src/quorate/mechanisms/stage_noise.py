@@ -40,7 +40,7 @@ from math import ceil, exp, expm1, floor, inf, log, nextafter, sqrt, ulp
 import numpy as np
 
 from quorate.accounting import ApproxDP, Composed, PureDP, Repeated, delta
-from quorate.accounting.pure import rounds_law
+from quorate.accounting.pure import randomized_response_law
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
@@ -238,7 +238,7 @@ def _searched_delta(stage: float, cutoff: int, epsilon: float) -> float:
     """
     if (stage if cutoff == 1 else nextafter(stage * cutoff * (1 + 2.0**-52), inf)) <= epsilon:
         return 0.0
-    losses, log_weights, beyond = rounds_law(stage, cutoff)
+    losses, log_weights, beyond = randomized_response_law(stage, cutoff)
     gap = epsilon - np.rint(losses / stage) * stage
     above = gap < 0
     with np.errstate(divide="ignore"):

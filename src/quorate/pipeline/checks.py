@@ -26,7 +26,7 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Check:
         If a unit could change two teachers: nothing may be fitted then.
     """
     private = task.inputs.private.reveal()
-    faults = check_partition(private.slots, assigned, task.recipe.n_teachers, task.key, partition=task.partition)
+    faults = check_partition(private.unit_keys, assigned, task.recipe.n_teachers, task.key, partition=task.partition)
     if faults:
         raise PreconditionFailed(
             f"the shards are not those of a {task.partition} partition: {_told(faults)}. A {task.unit} could change "

@@ -1,4 +1,4 @@
-"""From an outcome to what is said about it: the guarantee, and the facts that a report is written from.
+"""From an result to what is said about it: the guarantee, and the facts that a report is written from.
 
 Everything here is released, public, or independent of the private data.
 """
@@ -23,7 +23,7 @@ from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.pipeline.checks import about
-from quorate.pipeline.flow import Outcome, answering_purposes, answers_left
+from quorate.pipeline.flow import RunResult, answering_purposes, answers_left
 from quorate.pipeline.task import Task
 from quorate.planning import form_of, open_fields, recipe, scale_of
 from quorate.release import guarantee_of
@@ -43,7 +43,7 @@ from quorate.report import (
 )
 from quorate.report.notation import at_most
 from quorate.report.spending import raises_of
-from quorate.students import FromAnswers, Student
+from quorate.students import AutoStudent, Student
 from quorate.students.declared import last_step
 
 PURPOSES = ("label", "online answer")
@@ -51,7 +51,7 @@ SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Occasion:
+class RunMetadata:
     """When and how a run was made: what the shell around it knows."""
 
     title: str
@@ -81,11 +81,11 @@ def told(mechanism: Mechanism) -> str:
     return f"{type(mechanism).__name__} ({', '.join(shown)})"
 
 
-def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> Facts:
+def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
     recipe_, seeded = task.recipe, task.noise.seeded
     return Facts(
-        guarantee=guarantee(task, ledger, outcome.reservation),
+        guarantee=guarantee(task, ledger, result.reservation),
         setup=Setup(
             n_teachers=recipe_.n_teachers,
             partition=task.partition,
@@ -103,16 +103,16 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
             recipe=(*recipe_.why, *(f"caution: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
-        spending=spending(task, outcome, ledger),
-        answers=answers_of(outcome.released, task.n_classes),
-        fitted=fitted(task, outcome.student),
-        utility=occasion.utility,
+        spending=spending(task, result, ledger),
+        answers=answers_of(result.released, task.n_classes),
+        fitted=fitted(task, result.student),
+        utility=metadata.utility,
         choices=choices(task),
-        checks=about(task, ledger, while_running=outcome.checks),
+        checks=about(task, ledger, while_running=result.checks),
         provenance=Provenance(
-            run=occasion.title,
-            started=occasion.started,
-            command=occasion.command,
+            run=metadata.title,
+            started=metadata.started,
+            command=metadata.command,
             seeded=seeded,
             noise="a given seed" if seeded else "the operating system's entropy",
             ledger_head=ledger.head.hash,
@@ -126,16 +126,16 @@ def facts(task: Task, outcome: Outcome, ledger: Ledger, occasion: Occasion) -> F
     )
 
 
-def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
+def spending(task: Task, result: RunResult, ledger: Ledger) -> Spending:
     """What the budget was, what was charged, and for what."""
     budget, left = ledger.budget, ledger.left
     epsilon, delta = spent_of(ledger)
-    purposes = outcome.reservation.purposes
+    purposes = result.reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
     parts = []
     for purpose in PURPOSES:
         if purpose in purposes:
-            became = _became(task, outcome.reservation, purpose)
+            became = _became(task, result.reservation, purpose)
             parts.append(
                 Part(
                     purpose=purpose,
@@ -159,10 +159,10 @@ def spending(task: Task, outcome: Outcome, ledger: Ledger) -> Spending:
         left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
         left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
         composition=budget.composition,
-        answers_left=answers_left(task, outcome.reservation) if answering_purposes(task, outcome.reservation) else None,
+        answers_left=answers_left(task, result.reservation) if answering_purposes(task, result.reservation) else None,
         durable=ledger.durable,
         parts=tuple(parts),
-        ex_post=ex_post(task, ledger, outcome.reservation),
+        ex_post=ex_post(task, ledger, result.reservation),
         raises=raises_of(ledger),
     )
 
@@ -284,6 +284,6 @@ def name_of(model: Any) -> str:
     """Class name of a model; the steps of a Pipeline in their order; how a student learned in brackets."""
     if isinstance(model, Student):
         taught = name_of(model.learner)
-        return taught if isinstance(model, FromAnswers) else f"{taught} ({type(model).__name__})"
+        return taught if isinstance(model, AutoStudent) else f"{taught} ({type(model).__name__})"
     steps = getattr(model, "steps", None)
     return " → ".join(type(step).__name__ for _, step in steps) if steps else type(model).__name__

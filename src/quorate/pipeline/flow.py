@@ -35,14 +35,14 @@ from quorate.pipeline.task import Task
 from quorate.release import Charge
 from quorate.release.purposes import is_closed
 from quorate.report import Check
-from quorate.students import Lesson, class_probabilities
+from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, derive
 
 Watch = Callable[[str, int, int], None]  # stage, done, total: no private number
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class RunResult:
     """What a journey brings home. Everything but the ensemble may be published."""
 
     student: Any
@@ -58,9 +58,9 @@ class Outcome:
         return memo_of(task, self.queries, self.released)
 
 
-def conduct(
+def run_pipeline(
     task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None
-) -> Outcome:
+) -> RunResult:
     """Go the whole way, from checked inputs to a student.
 
     Parameters
@@ -122,7 +122,7 @@ def conduct(
     see("student", 1, 1)
     if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
         ensemble = None  # nothing is left to ask it
-    return Outcome(
+    return RunResult(
         student=student,
         released=released,
         queries=queries,
@@ -135,8 +135,8 @@ def conduct(
 
 def shards_of(task: Task) -> Secret[IntArray]:
     """Which teacher gets which private row, ``(n_rows,)``: a function of units' identities and the run's key."""
-    slots = task.inputs.private.reveal().slots
-    return partition_rows(slots, task.recipe.n_teachers, task.key, partition=task.partition)
+    unit_keys = task.inputs.private.reveal().unit_keys
+    return partition_rows(unit_keys, task.recipe.n_teachers, task.key, partition=task.partition)
 
 
 def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def answers_left(task: Task, reservation: Reservation) -> int:
 
 def finished_key(task: Task, charge: str) -> str:
     """Key of the note that a strategy has stopped: what it left may then be asked for, and not before."""
-    return stage_key(task.key, FINISHED, {**task.made_from, "charge": charge})
+    return stage_key(task.key, FINISHED, {**task.cache_inputs, "charge": charge})
 
 
 def pool_of(task: Task) -> Pool:
@@ -206,7 +206,7 @@ def votes(
 ) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
-    key = stage_key(task.key, stage, task.made_from)
+    key = stage_key(task.key, stage, task.cache_inputs)
     stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
         return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
@@ -227,8 +227,8 @@ def asked_of(
 ) -> Secret[Any]:
     """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``."""
     if task.recipe.mechanism.takes == "scores":
-        return gather_scores(ensemble, asked, jobs=task.jobs, progress=progress)
-    return count_votes(ensemble, asked, jobs=task.jobs, progress=progress)
+        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress)
+    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress)
 
 
 def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray | None:
@@ -236,7 +236,7 @@ def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray |
     if not so_far.answered.any():
         return None
     pool = task.views.student(take(task.inputs.public, queries))
-    student = task.student.learn(lesson_of(task, queries, so_far, purpose="interim student"))
+    student = task.student.fit(student_data_of(task, queries, so_far, purpose="interim student"))
     return class_probabilities(student, pool, task.inputs.classes)
 
 
@@ -251,12 +251,12 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
         shards = shards_of(task)
         checks.shards(task, shards)
     X = task.views.teacher(private.X)
-    made_from = task.made_from
+    cache_inputs = task.cache_inputs
     chunks = []
     for start in range(0, n_teachers, CHUNK):
         numbers = range(start, min(start + CHUNK, n_teachers))
         stage = f"teachers-{start:05d}"
-        key = stage_key(task.key, stage, made_from)
+        key = stage_key(task.key, stage, cache_inputs)
         see("teachers", start, n_teachers)
         stored = stages.load(stage, key)
         if stored is None:
@@ -269,7 +269,7 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
                 n_teachers=n_teachers,
                 n_classes=task.n_classes,
                 key=task.key,
-                jobs=task.jobs,
+                n_jobs=task.n_jobs,
             )
             written = dump_voters(voters) if stages.keeps else None
             if written is not None:  # what skops cannot write is trained again when it is needed
@@ -283,7 +283,7 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
     """Fit the student on released answers and public points; behind the encoder where there is one."""
-    student = task.student.learn(lesson_of(task, queries, released, purpose="student"))
+    student = task.student.fit(student_data_of(task, queries, released, purpose="student"))
     encoder = task.views.student.encoder
     if encoder is None:
         return student
@@ -293,9 +293,9 @@ def teach(task: Task, queries: IntArray, released: Released) -> Any:
     return Pipeline([("encoder", FrozenEstimator(encoder)), ("student", student)])
 
 
-def lesson_of(task: Task, queries: IntArray, released: Released, *, purpose: str) -> Lesson:
+def student_data_of(task: Task, queries: IntArray, released: Released, *, purpose: str) -> StudentData:
     """Gather all that a student may see: public rows and facts, and answers that were paid for."""
-    return Lesson(
+    return StudentData(
         pool=task.views.student(task.inputs.public),
         points=task.views.numbers(task.inputs.public),
         queries=queries,

@@ -47,7 +47,7 @@ class PrivateRows:
 
     X: Rows
     codes: IntArray
-    slots: list[bytes]
+    unit_keys: list[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def check_inputs(
     codes = encode_labels(y, declared, name=label_name)
     if len(codes) != n:
         raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
-    slots = slot_bytes(groups, n, name=group_name)
+    unit_keys = slot_bytes(groups, n, name=group_name)
     rows, pool = match_columns(rows, public.rows())
     if not labels_only and is_same_table(rows, pool):
         raise DataRefused(
@@ -127,7 +127,7 @@ def check_inputs(
             "be shown and are about nobody in the private table"
         )
     return Inputs(
-        private=Secret(PrivateRows(rows, codes, slots)), public=pool, digests=row_digests(pool), classes=declared
+        private=Secret(PrivateRows(rows, codes, unit_keys)), public=pool, digests=row_digests(pool), classes=declared
     )
 
 

@@ -161,8 +161,8 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
 
     Examples
     --------
-    >>> student_of("forest", method="values", shares="auto", folder=Path())
-    FromValues(estimator=RandomForestClassifier(min_samples_leaf=2, n_estimators=200), shares='auto', weights=True)
+    >>> student_of("forest", method="values", shares="auto", folder=Path())  # doctest: +ELLIPSIS
+    VoteShareStudent(estimator=RandomForestClassifier(...), shares='auto', weights=True)
     """
     from quorate import students
 
@@ -183,10 +183,10 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
             )
         return estimator
     made: dict[str, Any] = {
-        "auto": lambda: students.FromAnswers(estimator),
-        "labels": lambda: students.FromLabels(estimator),
-        "noisy-labels": lambda: students.FromNoisyLabels(estimator, shares=shares),  # type: ignore[arg-type]
-        "values": lambda: students.FromValues(estimator, shares=shares),  # type: ignore[arg-type]
+        "auto": lambda: students.AutoStudent(estimator),
+        "labels": lambda: students.LabelStudent(estimator),
+        "noisy-labels": lambda: students.NoiseAwareStudent(estimator, shares=shares),  # type: ignore[arg-type]
+        "values": lambda: students.VoteShareStudent(estimator, shares=shares),  # type: ignore[arg-type]
         "self-training": lambda: students.SelfTraining(estimator),
         "label-spreading": lambda: students.SpreadLabels(estimator),
         "label-propagation": lambda: students.SpreadLabels(estimator, method="propagation"),

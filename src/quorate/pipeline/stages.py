@@ -46,7 +46,7 @@ class NoStages:
         """Keep nothing."""
 
 
-def stage_key(key: Secret[bytes], stage: str, made_from: Mapping[str, Any]) -> str:
+def stage_key(key: Secret[bytes], stage: str, cache_inputs: Mapping[str, Any]) -> str:
     """Keyed hash of everything a stage's result is made from.
 
     Parameters
@@ -55,7 +55,7 @@ def stage_key(key: Secret[bytes], stage: str, made_from: Mapping[str, Any]) -> s
         The run's key, 32 bytes.
     stage : str
         The stage's name.
-    made_from : mapping
+    cache_inputs : mapping
         Plain JSON values: fingerprints, parameters, versions.
 
     Examples
@@ -66,5 +66,5 @@ def stage_key(key: Secret[bytes], stage: str, made_from: Mapping[str, Any]) -> s
     >>> stage_key(key, "votes", {"n_teachers": 10}) == stage_key(key, "votes", {"n_teachers": 11})
     False
     """
-    text = json.dumps([stage, made_from], sort_keys=True, ensure_ascii=False, allow_nan=False)
+    text = json.dumps([stage, cache_inputs], sort_keys=True, ensure_ascii=False, allow_nan=False)
     return blake2b(text.encode(), key=key.reveal(), digest_size=16).hexdigest()

@@ -42,7 +42,7 @@ from quorate.types import IntArray, Secret, derive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Wishes:
+class RunConfig:
     """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``.
 
     Names and meanings are those of :class:`quorate.PrivateClassifier`.
@@ -64,7 +64,7 @@ class Wishes:
     declined: Declined = "drop"
     preprocessing: Preprocessing = "inside"
     prior_matching: bool = False
-    jobs: int | None = None
+    n_jobs: int | None = None
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
@@ -113,7 +113,7 @@ class Task:
         The run's key, and the one that binds data to a ledger; 32 bytes each.
     noise : NoiseSource
         Where privacy noise comes from.
-    jobs : int
+    n_jobs : int
         Processes.
     strategy : Strategy or None
         What chooses the queries from released answers; None where they are fixed before the first answer.
@@ -137,7 +137,7 @@ class Task:
     key: Secret[bytes] = field(repr=False)
     fingerprint_key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
-    jobs: int
+    n_jobs: int
     strategy: Strategy | None = None
 
     @property
@@ -174,7 +174,7 @@ class Task:
     def fingerprint(self) -> str:
         """Keyed hash of the private data set, to which its ledger is bound."""
         private = self.inputs.private.reveal()
-        return fingerprint(private.X, private.codes, private.slots, self.fingerprint_key)
+        return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key)
 
     @cached_property
     def order(self) -> str:
@@ -206,7 +206,7 @@ class Task:
         return stream if self.strategy is not None else np.sort(stream[: self.recipe.n_queries])
 
     @cached_property
-    def made_from(self) -> dict[str, Any]:
+    def cache_inputs(self) -> dict[str, Any]:
         """What the votes are a function of, beside the run's key: plain values for a stage's key."""
         return {
             "data": self.fingerprint,
@@ -226,7 +226,7 @@ class Task:
 
 
 def prepare(
-    wishes: Wishes,
+    config: RunConfig,
     X: Any,
     y: Any,
     *,
@@ -245,41 +245,41 @@ def prepare(
     DataRefused
         If a table is wrong as a whole.
     """
-    epsilon, delta = floor_budget(wishes.epsilon, wishes.delta)
-    one_of("declined", wishes.declined, ("drop", "random"))
-    one_of("partition", wishes.partition, ("hash", "balanced"))
-    one_of("preprocessing", wishes.preprocessing, ("inside", "public"))
-    teacher = built_in("logistic", "teacher") if wishes.teacher is None else wishes.teacher
-    student = as_student(built_in("logistic", "student") if wishes.student is None else wishes.student)
-    trained = as_teacher(teacher, preprocessing=wishes.preprocessing)  # refuses what cannot be one
-    check_unfitted(student.learner, preprocessing=wishes.preprocessing)
-    if wishes.classes is None:
+    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    one_of("declined", config.declined, ("drop", "random"))
+    one_of("partition", config.partition, ("hash", "balanced"))
+    one_of("preprocessing", config.preprocessing, ("inside", "public"))
+    teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
+    student = as_student(built_in("logistic", "student") if config.student is None else config.student)
+    trained = as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    if config.classes is None:
         raise InvalidParameter(
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
-    mechanism = _mechanism(wishes.mechanism, wishes.mechanism_fields, n_classes=len(check_classes(wishes.classes)))
-    online_answers = count("online_answers", wishes.online_answers)
-    n_teachers = None if wishes.n_teachers == "auto" else count("n_teachers", wishes.n_teachers, at_least=1)
-    unit = unit_of(wishes.unit, grouped=groups is not None, labels_only=wishes.labels_only)
+    mechanism = _mechanism(config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes)))
+    online_answers = count("online_answers", config.online_answers)
+    n_teachers = None if config.n_teachers == "auto" else count("n_teachers", config.n_teachers, at_least=1)
+    unit = unit_of(config.unit, grouped=groups is not None, labels_only=config.labels_only)
 
     inputs = check_inputs(
         X,
         y,
         public=public,
-        classes=wishes.classes,
+        classes=config.classes,
         groups=groups,
-        label_name=wishes.label_name,
-        group_name=wishes.group_name,
-        labels_only=wishes.labels_only,
+        label_name=config.label_name,
+        group_name=config.group_name,
+        labels_only=config.labels_only,
     )
-    views = look(inputs, teacher=teacher, student=student.learner, built_in=wishes.built_in or wishes.teacher is None)
-    if wishes.teacher is not None and not wishes.built_in:
+    views = look(inputs, teacher=teacher, student=student.learner, built_in=config.built_in or config.teacher is None)
+    if config.teacher is not None and not config.built_in:
         rehearse_teacher(trained, inputs, views)
-    if wishes.student is not None and not wishes.built_in:
+    if config.student is not None and not config.built_in:
         rehearse_student(student.learner, inputs, views)
     facts = PublicFacts(
-        n_records=_n_records(wishes.n_records, inputs, needed=n_teachers is None),
+        n_records=_n_records(config.n_records, inputs, needed=n_teachers is None),
         n_public=len(set(inputs.digests)),
         n_classes=len(inputs.classes),
         width=views.width,
@@ -287,16 +287,16 @@ def prepare(
         delta=delta,
         online_answers=online_answers,
     )
-    strategy = wishes.queries if isinstance(wishes.queries, Strategy) else None
+    strategy = config.queries if isinstance(config.queries, Strategy) else None
     if strategy is not None:
         strategy.check(n_points=facts.n_public, n_classes=facts.n_classes)
         rehearse_strategy(strategy, inputs, views)
     made = recipe(
         facts,
         n_teachers=n_teachers,
-        n_queries=_n_queries(wishes.queries, facts.n_public) if strategy is None else strategy.n,
+        n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=mechanism,
-        fields=wishes.mechanism_fields,
+        fields=config.mechanism_fields,
     )
     answers = made.n_queries + made.online_answers
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
@@ -309,7 +309,7 @@ def prepare(
         )
     if strategy is not None:
         made = _told_of(strategy, made, width=facts.width)
-    if made.n_teachers > len(set(inputs.private.reveal().slots)):
+    if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
         raise DataRefused(
             f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
             "some could only abstain. Give fewer teachers, or the true n_records"
@@ -322,18 +322,18 @@ def prepare(
         facts=facts,
         recipe=made,
         unit=unit,
-        n_was_read=n_teachers is None and wishes.n_records is None,
-        partition=wishes.partition,
-        declined=wishes.declined,
-        preprocessing=wishes.preprocessing,
-        prior_matching=_prior_matching(wishes.prior_matching, teacher, n_classes=len(inputs.classes)),
-        labels_only=wishes.labels_only,
-        classes_were_read=wishes.classes_were_read,
-        caveats=wishes.caveats,
+        n_was_read=n_teachers is None and config.n_records is None,
+        partition=config.partition,
+        declined=config.declined,
+        preprocessing=config.preprocessing,
+        prior_matching=_prior_matching(config.prior_matching, teacher, n_classes=len(inputs.classes)),
+        labels_only=config.labels_only,
+        classes_were_read=config.classes_were_read,
+        caveats=config.caveats,
         key=key,
         fingerprint_key=fingerprint_key,
         noise=noise,
-        jobs=processes(wishes.jobs),
+        n_jobs=processes(config.n_jobs),
         strategy=strategy,
     )
 
@@ -410,7 +410,7 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
     if declared is not None:
         return count("n_records", declared, at_least=1)
-    return len(set(inputs.private.reveal().slots)) if needed else None
+    return len(set(inputs.private.reveal().unit_keys)) if needed else None
 
 
 def _n_queries(wish: Any, n_public: int) -> int | None:
@@ -435,7 +435,7 @@ def processes(wish: int | None) -> int:
     (2, True)
     """
     if wish is not None:
-        return count("jobs", wish, at_least=1)
+        return count("n_jobs", wish, at_least=1)
     from joblib import cpu_count
 
     return int(cpu_count())

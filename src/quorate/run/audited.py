@@ -25,7 +25,7 @@ from quorate.pipeline.flow import Watch
 from quorate.pipeline.task import Task
 from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
 from quorate.report.checks import name_of
-from quorate.run.batch import Batch
+from quorate.run.batch import LoadedRun
 from quorate.run.folder import RunFolder
 from quorate.run.published import FACTS, publish_files
 
@@ -162,12 +162,12 @@ def _attack_tree(attack: Attack) -> dict[str, Any]:
 
 
 def audit_run(
-    batch: Batch,
+    batch: LoadedRun,
     *,
     runs: int = RUNS,
     confidence: float = 0.95,
     seed: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     watch: Watch | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> RunAudit:
@@ -175,7 +175,7 @@ def audit_run(
 
     Parameters
     ----------
-    batch : Batch
+    batch : LoadedRun
         The run, as read.
     runs : int
         Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
@@ -183,7 +183,7 @@ def audit_run(
         With which all bounds hold together, in (0, 1).
     seed : int, optional
         Of the audit's own noise; the run's is not touched.
-    jobs : int
+    n_jobs : int
         Processes.
     watch : callable, optional
         ``watch(stage, done, total)``.
@@ -211,11 +211,11 @@ def audit_run(
         confidence=confidence,
         runs=runs,
         seed=seed,
-        jobs=jobs,
+        n_jobs=n_jobs,
         watch=see,
     )
     see("shards", 0, 1)
-    shards, why_not = shards_of(task, seed=seed, jobs=jobs)
+    shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
     return RunAudit(
         schedule=schedule,
@@ -228,7 +228,7 @@ def audit_run(
     )
 
 
-def charged_event(batch: Batch) -> Event:
+def charged_event(batch: LoadedRun) -> Event:
     """Return what the ledger was charged for, which is the claim.
 
     Raises
@@ -249,7 +249,7 @@ def charged_event(batch: Batch) -> Event:
     return reservation.event
 
 
-def shards_of(task: Task, *, seed: int | None = None, jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
+def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
     """Audit the run's teacher and partition; or say why not.
 
     The rows are public ones with made-up labels and units, and the partition has a key of its own: what such an audit
@@ -275,7 +275,7 @@ def shards_of(task: Task, *, seed: int | None = None, jobs: int = 1) -> tuple[Sh
             partition=task.partition,
             units=SHARD_UNITS,
             seed=seed,
-            jobs=jobs,
+            n_jobs=n_jobs,
         )
     except PreconditionFailed:
         return None, (

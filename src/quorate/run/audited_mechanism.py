@@ -78,7 +78,7 @@ def audit_alone(
     confidence: float = 0.95,
     runs: int = RUNS,
     seed: int | None = None,
-    jobs: int = 1,
+    n_jobs: int = 1,
     watch: Watch | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> RunAudit:
@@ -98,7 +98,7 @@ def audit_alone(
         confidence=confidence,
         runs=runs,
         seed=seed,
-        jobs=jobs,
+        n_jobs=n_jobs,
         watch=watch,
     )
     return RunAudit(

@@ -20,12 +20,12 @@ from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, Preco
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import Values
-from quorate.pipeline.facts import Occasion, facts, score, told
-from quorate.pipeline.flow import Outcome, Watch, conduct, schedule
+from quorate.pipeline.facts import RunMetadata, facts, score, told
+from quorate.pipeline.flow import RunResult, Watch, run_pipeline, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.stages import stage_key
-from quorate.pipeline.task import Task, Wishes, prepare
+from quorate.pipeline.task import RunConfig, Task, prepare
 from quorate.planning import form_of, scale_of
 from quorate.release import Charge
 from quorate.release.described import described_mechanism
@@ -53,7 +53,7 @@ class Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class LoadedRun:
     """A run's folder, what it asks for, and the task that follows from its files."""
 
     folder: RunFolder
@@ -65,13 +65,13 @@ class Batch:
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
         recipe = self.task.recipe
-        made_from = {
-            **self.task.made_from,
+        cache_inputs = {
+            **self.task.cache_inputs,
             "mechanism": described_mechanism(recipe.mechanism),
             "event": recipe.event.to_json(),
             "online": recipe.online_answers,
         }
-        return stage_key(self.task.key, "labels", made_from)
+        return stage_key(self.task.key, "labels", cache_inputs)
 
     @property
     def charge(self) -> Charge:
@@ -96,7 +96,7 @@ def budget_of(settings: Settings) -> Budget:
     return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
 
 
-def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = None) -> Batch:
+def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
     Parameters
@@ -132,7 +132,7 @@ def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = No
     noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
     task = prepare(
-        Wishes(
+        RunConfig(
             classes=data.classes,
             epsilon=settings.run.epsilon or settings.budget.epsilon,
             delta=settings.run.delta or settings.budget.delta,
@@ -150,7 +150,7 @@ def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = No
             partition=settings.teachers.partition,
             prior_matching=settings.teachers.prior_matching,
             declined=settings.student.declined,
-            jobs=settings.run.jobs,
+            n_jobs=settings.run.n_jobs,
             built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
             label_name=f"column {data.label!r}",
             group_name=f"{data.private.name}, column {data.unit!r}",
@@ -163,7 +163,7 @@ def read_batch(root: Path, *, begin: bool = True, settings: Settings | None = No
         fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
         noise=noise,
     )
-    return Batch(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+    return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
@@ -198,7 +198,7 @@ def refuse_lost_key(folder: RunFolder) -> None:
 
 
 @contextmanager
-def told_of_changes(batch: Batch, ledger: Ledger) -> Iterator[None]:
+def explain_settings_change(batch: LoadedRun, ledger: Ledger) -> Iterator[None]:
     """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
 
     The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
@@ -263,7 +263,7 @@ def unit_word(column: str) -> str:
     return word or "person"
 
 
-def check(batch: Batch) -> dict[str, Any]:
+def check(batch: LoadedRun) -> dict[str, Any]:
     """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
 
     What there is to say about the private table is not in it: :func:`~quorate.run.notes.private_notes`.
@@ -275,7 +275,7 @@ def check(batch: Batch) -> dict[str, Any]:
     """
     task = batch.task
     if batch.folder.has_ledger:
-        with batch.open_ledger(bind=True) as ledger, told_of_changes(batch, ledger):
+        with batch.open_ledger(bind=True) as ledger, explain_settings_change(batch, ledger):
             batch.charge.check_affordable(ledger)
     else:
         with Ledger(budget=budget_of(batch.settings)) as ledger:
@@ -303,12 +303,12 @@ def check(batch: Batch) -> dict[str, Any]:
     }
 
 
-def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
     """Go the whole way, or on from where a killed run stopped, and write the public side.
 
     Parameters
     ----------
-    batch : Batch
+    batch : LoadedRun
         As read.
     command : str
         What the user typed, for the report.
@@ -320,32 +320,32 @@ def perform(batch: Batch, *, command: str, watch: Watch | None = None, extra: Ut
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
     with batch.open_ledger() as ledger:
-        with told_of_changes(batch, ledger):
-            outcome = conduct(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        occasion = Occasion(
+        with explain_settings_change(batch, ledger):
+            result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
+        metadata = RunMetadata(
             title=folder.root.resolve().name,
             command=command,
             started=started,
-            utility=_utility(batch, outcome, extra or Utility()),
+            utility=_utility(batch, result, extra or Utility()),
         )
-        made = replace(facts(task, outcome, ledger, occasion), audit_command=f"quorate audit {occasion.title}")
-    publish(batch, outcome, made)
+        made = replace(facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
+    publish(batch, result, made)
     return made
 
 
-def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
+def publish(batch: LoadedRun, result: RunResult, made: Facts) -> None:
     """Write the public side: labels, student, guarantee, report, model card; and last the facts.
 
     A run counts as finished where its facts are, so that no half of a public side is ever exported.
     """
     files = {
-        "labels.csv": labels_csv(batch.task, outcome).encode(),
+        "labels.csv": labels_csv(batch.task, result).encode(),
         "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
         "model_card.md": model_card(made).encode(),
         "report.html": render_html(made).encode(),
         FACTS: render_json(made).encode(),
     }
-    student, private = _student_bytes(outcome.student), batch.folder.private / STUDENT
+    student, private = _student_bytes(result.student), batch.folder.private / STUDENT
     if batch.task.noise.seeded:  # it carries no guarantee, so it does not lie where things may leave from
         write_atomically(private, student, mode=0o600)
     else:
@@ -354,13 +354,13 @@ def publish(batch: Batch, outcome: Outcome, made: Facts) -> None:
     publish_files(batch.folder, files, anew=True)
 
 
-def labels_csv(task: Task, outcome: Outcome) -> str:
+def labels_csv(task: Task, result: RunResult) -> str:
     """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
 
     A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.spreadsheets`).
     The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
     """
-    released = outcome.released
+    released = result.released
     read = released.mechanism.answers
     columns = read.columns([str(each) for each in task.inputs.classes]) if isinstance(read, Values) else []
     numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
@@ -370,7 +370,7 @@ def labels_csv(task: Task, outcome: Outcome) -> str:
         names.append("guarantee")
     lines = []
     for row, code, status, values in zip(
-        outcome.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
+        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
     ):
         answered = code >= 0
         line = [row, task.inputs.classes[code] if answered else "", status]
@@ -392,10 +392,10 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
     )
 
 
-def _utility(batch: Batch, outcome: Outcome, extra: Utility) -> Utility:
+def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
-    found = score(outcome.student, batch.evaluation.X, batch.evaluation.truth, batch.task.inputs.classes)
+    found = score(result.student, batch.evaluation.X, batch.evaluation.truth, batch.task.inputs.classes)
     return replace(extra, student=found)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget
 from quorate.release.target import floor_budget
-from quorate.run.batch import budget_of, read_batch
+from quorate.run.batch import budget_of, load_run
 from quorate.run.external_votes import votes_fingerprint
 from quorate.run.folder import RunFolder
 from quorate.run.settings import read_settings
@@ -39,7 +39,7 @@ def changed_fingerprint(
     if _is_run(root):
         if votes is not None or classes is not None:
             raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
-        return read_batch(root).task.fingerprint
+        return load_run(root).task.fingerprint
     if votes is None or classes is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "

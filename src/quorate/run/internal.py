@@ -22,7 +22,7 @@ from quorate.ensemble import (
 from quorate.pipeline.flow import votes
 from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
-from quorate.run.batch import Batch
+from quorate.run.batch import LoadedRun
 from quorate.run.notes import private_notes
 from quorate.run.stages import FolderStages
 from quorate.types import IntArray, Secret, derive
@@ -33,7 +33,7 @@ EXACT = "Margins, agreement and shard sizes are exact: whoever reads this page r
 BETA = 0.05  # share of teachers that may be off in a strong soft label
 
 
-def internal_facts(batch: Batch) -> Secret[InternalFacts]:
+def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
     """Gather what only the owner may see of a run, from its stored votes where they fit.
 
     One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
@@ -73,7 +73,7 @@ def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
         n_teachers=1,
         n_classes=task.n_classes,
         key=Secret(derive(task.key, "one model of all rows")),
-        jobs=1,
+        n_jobs=1,
     )
     reference = alone.voters.reveal()[0].vote(task.views.teacher(take(task.inputs.public, task.queries)))
     if (reference < 0).any():
@@ -119,7 +119,7 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
 
 def _teachers(task: Task) -> list[TeacherFacts]:
     private, n_teachers = task.inputs.private.reveal(), task.recipe.n_teachers
-    shards = partition_rows(private.slots, n_teachers, task.key, partition=task.partition).reveal()
+    shards = partition_rows(private.unit_keys, n_teachers, task.key, partition=task.partition).reveal()
     told = []
     for teacher in range(n_teachers):
         codes = private.codes[shards == teacher]

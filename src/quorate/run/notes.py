@@ -76,7 +76,7 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
 def _declared_number(data: DataSettings, task: Task) -> Iterator[Note]:
     if data.n_records is None:
         return
-    units = len(set(task.inputs.private.reveal().slots))
+    units = len(set(task.inputs.private.reveal().unit_keys))
     if abs(data.n_records - units) > TOLERATED * units:
         yield Note(
             "declared-number-is-off",

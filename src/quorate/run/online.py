@@ -21,7 +21,7 @@ from quorate.pipeline.flow import (
 )
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
-from quorate.run.batch import Batch
+from quorate.run.batch import LoadedRun
 from quorate.run.published import is_finished
 from quorate.run.stages import FolderStages
 
@@ -55,12 +55,12 @@ class Asked:
         ]
 
 
-def ask(batch: Batch, path: Path, *, watch: Watch | None = None) -> Asked:
+def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
     """Ask the ensemble of a run about the rows of a file.
 
     Parameters
     ----------
-    batch : Batch
+    batch : LoadedRun
         A run whose labels are released.
     path : path
         Rows with the columns of the public pool; a label or unit column is left out.

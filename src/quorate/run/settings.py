@@ -84,7 +84,7 @@ class RunSettings:
 
     epsilon: float | None = None
     delta: float | None = None
-    jobs: int | None = None
+    n_jobs: int | None = None
     unsafe_noise_seed: int | None = None
 
 
@@ -168,7 +168,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     mechanism = _Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
     student = _Section("student", document, StudentSettings)
-    run = _Section("run", document, RunSettings)
+    run = _Section("run", _with_new_names(document), RunSettings)
     return Settings(
         data=DataSettings(
             private=folder / data.text("private"),
@@ -206,10 +206,20 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         run=RunSettings(
             epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
             delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
-            jobs=run.optional("jobs", lambda key: run.count(key, at_least=1)),
+            n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
             unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
         ),
     )
+
+
+def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read ``[run] jobs``, as version 0.1 wrote it, as ``n_jobs``."""
+    run = dict(document.get("run", {}))
+    if "jobs" in run:
+        if "n_jobs" in run:
+            raise InvalidParameter("[run] has n_jobs and jobs, which is its name of version 0.1; leave out jobs")
+        run["n_jobs"] = run.pop("jobs")
+    return {**document, "run": run}
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from quorate.students.labels import FromLabels
-from quorate.students.lesson import Lesson
-from quorate.students.student import Student, Taught
-from quorate.students.values import FromValues
+from quorate.students.labels import LabelStudent
+from quorate.students.student import EstimatorStudent, Student
+from quorate.students.student_data import StudentData
+from quorate.students.values import VoteShareStudent
 
 
 @dataclass(frozen=True)
-class FromAnswers(Taught):
+class AutoStudent(EstimatorStudent):
     """Make the most of whatever was released: what a bare classifier given as ``student=`` does.
 
     Parameters
@@ -23,15 +23,15 @@ class FromAnswers(Taught):
     Examples
     --------
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> FromAnswers(GaussianNB()).learner
+    >>> AutoStudent(GaussianNB()).learner
     GaussianNB()
     """
 
-    def learn(self, lesson: Lesson) -> Any:
-        """Learn as :class:`FromValues` or :class:`FromLabels` would."""
-        values = lesson.released.holds_values and len(lesson.answered) > 0
-        student: Student = FromValues(self.learner) if values else FromLabels(self.learner)
-        return student.learn(lesson)
+    def fit(self, data: StudentData) -> Any:
+        """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
+        values = data.released.holds_values and len(data.answered) > 0
+        student: Student = VoteShareStudent(self.learner) if values else LabelStudent(self.learner)
+        return student.fit(data)
 
 
 def as_student(given: Any) -> Student:
@@ -41,8 +41,8 @@ def as_student(given: Any) -> Student:
     --------
     >>> from sklearn.naive_bayes import GaussianNB
     >>> as_student(GaussianNB())
-    FromAnswers(estimator=GaussianNB())
-    >>> as_student(FromLabels())
-    FromLabels(estimator=None)
+    AutoStudent(estimator=GaussianNB())
+    >>> as_student(LabelStudent())
+    LabelStudent(estimator=None)
     """
-    return given if isinstance(given, Student) else FromAnswers(given)
+    return given if isinstance(given, Student) else AutoStudent(given)

@@ -4,7 +4,7 @@ Each class's share is :math:`s_c(x) = 1/C + f_c(x)`, where :math:`f_c` has a Gau
 
 .. math:: V(x, x') = v\,(1 + k(x, x')), \qquad v = \tfrac1C (1 - \tfrac1C),
 
-with the kernel k of :meth:`Geometry.kernel <quorate.students.geometry.Geometry.kernel>`; v is the variance of a share
+with the kernel k of :meth:`~quorate.data.feature_maps.PoolCoordinates.kernel`; v is the variance of a share
 where every vote is unanimous, and 1 stands for the class's share overall. The noise of a share is :math:`N(0, \tau^2)`
 with τ known, so nothing is left to be tuned, and the posterior mean is
 
@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import real
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
 from quorate.deferred import optimize, special
-from quorate.students.geometry import Geometry, by_blocks
 from quorate.students.shares import check_shares, logistic_of
 from quorate.students.simplex import onto_simplex
 from quorate.types import FloatArray
@@ -36,13 +36,13 @@ class ProcessShares:
 
     Attributes
     ----------
-    geometry : Geometry
+    geometry : PoolCoordinates
         Of the kernel.
     weights, intercepts : FloatArray
         ``(n_classes, n_kernel_features)`` and ``(n_classes,)``.
     """
 
-    geometry: Geometry
+    geometry: PoolCoordinates
     weights: FloatArray
     intercepts: FloatArray
 
@@ -80,7 +80,7 @@ class ProcessShares:
         return Pipeline([*steps, ("shares", logistic_of(factor * self.weights, factor * self.intercepts, classes))])
 
 
-def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Geometry) -> ProcessShares:
+def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> ProcessShares:
     r"""Return the posterior mean given noisy shares.
 
     Parameters
@@ -91,7 +91,7 @@ def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry:
         ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
     noise_sd : float
         τ > 0, the standard deviation of the noise of each share.
-    geometry : Geometry
+    geometry : PoolCoordinates
         Of the kernel.
 
     Raises
@@ -108,7 +108,7 @@ def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry:
     --------
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_process_shares(X, noisy, noise_sd=0.01, geometry=Geometry.of(X).kernel(X))(X).round(1).tolist()
+    >>> fit_process_shares(X, noisy, noise_sd=0.01, geometry=PoolCoordinates.of(X).kernel(X))(X).round(1).tolist()
     [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
     """
     check_shares(X, shares)

@@ -153,8 +153,8 @@ def label_noise(mechanism: Mechanism, n_teachers: int) -> LabelNoise:
         grid = (log_normal, *_normal_grid()) if noise.distribution == "gaussian" else (log_laplace, *_laplace_grid())
         return CountNoise(n_teachers, noise.scale, *grid)
     raise InvalidParameter(
-        f"FromNoisyLabels has to know how often noise changes a label, and has no formula for "
-        f"{type(mechanism).__name__}; choose GaussianNoisyMax, or the student FromLabels"
+        f"NoiseAwareStudent has to know how often noise changes a label, and has no formula for "
+        f"{type(mechanism).__name__}; choose GaussianNoisyMax, or the student LabelStudent"
     )
 
 

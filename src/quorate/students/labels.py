@@ -7,12 +7,12 @@ from typing import Any
 
 from quorate.data import take
 from quorate.students.declared import fit_student
-from quorate.students.lesson import Lesson
-from quorate.students.student import Taught
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
 
 
 @dataclass(frozen=True)
-class FromLabels(Taught):
+class LabelStudent(EstimatorStudent):
     """Fit the classifier on the points that got a label.
 
     Parameters
@@ -22,7 +22,7 @@ class FromLabels(Taught):
 
     Notes
     -----
-    Noisy votes are read as the class that they favour. What becomes of a query without an answer, the lesson says.
+    Noisy votes are read as the class that they favour. What becomes of a query without an answer, the data says.
 
     References
     ----------
@@ -36,13 +36,13 @@ class FromLabels(Taught):
     >>> no, mechanism = np.zeros(3, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
     >>> released = Released(np.array([0, 1, 0]), np.array([False, False, True]), no, mechanism)
     >>> X = np.array([[-1.0], [1.0], [0.5]])
-    >>> lesson = Lesson(pool=X, points=X, queries=np.arange(3), released=released, classes=["no", "yes"],
+    >>> data = StudentData(pool=X, points=X, queries=np.arange(3), released=released, classes=["no", "yes"],
     ...                 n_teachers=100, seed=0)
-    >>> FromLabels().learn(lesson).predict(X).tolist()
+    >>> LabelStudent().fit(data).predict(X).tolist()
     ['no', 'yes', 'yes']
     """
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the fitted classifier; its ``classes_`` are those that got a label, a constant where one alone did."""
-        rows, codes = lesson.labels()
-        return fit_student(self.learner, take(lesson.pool, rows), codes, lesson.classes, seed=lesson.estimator_seed)
+        rows, codes = data.labels()
+        return fit_student(self.learner, take(data.pool, rows), codes, data.classes, seed=data.estimator_seed)

@@ -9,21 +9,21 @@ import numpy as np
 
 from quorate.arguments import one_of
 from quorate.data import take
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
 from quorate.mechanisms import Mechanism
-from quorate.students.geometry import Geometry, as_numbers
 from quorate.students.label_noise import LabelNoise, label_noise
-from quorate.students.labels import FromLabels
-from quorate.students.lesson import Lesson
+from quorate.students.labels import LabelStudent
 from quorate.students.shares import Loss, VoteShares, most_probable
-from quorate.students.student import Taught
-from quorate.students.whole_pool import teach_pool
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
+from quorate.students.whole_pool import fit_on_vote_shares
 from quorate.types import FloatArray, IntArray
 
 STRAY = 0.01  # of the labels may be anything: what a model does not know about the shares
 
 
 @dataclass(frozen=True)
-class FromNoisyLabels(Taught):
+class NoiseAwareStudent(EstimatorStudent):
     r"""Learn the vote shares from released classes whose flip probability is known, and teach the whole pool by them.
 
     A class that was released says which of the votes noise has put first. How often that is not the largest is a known
@@ -34,7 +34,7 @@ class FromNoisyLabels(Taught):
     Parameters
     ----------
     estimator : estimator, optional
-        Any scikit-learn classifier, taught as by :class:`FromValues`. By default the model of the shares is the
+        Any scikit-learn classifier, taught as by :class:`VoteShareStudent`. By default the model of the shares is the
         student itself, as a scikit-learn Pipeline that ends in a logistic regression.
     shares : {"linear", "kernel"}
         How a share depends on the point: a softmax of a linear function (:mod:`~quorate.students.shares`), or of
@@ -63,9 +63,9 @@ class FromNoisyLabels(Taught):
     >>> mechanism, no = GaussianNoisyMax(sigma=5.0, form="binary"), np.zeros(4, dtype=bool)
     >>> released = Released(np.array([0, 0, 1, 1]), no, no, mechanism)
     >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
-    >>> lesson = Lesson(pool=X, points=X, queries=np.arange(4), released=released, classes=["no", "yes"],
+    >>> data = StudentData(pool=X, points=X, queries=np.arange(4), released=released, classes=["no", "yes"],
     ...                 n_teachers=100, seed=0)
-    >>> FromNoisyLabels().learn(lesson).predict(X).tolist()
+    >>> NoiseAwareStudent().fit(data).predict(X).tolist()
     ['no', 'no', 'yes', 'yes']
     """
 
@@ -79,23 +79,23 @@ class FromNoisyLabels(Taught):
         """Refuse a mechanism whose labels have no known noise."""
         label_noise(mechanism, 1)
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on the whole pool; without any answer, the constant first class."""
-        self.check(lesson.released.mechanism)
-        if len(lesson.answered) == 0:
-            return FromLabels(self.learner).learn(replace(lesson, declined="drop"))
+        self.check(data.released.mechanism)
+        if len(data.answered) == 0:
+            return LabelStudent(self.learner).fit(replace(data, declined="drop"))
         if self.estimator is not None:
-            return teach_pool(self.estimator, lesson, self.model(lesson, lesson.points)(lesson.points))
-        numbers = as_numbers(lesson.pool).transform(lesson.pool)
-        return self.model(lesson, numbers).classifier(lesson.pool, lesson.classes)
+            return fit_on_vote_shares(self.estimator, data, self.model(data, data.points)(data.points))
+        numbers = as_numbers(data.pool).transform(data.pool)
+        return self.model(data, numbers).classifier(data.pool, data.classes)
 
-    def model(self, lesson: Lesson, points: Any) -> VoteShares:
+    def model(self, data: StudentData, points: Any) -> VoteShares:
         """Return the fitted model of the shares, which maps rows like those of `points` to ``(n, n_classes)``."""
-        answered, n_classes = lesson.answered, len(lesson.classes)
-        noise = label_noise(lesson.released.mechanism, lesson.n_teachers)
-        loss = loss_of(noise, lesson.released.codes[answered], n_classes=n_classes)
-        X = take(points, np.asarray(lesson.queries)[answered])
-        geometry = Geometry.of(points)
+        answered, n_classes = data.answered, len(data.classes)
+        noise = label_noise(data.released.mechanism, data.n_teachers)
+        loss = loss_of(noise, data.released.codes[answered], n_classes=n_classes)
+        X = take(points, np.asarray(data.queries)[answered])
+        geometry = PoolCoordinates.of(points)
         if self.shares == "kernel":
             geometry = geometry.kernel(points)
         return most_probable(X, loss, n_classes=n_classes, geometry=geometry)

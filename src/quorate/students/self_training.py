@@ -11,12 +11,12 @@ from quorate.arguments import count, real
 from quorate.data import n_rows, take
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities, fit_student
-from quorate.students.lesson import Lesson
-from quorate.students.student import Taught
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
 
 
 @dataclass(frozen=True)
-class SelfTraining(Taught):
+class SelfTraining(EstimatorStudent):
     """Fit on released labels; take over the predictions that are sure enough; fit again, until none is new.
 
     Parameters
@@ -49,9 +49,9 @@ class SelfTraining(Taught):
     >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
     >>> released = Released(np.array([0, 1]), no, no, mechanism)
     >>> X = np.array([[-2.0], [-3.0], [2.0], [3.0]])
-    >>> lesson = Lesson(pool=X, points=X, queries=np.array([0, 2]), released=released, classes=["no", "yes"],
+    >>> data = StudentData(pool=X, points=X, queries=np.array([0, 2]), released=released, classes=["no", "yes"],
     ...                 n_teachers=100, seed=0)
-    >>> SelfTraining(threshold=0.6).learn(lesson).predict(X).tolist()
+    >>> SelfTraining(threshold=0.6).fit(data).predict(X).tolist()
     ['no', 'no', 'yes', 'yes']
     """
 
@@ -68,25 +68,23 @@ class SelfTraining(Taught):
                 "predict_proba; choose another classifier, or SpreadLabels"
             )
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the classifier of the last round."""
-        codes = np.full(n_rows(lesson.pool), -1, dtype=np.int64)
-        rows, labels = lesson.labels()
+        codes = np.full(n_rows(data.pool), -1, dtype=np.int64)
+        rows, labels = data.labels()
         codes[rows] = labels
         for _ in range(self.max_iter):
             unlabelled = np.flatnonzero(codes < 0)
             if len(unlabelled) == 0 or len(np.unique(codes[codes >= 0])) < 2:
                 break
-            probabilities = class_probabilities(
-                self._fitted(lesson, codes), take(lesson.pool, unlabelled), lesson.classes
-            )
+            probabilities = class_probabilities(self._fitted(data, codes), take(data.pool, unlabelled), data.classes)
             sure = probabilities.max(axis=1) > self.threshold
             if not sure.any():
                 break
             codes[unlabelled[sure]] = probabilities[sure].argmax(axis=1)
-        return self._fitted(lesson, codes)
+        return self._fitted(data, codes)
 
-    def _fitted(self, lesson: Lesson, codes: Any) -> Any:
+    def _fitted(self, data: StudentData, codes: Any) -> Any:
         labelled = np.flatnonzero(codes >= 0)
-        rows = take(lesson.pool, labelled)
-        return fit_student(self.learner, rows, codes[labelled], lesson.classes, seed=lesson.estimator_seed)
+        rows = take(data.pool, labelled)
+        return fit_student(self.learner, rows, codes[labelled], data.classes, seed=data.estimator_seed)

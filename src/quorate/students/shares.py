@@ -4,7 +4,7 @@ The model is a softmax of a linear function,
 
 .. math:: s_c(x) = \mathrm{softmax}_c(b + Wz),
 
-of the coordinates :math:`z` of :class:`~quorate.students.geometry.Geometry`, in which a typical public point has
+of the coordinates :math:`z` of :class:`~quorate.data.feature_maps.PoolCoordinates`, in which a typical public point has
 length one. Every entry of :math:`W` and :math:`b` has a normal prior of variance :math:`v`, which so says the same on
 every data set: a class score varies by :math:`\sqrt{2v}` over it. What is fitted is the most probable
 :math:`(W, b)`, the least of
@@ -30,9 +30,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from quorate.arguments import real
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
 from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
-from quorate.students.geometry import Geometry, by_blocks
 from quorate.types import FloatArray
 
 PRIOR_VARIANCE = 1.5  # of each weight; a class score then has standard deviation 1.7 at a typical point
@@ -48,20 +48,20 @@ class VoteShares:
 
     Attributes
     ----------
-    geometry : Geometry
+    geometry : PoolCoordinates
         How points are measured.
     weights, intercepts : FloatArray
         ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
 
     Examples
     --------
-    >>> geometry = Geometry.of(np.array([[-1.0], [1.0]]))
+    >>> geometry = PoolCoordinates.of(np.array([[-1.0], [1.0]]))
     >>> model = VoteShares(geometry, np.array([[-1.0], [1.0]]), np.zeros(2))
     >>> model(np.array([[0.0], [9.0]])).round(2).tolist()
     [[0.5, 0.5], [0.0, 1.0]]
     """
 
-    geometry: Geometry
+    geometry: PoolCoordinates
     weights: FloatArray
     intercepts: FloatArray
 
@@ -106,7 +106,7 @@ def logistic_of(weights: FloatArray, intercepts: FloatArray, classes: Any) -> An
     return fitted
 
 
-def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Geometry) -> VoteShares:
+def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> VoteShares:
     r"""Fit the model to noisy shares.
 
     Parameters
@@ -117,7 +117,7 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Ge
         ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then, NaN never.
     noise_sd : float
         τ > 0, the standard deviation of the noise of one share, which is independent of that of any other.
-    geometry : Geometry
+    geometry : PoolCoordinates
         Of all public points.
 
     Returns
@@ -138,7 +138,7 @@ def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: Ge
     --------
     >>> X = np.array([[-1.0], [0.0], [1.0]])
     >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_vote_shares(X, noisy, noise_sd=0.1, geometry=Geometry.of(X))(X).round(1).tolist()
+    >>> fit_vote_shares(X, noisy, noise_sd=0.1, geometry=PoolCoordinates.of(X))(X).round(1).tolist()
     [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
     """
     check_shares(X, shares)
@@ -157,7 +157,7 @@ def check_shares(X: Any, shares: FloatArray) -> None:
         raise InvalidParameter("shares must have one finite row for each point; leave out queries without an answer")
 
 
-def most_probable(X: Any, loss: Loss, *, n_classes: int, geometry: Geometry) -> VoteShares:
+def most_probable(X: Any, loss: Loss, *, n_classes: int, geometry: PoolCoordinates) -> VoteShares:
     """Return the most probable model, given minus the log likelihood of the shares at the rows of `X`."""
     rows, standard = geometry.project(X), geometry.standard
     width = rows.shape[1] + 1

@@ -10,18 +10,18 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.students.declared import fit_student, spread
-from quorate.students.geometry import Geometry
-from quorate.students.lesson import Lesson
-from quorate.students.student import Taught
-from quorate.students.whole_pool import teach_pool
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
+from quorate.students.whole_pool import fit_on_vote_shares
 from quorate.types import FloatArray
 
 MAX_ITERATIONS = 1_000
 
 
 @dataclass(frozen=True)
-class SpreadLabels(Taught):
+class SpreadLabels(EstimatorStudent):
     """Spread the released labels over the graph of nearest public neighbours, and teach the whole pool.
 
     Parameters
@@ -43,8 +43,8 @@ class SpreadLabels(Taught):
 
     Notes
     -----
-    Distances are those of :class:`~quorate.students.geometry.Geometry`, made from public points alone. A point that no
-    label reaches is not taught.
+    Distances are those of :class:`~quorate.data.feature_maps.PoolCoordinates`, made from public points alone. A point
+    that no label reaches is not taught.
 
     References
     ----------
@@ -57,9 +57,9 @@ class SpreadLabels(Taught):
     >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
     >>> released = Released(np.array([0, 1]), no, no, mechanism)
     >>> X = np.array([[-2.0], [-3.0], [2.0], [3.0]])
-    >>> lesson = Lesson(pool=X, points=X, queries=np.array([0, 2]), released=released, classes=["no", "yes"],
+    >>> data = StudentData(pool=X, points=X, queries=np.array([0, 2]), released=released, classes=["no", "yes"],
     ...                 n_teachers=100, seed=0)
-    >>> SpreadLabels(neighbours=2).learn(lesson).predict(X).tolist()
+    >>> SpreadLabels(neighbours=2).fit(data).predict(X).tolist()
     ['no', 'no', 'yes', 'yes']
     """
 
@@ -73,25 +73,25 @@ class SpreadLabels(Taught):
         count("neighbours", self.neighbours, at_least=2)
         real("alpha", self.alpha, above=0, below=1)
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on every point that a label has reached."""
-        _, codes = lesson.labels()
+        _, codes = data.labels()
         if len(np.unique(codes)) < 2:
-            rows = lesson.pool[: len(codes)]
-            return fit_student(self.learner, rows, codes, lesson.classes, seed=lesson.estimator_seed)
-        return teach_pool(self.learner, lesson, self.reached(lesson))
+            rows = data.pool[: len(codes)]
+            return fit_student(self.learner, rows, codes, data.classes, seed=data.estimator_seed)
+        return fit_on_vote_shares(self.learner, data, self.reached(data))
 
-    def reached(self, lesson: Lesson) -> FloatArray:
+    def reached(self, data: StudentData) -> FloatArray:
         """Return what share of each class has reached each public point, ``(n_public, n_classes)``."""
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.semi_supervised import LabelPropagation, LabelSpreading
 
-        rows, labels = lesson.labels()
-        codes = np.full(n_rows(lesson.points), -1, dtype=np.int64)
+        rows, labels = data.labels()
+        codes = np.full(n_rows(data.points), -1, dtype=np.int64)
         codes[rows] = labels
         shared = {"kernel": "knn", "n_neighbors": min(self.neighbours, len(codes)), "max_iter": MAX_ITERATIONS}
         flow = LabelSpreading(alpha=self.alpha, **shared) if self.method == "spreading" else LabelPropagation(**shared)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # what has not settled yet is an estimate too
-            flow.fit(Geometry.of(lesson.points).measured(lesson.points), codes)
-        return spread(flow.label_distributions_, flow.classes_, range(len(lesson.classes)))
+            flow.fit(PoolCoordinates.of(data.points).measured(data.points), codes)
+        return spread(flow.label_distributions_, flow.classes_, range(len(data.classes)))

@@ -1,4 +1,4 @@
-"""What a student is: a way to make a classifier of a lesson."""
+"""What a student is: a way to make a classifier of released answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
-from quorate.students.lesson import Lesson
+from quorate.students.student_data import StudentData
 
 
 @runtime_checkable
@@ -17,8 +17,8 @@ class Student(Protocol):
 
     Examples
     --------
-    >>> from quorate.students import FromLabels
-    >>> isinstance(FromLabels(), Student)
+    >>> from quorate.students import LabelStudent
+    >>> isinstance(LabelStudent(), Student)
     True
     """
 
@@ -26,7 +26,7 @@ class Student(Protocol):
     def learner(self) -> Any:
         """The unfitted scikit-learn classifier that is taught in the end."""
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return a fitted scikit-learn classifier that predicts declared classes from rows like the pool's."""
 
     def check(self, mechanism: Mechanism) -> None:
@@ -34,7 +34,7 @@ class Student(Protocol):
 
 
 @dataclass(frozen=True)
-class Taught:
+class EstimatorStudent:
     """A student that teaches one classifier; every mechanism will do.
 
     Parameters

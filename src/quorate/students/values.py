@@ -11,15 +11,15 @@ import numpy as np
 
 from quorate.arguments import one_of
 from quorate.data import take
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
-from quorate.students.geometry import Geometry, as_numbers
-from quorate.students.labels import FromLabels
-from quorate.students.lesson import Lesson
+from quorate.students.labels import LabelStudent
 from quorate.students.shares import VoteShares, fit_vote_shares
-from quorate.students.student import Taught
-from quorate.students.whole_pool import teach_pool
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
+from quorate.students.whole_pool import fit_on_vote_shares
 from quorate.types import FloatArray
 
 SHARES = ("linear", "kernel", "gaussian-process", "auto")
@@ -31,7 +31,7 @@ Fit: TypeAlias = Callable[[Any, FloatArray], Model]
 
 
 @dataclass(frozen=True)
-class FromValues(Taught):
+class VoteShareStudent(EstimatorStudent):
     r"""Learn the vote shares from all noisy votes at once, and teach the classifier the whole pool by them.
 
     First the shares are learned as a function of the point, which averages the noise of all answers. Then every
@@ -69,9 +69,9 @@ class FromValues(Taught):
     >>> mechanism, no = NoisyCounts(sigma=5.0, form="binary"), np.zeros(3, dtype=bool)
     >>> released = Released(np.array([-40, 3, 44]), no, no, mechanism)
     >>> X = np.array([[-2.0], [0.0], [2.0], [1.0]])
-    >>> lesson = Lesson(pool=X, points=X, queries=np.arange(3), released=released, classes=["no", "yes"],
+    >>> data = StudentData(pool=X, points=X, queries=np.arange(3), released=released, classes=["no", "yes"],
     ...                 n_teachers=100, seed=0)
-    >>> FromValues().learn(lesson).predict(X).tolist()
+    >>> VoteShareStudent().fit(data).predict(X).tolist()
     ['no', 'yes', 'yes', 'yes']
     """
 
@@ -88,32 +88,32 @@ class FromValues(Taught):
         """Refuse a mechanism that releases classes."""
         if not mechanism.releases_values:
             raise InvalidParameter(
-                f"FromValues learns from noisy votes, and {type(mechanism).__name__} releases classes; choose the "
-                "mechanism NoisyCounts, or the student FromNoisyLabels"
+                f"VoteShareStudent learns from noisy votes, and {type(mechanism).__name__} releases classes; choose "
+                "the mechanism NoisyCounts, or the student NoiseAwareStudent"
             )
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on the whole pool; without any answer, the constant first class."""
-        self.check(lesson.released.mechanism)
-        if len(lesson.answered) == 0:
-            return FromLabels(self.learner).learn(replace(lesson, declined="drop"))
+        self.check(data.released.mechanism)
+        if len(data.answered) == 0:
+            return LabelStudent(self.learner).fit(replace(data, declined="drop"))
         if self.estimator is not None:
-            found = self.model(lesson, lesson.points)(lesson.points)
-            return teach_pool(self.estimator, lesson, found, weights=self.weights)
-        numbers = as_numbers(lesson.pool).transform(lesson.pool)
-        return self.model(lesson, numbers).classifier(lesson.pool, lesson.classes)
+            found = self.model(data, data.points)(data.points)
+            return fit_on_vote_shares(self.estimator, data, found, weights=self.weights)
+        numbers = as_numbers(data.pool).transform(data.pool)
+        return self.model(data, numbers).classifier(data.pool, data.classes)
 
-    def model(self, lesson: Lesson, points: Any) -> Model:
+    def model(self, data: StudentData, points: Any) -> Model:
         """Return the fitted model of the shares, which maps rows like those of `points` to ``(n, n_classes)``."""
-        self.check(lesson.released.mechanism)
-        answered = lesson.answered
-        X = take(points, np.asarray(lesson.queries)[answered])
-        noisy = lesson.released.vote_shares(lesson.n_teachers)[answered]
-        noise_sd = lesson.released.share_noise(lesson.n_teachers)
-        geometry = Geometry.of(points)
-        draws = math.sqrt(2) if lesson.released.answers.ndim == 1 else 1.0
+        self.check(data.released.mechanism)
+        answered = data.answered
+        X = take(points, np.asarray(data.queries)[answered])
+        noisy = data.released.vote_shares(data.n_teachers)[answered]
+        noise_sd = data.released.share_noise(data.n_teachers)
+        geometry = PoolCoordinates.of(points)
+        draws = math.sqrt(2) if data.released.answers.ndim == 1 else 1.0
 
-        def softmax_of(geometry: Geometry) -> Fit:
+        def softmax_of(geometry: PoolCoordinates) -> Fit:
             return lambda X, noisy: fit_vote_shares(X, noisy, noise_sd=draws * noise_sd, geometry=geometry)
 
         linear = softmax_of(geometry)

@@ -11,19 +11,19 @@ from quorate.arguments import count
 from quorate.data import take
 from quorate.errors import InvalidParameter
 from quorate.students.declared import fit_student, takes_weights
-from quorate.students.lesson import Lesson
-from quorate.students.student import Taught
-from quorate.students.values import FromValues
+from quorate.students.student import EstimatorStudent
+from quorate.students.student_data import StudentData
+from quorate.students.values import VoteShareStudent
 
 
 @dataclass(frozen=True)
-class VotingClass(Taught):
+class VotingClass(EstimatorStudent):
     r"""Learn a vote of hypotheses by AdaBoost, from the labels that were released.
 
     A majority of teachers from a class H is usually not in H, so that a student from H may fail where the ensemble
     does not. It is in :math:`\mathrm{Vote}_K(H)`, whose VC dimension is at most K times that of H. Where noisy votes
-    were released, every public point gets the class with the largest share that :class:`FromValues` estimates: boosting
-    turns to the points it gets wrong, and does not bear with labels that noise has changed.
+    were released, every public point gets the class with the largest share that :class:`VoteShareStudent` estimates:
+    boosting turns to the points it gets wrong, and does not bear with labels that noise has changed.
 
     Parameters
     ----------
@@ -68,23 +68,23 @@ class VotingClass(Taught):
 
     @property
     def learner(self) -> Any:
-        """The boosted classifier; K, where it is left open, is known to the lesson alone."""
+        """The boosted classifier; K, where it is left open, is known to the data alone."""
         return self._boosted({} if self.n_estimators is None else {"n_estimators": self.n_estimators})
 
-    def learn(self, lesson: Lesson) -> Any:
+    def fit(self, data: StudentData) -> Any:
         """Return the vote; where the first hypothesis is no better than a coin, that hypothesis alone."""
-        rounds = lesson.n_teachers if self.n_estimators is None else self.n_estimators
-        rows, codes = lesson.labels()
-        if lesson.released.holds_values and len(lesson.answered):
-            codes = FromValues().model(lesson, lesson.points)(lesson.points).argmax(axis=1)
+        rounds = data.n_teachers if self.n_estimators is None else self.n_estimators
+        rows, codes = data.labels()
+        if data.released.holds_values and len(data.answered):
+            codes = VoteShareStudent().model(data, data.points)(data.points).argmax(axis=1)
             rows = np.arange(len(codes))
-        seen, seed = take(lesson.pool, rows), lesson.estimator_seed
+        seen, seed = take(data.pool, rows), data.estimator_seed
         try:
-            return fit_student(self._boosted({"n_estimators": rounds}), seen, codes, lesson.classes, seed=seed)
+            return fit_student(self._boosted({"n_estimators": rounds}), seen, codes, data.classes, seed=seed)
         except ValueError as error:
             if "worse than random" not in str(error):
                 raise
-            return fit_student(super().learner, seen, codes, lesson.classes, seed=seed)
+            return fit_student(super().learner, seen, codes, data.classes, seed=seed)
 
     def _boosted(self, rounds: dict[str, int]) -> Any:
         from sklearn.ensemble import AdaBoostClassifier

@@ -8,20 +8,20 @@ import numpy as np
 
 from quorate.data import take
 from quorate.students.declared import fit_student, takes_weights
-from quorate.students.lesson import Lesson
+from quorate.students.student_data import StudentData
 from quorate.types import FloatArray, IntArray
 
 NO_WEIGHT = 1e-6  # a row with less than this says nothing, and costs the student time
 
 
-def teach_pool(estimator: Any, lesson: Lesson, shares: FloatArray, *, weights: bool = True) -> Any:
+def fit_on_vote_shares(estimator: Any, data: StudentData, shares: FloatArray, *, weights: bool = True) -> Any:
     """Fit the classifier on the whole public pool, asked or not, each point once for each class.
 
     Parameters
     ----------
     estimator : estimator
         Any scikit-learn classifier. One that takes no weights gets each point once, with its largest class.
-    lesson : Lesson
+    data : StudentData
         Whose pool it is.
     shares : FloatArray
         ``(n_public, n_classes)``, what is believed about each point, in [0, 1]. A row of zeros is left out.
@@ -34,8 +34,8 @@ def teach_pool(estimator: Any, lesson: Lesson, shares: FloatArray, *, weights: b
     else:
         which = np.flatnonzero(shares.max(axis=1) > NO_WEIGHT)
         codes, told = shares[which].argmax(axis=1), {}
-    rows = lesson.pool if len(which) == len(shares) and np.all(np.diff(which) == 1) else take(lesson.pool, which)
-    return fit_student(estimator, rows, codes, lesson.classes, seed=lesson.estimator_seed, **told)
+    rows = data.pool if len(which) == len(shares) and np.all(np.diff(which) == 1) else take(data.pool, which)
+    return fit_student(estimator, rows, codes, data.classes, seed=data.estimator_seed, **told)
 
 
 def once_per_class(shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:

@@ -6,8 +6,10 @@ A map is fitted on public rows, and the image of a private row is a function of 
 """
 
 from quorate.data.feature_maps.linear import LinearMap
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.data.feature_maps.rbf import RBFMap
 from quorate.data.feature_maps.scale import PoolScale
 from quorate.data.feature_maps.stacked import StackedMap
+from quorate.data.feature_maps.standardizer import PoolStandardizer
 
-__all__ = ["LinearMap", "PoolScale", "RBFMap", "StackedMap"]
+__all__ = ["LinearMap", "PoolCoordinates", "PoolScale", "PoolStandardizer", "RBFMap", "StackedMap"]

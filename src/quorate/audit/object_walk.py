@@ -136,8 +136,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
 def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
     names = dict.fromkeys(_quietly(lambda: list(vars(value))) or ())
     for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
-        names |= dict.fromkeys([slots] if isinstance(slots, str) else slots)
+        unit_keys = kind.__dict__.get("__slots__", ())
+        names |= dict.fromkeys([unit_keys] if isinstance(unit_keys, str) else unit_keys)
         names |= dict.fromkeys(
             attribute
             for attribute, member in kind.__dict__.items()

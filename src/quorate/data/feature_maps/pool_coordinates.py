@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data import kind, take
-from quorate.students.standard import Standard
+from quorate.data.feature_maps.standardizer import PoolStandardizer
+from quorate.data.rows import kind, take
 from quorate.types import FloatArray
 
 WIDE = 1_000  # columns beyond which leading directions of the pool stand in for them
@@ -19,35 +19,35 @@ BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Geometry:
+class PoolCoordinates:
     r"""Coordinates :math:`z` of points, with mean zero and typical length one in the pool.
 
-    Up to 1,000 columns they are those of :class:`~quorate.students.standard.Standard`. In wider pools (words of a
-    text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share that is noisy
-    at every point cannot tell thousands of weights apart.
+    Up to 1,000 columns they are those of :class:`~quorate.data.feature_maps.PoolStandardizer`. In wider pools
+    (words of a text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share
+    that is noisy at every point cannot tell thousands of weights apart.
 
     Attributes
     ----------
     maps : tuple of transformers
         Fitted on the pool, with fixed seeds; they come before `standard`.
-    standard : Standard
+    standard : PoolStandardizer
         Of what the maps make of the pool.
 
     Examples
     --------
     >>> pool = np.random.default_rng(0).normal(size=(100, 2_000))
-    >>> Geometry.of(pool).measured(pool).shape, Geometry.of(pool[:, :3]).measured(pool[:, :3]).shape
+    >>> PoolCoordinates.of(pool).measured(pool).shape, PoolCoordinates.of(pool[:, :3]).measured(pool[:, :3]).shape
     ((100, 64), (100, 3))
     """
 
     maps: tuple[Any, ...]
-    standard: Standard
+    standard: PoolStandardizer
 
     @classmethod
-    def of(cls, pool: Any) -> Geometry:
+    def of(cls, pool: Any) -> PoolCoordinates:
         """Read the geometry off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
         if pool.shape[1] <= WIDE or pool.shape[0] <= DIRECTIONS:
-            return cls((), Standard.of(pool))
+            return cls((), PoolStandardizer.of(pool))
         from sklearn.decomposition import TruncatedSVD
 
         rows = pool.astype(np.float64)
@@ -55,9 +55,9 @@ class Geometry:
             divide="ignore", invalid="ignore"
         ):  # the share of variance explained, of a pool without variance
             directions = TruncatedSVD(DIRECTIONS, random_state=0).fit(rows)
-        return cls((directions,), Standard.of(directions.transform(rows), one_unit=True))
+        return cls((directions,), PoolStandardizer.of(directions.transform(rows), one_unit=True))
 
-    def kernel(self, pool: Any) -> Geometry:
+    def kernel(self, pool: Any) -> PoolCoordinates:
         r"""Return the geometry of a Gaussian kernel :math:`k(x, x') = e^{-\|z - z'\|^2/2}` of this one.
 
         A typical public point has length one, so the kernel's width is a fact about the pool. Inner products of the
@@ -69,7 +69,9 @@ class Geometry:
         features = Nystroem(gamma=0.5, n_components=min(LANDMARKS, pool.shape[0]), random_state=0).fit(z)
         lengths = self.standard.scaler(self.project(pool))
         some = np.sort(np.random.default_rng(0).permutation(pool.shape[0])[:BLOCK])
-        return Geometry((*self.maps, lengths, features), Standard.of(features.transform(take(z, some)), one_unit=True))
+        return PoolCoordinates(
+            (*self.maps, lengths, features), PoolStandardizer.of(features.transform(take(z, some)), one_unit=True)
+        )
 
     def project(self, X: Any) -> Any:
         """Return what `standard` measures: the rows, or what the maps make of them."""

@@ -5,22 +5,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.students.made_up_lessons import Memorises, lesson_of, task, with_
+from tests.students.made_up_student_data import Memorises, student_data_of, task, with_
 
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.mechanisms import GaussianNoisyMax
-from quorate.students import FromLabels, SelfTraining, SpreadLabels
+from quorate.students import LabelStudent, SelfTraining, SpreadLabels
 
 FALSE_ALARM = 1e-6
 
 
 def mostly_declined(n, **changes):
-    """A lesson of three classes in which every answer but three was declined."""
+    """A data of three classes in which every answer but three was declined."""
     codes = np.zeros(n, dtype=np.int64)
     codes[:3] = [0, 1, 2]
     released = Released(codes, np.arange(n) >= 3, np.zeros(n, dtype=bool), GaussianNoisyMax(sigma=5.0))
-    return lesson_of(np.arange(n, dtype=float)[:, None], released, classes="abc", **changes)
+    return student_data_of(np.arange(n, dtype=float)[:, None], released, classes="abc", **changes)
 
 
 def p_value_of_uniform(codes):
@@ -51,11 +51,11 @@ def test_that_test_catches_a_class_that_is_drawn_a_little_more_often():
 
 def test_a_random_class_is_given_to_what_was_declined_and_to_nothing_else():
     """A_priv of BTT18 reads ⊥ as a coin; of a query that was lost or never asked, no ⊥ was released."""
-    lesson, _ = task(m=50, lost=(4, 9), declined=(7,), never_asked=(48, 49))
-    assert lesson.labels()[0].tolist() == np.delete(np.arange(50), [4, 7, 9, 48, 49]).tolist()
-    rows, codes = with_(lesson, declined="random").labels()
+    data, _ = task(m=50, lost=(4, 9), declined=(7,), never_asked=(48, 49))
+    assert data.labels()[0].tolist() == np.delete(np.arange(50), [4, 7, 9, 48, 49]).tolist()
+    rows, codes = with_(data, declined="random").labels()
     assert rows.tolist() == np.delete(np.arange(50), [4, 9, 48, 49]).tolist()
-    others = [with_(lesson, declined="random", seed=seed).labels()[1] for seed in range(40)]
+    others = [with_(data, declined="random", seed=seed).labels()[1] for seed in range(40)]
     assert np.flatnonzero(np.ptp([codes, *others], axis=0)).tolist() == [rows.tolist().index(7)]
 
 
@@ -64,14 +64,14 @@ def test_random_classes_are_those_of_the_seed_and_no_others():
     assert draws[0] == draws[1] != draws[2]
 
 
-@pytest.mark.parametrize("way", [FromLabels, SelfTraining, SpreadLabels])
+@pytest.mark.parametrize("way", [LabelStudent, SelfTraining, SpreadLabels])
 def test_every_student_of_labels_does_as_the_lesson_says(way):
-    taught = way(Memorises(max_depth=3)).learn(mostly_declined(60, declined="random"))
+    taught = way(Memorises(max_depth=3)).fit(mostly_declined(60, declined="random"))
     weights = taught.seen_[2]
     counted = np.unique(taught.seen_[1], return_counts=True)[1] if weights is None else weights
     assert np.sum(counted) == pytest.approx(60, abs=0.5)
-    if way is FromLabels:
-        assert len(way(Memorises(max_depth=3)).learn(mostly_declined(60)).seen_[1]) == 3
+    if way is LabelStudent:
+        assert len(way(Memorises(max_depth=3)).fit(mostly_declined(60)).seen_[1]) == 3
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_every_student_of_labels_does_as_the_lesson_says(way):
     ids=str,
 )
 def test_a_lesson_whose_parts_do_not_fit_is_refused_in_one_line(changes, said):
-    lesson, _ = task(m=50)
+    data, _ = task(m=50)
     with pytest.raises(InvalidParameter, match=said) as told:
-        with_(lesson, **changes)
+        with_(data, **changes)
     assert "\n" not in str(told.value)

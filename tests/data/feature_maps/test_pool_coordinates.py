@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 
-from quorate.students import geometry as geometry_module
-from quorate.students.geometry import DIRECTIONS, Geometry, by_blocks
-from quorate.students.standard import Standard
+from quorate.data.feature_maps import pool_coordinates
+from quorate.data.feature_maps.pool_coordinates import DIRECTIONS, PoolCoordinates, by_blocks
+from quorate.data.feature_maps.standardizer import PoolStandardizer
 
 
 def texts(m=200, width=1_500, topics=3, seed=0):
@@ -27,7 +27,7 @@ def texts(m=200, width=1_500, topics=3, seed=0):
 
 def test_up_to_a_thousand_columns_points_are_measured_by_column():
     pool = np.random.default_rng(0).normal(size=(50, 1_000)) * 7 + 3
-    geometry = Geometry.of(pool)
+    geometry = PoolCoordinates.of(pool)
     assert geometry.maps == ()
     z = geometry.measured(pool)
     assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
@@ -36,7 +36,7 @@ def test_up_to_a_thousand_columns_points_are_measured_by_column():
 
 def test_beyond_leading_directions_stand_in_for_columns():
     pool, topic = texts()
-    geometry = Geometry.of(pool)
+    geometry = PoolCoordinates.of(pool)
     z = geometry.measured(pool)
     assert z.shape == (200, DIRECTIONS)
     assert np.mean(np.sum(z**2, axis=1)) == pytest.approx(1)
@@ -50,14 +50,14 @@ def test_beyond_leading_directions_stand_in_for_columns():
 
 def test_directions_keep_their_lengths_so_that_noise_is_not_blown_up():
     pool, _ = texts()
-    spread = Geometry.of(pool).measured(pool).std(axis=0)
+    spread = PoolCoordinates.of(pool).measured(pool).std(axis=0)
     assert spread[:3].max() > 3 * spread[-1]
 
 
 def test_sparse_and_dense_pools_have_one_geometry():
     pool, _ = texts()
     for rows in (pool, csr_array((pool[:, :40] > 0).astype(np.float64))):
-        dense, sparse = Geometry.of(rows.toarray()), Geometry.of(rows)
+        dense, sparse = PoolCoordinates.of(rows.toarray()), PoolCoordinates.of(rows)
         np.testing.assert_allclose(
             euclidean_distances(dense.measured(rows.toarray())), euclidean_distances(sparse.measured(rows)), atol=1e-6
         )
@@ -67,20 +67,20 @@ def test_sparse_and_dense_pools_have_one_geometry():
 def test_small_types_do_not_overflow(dtype):
     pool, _ = texts()
     pool = csr_array((pool > 0).astype(np.float64))
-    expected = Geometry.of(pool).measured(pool)
-    np.testing.assert_allclose(Geometry.of(pool.astype(dtype)).measured(pool.astype(dtype)), expected, atol=1e-4)
+    expected = PoolCoordinates.of(pool).measured(pool)
+    np.testing.assert_allclose(PoolCoordinates.of(pool.astype(dtype)).measured(pool.astype(dtype)), expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("m", [1, 2, DIRECTIONS])
 def test_a_pool_of_fewer_rows_than_directions_is_taken_as_it_is(m):
     pool = np.random.default_rng(0).normal(size=(m, 1_200))
-    assert Geometry.of(pool).maps == ()
-    assert Geometry.of(pool).kernel(pool).measured(pool).shape == (m, m)
+    assert PoolCoordinates.of(pool).maps == ()
+    assert PoolCoordinates.of(pool).kernel(pool).measured(pool).shape == (m, m)
 
 
 def test_a_pool_without_variance_has_a_geometry():
     pool = np.ones((100, 1_200))
-    geometry = Geometry.of(pool)
+    geometry = PoolCoordinates.of(pool)
     np.testing.assert_allclose(geometry.measured(pool), 0, atol=1e-6)
     assert np.isfinite(geometry.kernel(pool).measured(pool)).all()
 
@@ -88,7 +88,7 @@ def test_a_pool_without_variance_has_a_geometry():
 @pytest.mark.parametrize("width", [3, 1_200])
 def test_kernel_features_multiply_to_the_kernel(width):
     pool = np.random.default_rng(0).normal(size=(90, width))
-    geometry = Geometry.of(pool)
+    geometry = PoolCoordinates.of(pool)
     features = geometry.kernel(pool).project(pool)
     z = geometry.measured(pool)
     kernel = [[np.exp(-np.sum((one - other) ** 2) / 2) for other in z] for one in z]
@@ -98,7 +98,7 @@ def test_kernel_features_multiply_to_the_kernel(width):
 def test_five_hundred_landmarks_are_enough_for_a_large_pool():
     rng = np.random.default_rng(0)
     pool = rng.normal(size=(2_000, 2))
-    geometry = Geometry.of(pool)
+    geometry = PoolCoordinates.of(pool)
     features = geometry.kernel(pool).project(pool)
     assert features.shape == (2_000, 500)
     few = rng.integers(2_000, size=100)
@@ -108,7 +108,7 @@ def test_five_hundred_landmarks_are_enough_for_a_large_pool():
 
 def test_the_same_pool_has_the_same_geometry_every_time():
     pool, _ = texts()
-    first, second = (Geometry.of(pool).kernel(pool).measured(pool) for _ in range(2))
+    first, second = (PoolCoordinates.of(pool).kernel(pool).measured(pool) for _ in range(2))
     np.testing.assert_array_equal(first, second)
 
 
@@ -118,7 +118,7 @@ def test_the_same_pool_has_the_same_geometry_every_time():
 def test_the_steps_of_a_pipeline_do_the_same(container, width, kernel):
     rows = np.random.default_rng(0).normal(size=(80, width))
     numbers = csr_array(rows) if container is csr_array else rows
-    geometry = Geometry.of(numbers)
+    geometry = PoolCoordinates.of(numbers)
     geometry = geometry.kernel(numbers) if kernel else geometry
     pool = container(rows)
     if container is pd.DataFrame:
@@ -131,13 +131,13 @@ def test_the_steps_of_a_pipeline_do_the_same(container, width, kernel):
 
 def test_the_scaler_is_the_standard():
     rows = np.random.default_rng(0).normal(size=(80, 4)) * 9 + 2
-    standard = Standard.of(rows)
+    standard = PoolStandardizer.of(rows)
     expected = standard.scores(rows, np.eye(4), np.zeros(4))
     np.testing.assert_allclose(standard.scaler(rows).transform(rows), expected, atol=1e-12)
 
 
 def test_many_points_are_estimated_in_blocks(monkeypatch):
-    monkeypatch.setattr(geometry_module, "BLOCK", 4)
+    monkeypatch.setattr(pool_coordinates, "BLOCK", 4)
     sizes = []
 
     def estimate(rows):

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.labelling import Released
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
-from quorate.students import Lesson
+from quorate.students import StudentData
 
 K = 100
 
@@ -52,11 +52,11 @@ def labels(n_classes=2, sigma=40.0):
     return GaussianNoisyMax(sigma=sigma, form="binary" if n_classes == 2 else "histogram")
 
 
-def lesson_of(X, released, *, queries=None, pool=None, points=None, classes=None, **changes: Any):
-    """A lesson on the rows of `X`, which are the whole pool unless another is given."""
+def student_data_of(X, released, *, queries=None, pool=None, points=None, classes=None, **changes: Any):
+    """A data on the rows of `X`, which are the whole pool unless another is given."""
     pool = X if pool is None else pool
     fixed = {"n_teachers": K, "seed": 0, **changes}
-    return Lesson(
+    return StudentData(
         pool=pool,
         points=pool if points is None else points,
         queries=np.arange(len(released.declined)) if queries is None else np.asarray(queries, dtype=np.int64),
@@ -70,21 +70,21 @@ def task(
     seed=0, *, m=200, width=5, mechanism=None, n_classes=2, lost=(), declined=(), never_asked=(), asked=None,
     **changes: Any,
 ):  # fmt: skip
-    """A lesson, and the class that most teachers favour at each public point. `asked` are the queries, all if None."""
+    """A data, and the class that most teachers favour at each public point. `asked` are the queries, all if None."""
     X = np.random.default_rng(seed).normal(size=(m, width))
     votes, truth = cast(X, seed, n_classes=n_classes)
     queries = np.arange(m) if asked is None else np.asarray(asked)
     mechanism = values(n_classes) if mechanism is None else mechanism
     released = release(votes[queries], mechanism, seed, lost=lost, declined=declined, never_asked=never_asked)
-    return lesson_of(X, released, queries=queries, classes=range(n_classes), **changes), truth
+    return student_data_of(X, released, queries=queries, classes=range(n_classes), **changes), truth
 
 
-def with_(lesson, **changes: Any):
-    """The same lesson but for some parts."""
-    return replace(lesson, **changes)
+def with_(data, **changes: Any):
+    """The same data but for some parts."""
+    return replace(data, **changes)
 
 
-def right(student, lesson, truth):
+def right(student, data, truth):
     """Share of public points at which the student says what most teachers would."""
-    names = np.asarray(list(lesson.classes))
-    return float(np.mean(student.learn(lesson).predict(lesson.pool) == names[truth]))
+    names = np.asarray(list(data.classes))
+    return float(np.mean(student.fit(data).predict(data.pool) == names[truth]))

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data import kind
+from quorate.data.rows import kind
 from quorate.types import FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Standard:
+class PoolStandardizer:
     r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column.
 
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; other dense columns are put in
@@ -27,7 +27,7 @@ class Standard:
 
     Examples
     --------
-    >>> standard = Standard.of(np.array([[0.0, 10.0], [1.0, 30.0]]))
+    >>> standard = PoolStandardizer.of(np.array([[0.0, 10.0], [1.0, 30.0]]))
     >>> standard.mean.tolist(), np.round(standard.scale, 3).tolist()
     ([0.5, 20.0], [1.118, 11.18])
     """
@@ -36,7 +36,7 @@ class Standard:
     scale: FloatArray
 
     @classmethod
-    def of(cls, pool: Any, *, one_unit: bool = False) -> Standard:
+    def of(cls, pool: Any, *, one_unit: bool = False) -> PoolStandardizer:
         """Read mean and scale off the public pool ``(n_public, n_features)``, an array or a sparse matrix.
 
         With `one_unit` no column is put in a unit of its own: where their lengths are what tells them apart.

@@ -19,7 +19,7 @@ Declined: TypeAlias = Literal["drop", "random"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Lesson:
+class StudentData:
     """Everything that a student learns from. All of it may be published, so what it makes of it may be too.
 
     Parameters
@@ -37,7 +37,7 @@ class Lesson:
     n_teachers : int
         K ≥ 1.
     seed : int
-        For random states and random classes; no privacy rests on it. The same lesson always teaches the same.
+        For random states and random classes; no privacy rests on it. The same data always gives the same student.
     declined : {"drop", "random"}
         What becomes of a query that was declined, where a student learns from labels. One that was never asked, or
         whose answer was lost with a process, is left out either way.
@@ -52,11 +52,11 @@ class Lesson:
     >>> from quorate.mechanisms import GaussianNoisyMax
     >>> no, mechanism = np.zeros(2, dtype=bool), GaussianNoisyMax(sigma=5.0, form="binary")
     >>> X = np.array([[-1.0], [0.5], [1.0]])
-    >>> lesson = Lesson(
+    >>> data = StudentData(
     ...     pool=X, points=X, queries=np.array([0, 2]), released=Released(np.array([0, 1]), no, no, mechanism),
     ...     classes=["no", "yes"], n_teachers=100, seed=0,
     ... )
-    >>> rows, codes = lesson.labels()
+    >>> rows, codes = data.labels()
     >>> rows.tolist(), codes.tolist()
     ([0, 2], [0, 1])
     """
