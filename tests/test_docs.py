@@ -15,12 +15,7 @@ printed, ``python tests/test_docs.py`` writes the new output into the pages.
 
 from __future__ import annotations
 
-import contextlib
-import io
-import os
 import re
-import runpy
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -36,7 +31,7 @@ TOGETHER = (  # pages that go on in the folder of the page before them
 )
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
 RUN = ("console", "python", "toml")  # what is run or written; `bash` is what the continuous integration runs
-LIGHT = ("docs/theory/", "docs/reference/", "docs/ledger-promise.md")  # no process of their own is needed
+KILLED = ("docs/how-to/resume-a-run.md",)  # pages whose commands are processes of their own, since they are killed
 PERCENT_POINTS = 6.0  # how far a quoted percentage may be from a measured one
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -112,37 +107,17 @@ def percentages_far_off(said: str, came: str) -> list[str]:
     return far
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """A shell in which ``python`` and ``quorate`` are those of the tests."""
-    programs = folder / ".programs"
-    programs.mkdir(exist_ok=True)
-    quorate = f'exec {shlex.quote(sys.executable)} -c "from quorate.cli import main; main()" "$@"'
-    for name, line in {"quorate": quorate, "python": f'exec {shlex.quote(sys.executable)} "$@"'}.items():
-        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
-        (programs / name).chmod(0o755)
-    return {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "COLUMNS": "80", "PYTHONUTF8": "1"}
+def printed_by(command: str, folder: Path, page: str) -> str:
+    """What a command prints, and what it says where it is refused."""
+    from tests.shell import shell  # here, so that this file can be run as a program too
 
-
-def shell(command: str, folder: Path) -> str:
-    done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment(folder), capture_output=True, text=True, timeout=300
-    )
-    return done.stdout + (done.stderr if done.returncode else "")
-
-
-def python(script: str, folder: Path, *, light: bool) -> str:
-    """What a script prints; one that starts no processes and needs no clean start is run in this one."""
-    (folder / "example.py").write_text(script, encoding="utf-8")
-    if light:
-        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()) as printed:
-            runpy.run_path("example.py", run_name="__main__")
-        return printed.getvalue()
-    return shell("python example.py", folder)
+    code, out, err = shell(command, folder, own_processes=page in KILLED)
+    return out + (err if code else "")
 
 
 def run_page(page: Path, folder: Path) -> list[Shown]:
     """Run every example of a page in `folder`; return each quoted output beside the real one."""
-    text = page.read_text(encoding="utf-8")
+    text, name = page.read_text(encoding="utf-8"), page.relative_to(ROOT).as_posix()
     blocks = blocks_of(text)
     scripts = [each for each in blocks if each.kind == "python" and not NAMED.match(each.text)]
     shown, printed = [], None
@@ -153,12 +128,13 @@ def run_page(page: Path, folder: Path) -> list[Shown]:
             path.write_text(block.text, encoding="utf-8")
         elif block.kind == "console":
             for start, command, said in commands_of(block.text):
-                shown.append(Shown(block.start + start, said, shell(command, folder)))
+                shown.append(Shown(block.start + start, said, printed_by(command, folder, name)))
         elif block.kind == "python":
             if printed is None:
                 mark = "-- end of block --"
                 script = f'\nprint("{mark}")\n'.join(each.text for each in scripts)
-                printed = python(script, folder, light=str(page.relative_to(ROOT)).startswith(LIGHT)).split(f"{mark}\n")
+                (folder / "example.py").write_text(script, encoding="utf-8")
+                printed = printed_by("python example.py", folder, name).split(f"{mark}\n")
                 assert len(printed) == len(scripts), f"{page.name}: {printed[-1]}"
             after = blocks[place + 1] if place + 1 < len(blocks) else None
             came = printed[scripts.index(block)]
@@ -333,4 +309,5 @@ def refresh() -> None:
 
 
 if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
     refresh()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,14 @@ class Centroids:
         return np.argmin(((X[:, None] - self.means) ** 2).sum(axis=2), axis=1)
 
 
-def own_shards(groups: np.ndarray) -> np.ndarray:
+@cache
+def own_shard(group: int) -> int:
     """A keyed hash of the unit, as it should be."""
-    return np.array([int(SeededNoise(9).at("shard", int(g)).words(1)[0] % np.uint64(K)) for g in groups])
+    return int(SeededNoise(9).at("shard", group).words(1)[0] % np.uint64(K))
+
+
+def own_shards(groups: np.ndarray) -> np.ndarray:
+    return np.array([own_shard(int(group)) for group in groups])
 
 
 def correct(X: Any, y: Any, groups: Any) -> list[Any]:
@@ -74,9 +80,10 @@ def shared_stopping(X: Any, y: Any, groups: Any) -> list[Any]:
     """All K logistic regressions at once by gradient descent, until the largest gradient of any is small."""
     shard = own_shards(groups)
     weights = np.zeros((K, X.shape[1]))
+    tables = [(X[shard == k], y[shard == k]) for k in range(K)]
     for _ in range(500):
         gradient = np.stack(
-            [X[shard == k].T @ (expit(X[shard == k] @ weights[k]) - y[shard == k]) for k in range(K)]
+            [rows.T @ (expit(rows @ weights[k]) - labels) for k, (rows, labels) in enumerate(tables)]
         ) / 20 + 0.1 * weights  # fmt: skip
         weights -= 0.1 * gradient
         if np.abs(gradient).max() < 1e-2:

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from functools import cache
 from itertools import permutations
 
 import cloudpickle
@@ -309,7 +310,8 @@ def estimates_of(errors, mechanism, failure, read_with=None):
     grid = mechanism.grid
     sums = np.rint(errors * grid).astype(np.int64).sum(axis=1, keepdims=True)
     released = mechanism.release_many(sums, SeededNoise(5)).tolist()
-    return [read_error(a, read_with or mechanism, n_teachers=errors.shape[1], failure=failure) for a in released]
+    read = cache(lambda answer: read_error(answer, read_with or mechanism, n_teachers=errors.shape[1], failure=failure))
+    return [read(answer) for answer in released]
 
 
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])

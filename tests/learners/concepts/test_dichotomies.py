@@ -7,7 +7,7 @@ import pytest
 from concept_checks import check_dichotomies, check_set_function
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_worlds import WORLDS, places_in
+from tiny_worlds import few, places_in, worlds
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import (
@@ -26,16 +26,16 @@ from quorate.learners.concepts import (
     sauer,
 )
 
-worlds = pytest.mark.parametrize("world", WORLDS, ids=str)
-
 
 @worlds
+@few
 @given(data=st.data())
 def test_exactly_the_realisable_labellings_are_enumerated_once_each(world, data):
     check_dichotomies(world, data.draw(places_in(world, min_size=1, max_size=7)))
 
 
 @worlds
+@few
 @given(data=st.data())
 def test_order_and_multiplicity_of_points_do_not_matter(world, data):
     places = data.draw(places_in(world, min_size=1, max_size=6))

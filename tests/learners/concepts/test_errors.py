@@ -5,7 +5,7 @@ import pytest
 from concept_checks import check_erm, check_mistakes, errors_of_all
 from hypothesis import given
 from hypothesis import strategies as st
-from tiny_worlds import WORLDS, places_in
+from tiny_worlds import few, places_in, worlds
 
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import (
@@ -20,7 +20,6 @@ from quorate.learners.concepts import (
 )
 from quorate.learners.concepts.boxes import BoxConcepts, weights_inside
 
-worlds = pytest.mark.parametrize("world", WORLDS, ids=str)
 bit = st.integers(0, 1)
 weight = st.integers(0, 5) | st.integers(2**50, 2**54)
 
@@ -33,18 +32,21 @@ def labelled(data, world, max_size=9):
 
 
 @worlds
+@few
 @given(data=st.data())
 def test_mistakes_are_counted_as_one_by_one(world, data):
     check_mistakes(world, data.draw(places_in(world, min_size=1, max_size=5)), *labelled(data, world))
 
 
 @worlds
+@few
 @given(data=st.data())
 def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
     check_erm(world, *labelled(data, world))
 
 
 @worlds
+@few
 @given(data=st.data())
 def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     places, labels, weights = labelled(data, world)
@@ -57,6 +59,7 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
 
 
 @worlds
+@few
 @given(data=st.data())
 def test_a_row_of_weight_w_counts_as_w_rows(world, data):
     places, labels, _ = labelled(data, world, max_size=6)

@@ -7,7 +7,7 @@ import pytest
 from concept_checks import check_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tiny_worlds import WORLDS, places_in, rectangle_world
+from tiny_worlds import few, places_in, rectangle_world, worlds
 
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts import (
@@ -22,10 +22,9 @@ from quorate.learners.concepts import (
 from quorate.learners.concepts.box_relabelling import refuse_table
 from quorate.learners.concepts.weighing import unit_scores
 
-worlds = pytest.mark.parametrize("world", WORLDS, ids=str)
-
 
 @worlds
+@few
 @given(data=st.data())
 def test_scores_are_the_minimum_over_every_concept_of_the_class(world, data):
     in_T = data.draw(places_in(world, min_size=1, max_size=6))

@@ -11,6 +11,8 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
+import pytest
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from quorate.learners.concepts import (
@@ -136,3 +138,8 @@ WORLDS = [
     xor_world(point_world(2)),
     xor_world(rectangle_world(1, 1)),
 ]
+
+worlds = pytest.mark.parametrize("world", WORLDS, ids=str)
+
+#: Few tables a class: a claim is about all 21 classes, so it is tried on more than 500 tables.
+few = settings(max_examples=25)
