@@ -42,6 +42,7 @@ LOOKING = (
     "outcomes",
     "renamed",
     "deferred",
+    "plugins",
     "accounting",
     "ledger",
     "release",

@@ -9,6 +9,7 @@ or object that somebody outside can see.
 :class:`SparseVectorForm`          exact: sparse vector in all forms, by summation over the threshold noise
 :func:`threshold_test_delta`       exact: δ(ε) of a noisy threshold (also the binary Gaussian)
 :func:`stability_test_delta`       exact: δ(ε) of the distance-to-instability test
+:func:`price_faults`               exact: every rule of an event's price against the law of what is released
 :func:`audit_shards`               deterministic: change one unit, train again, count the teachers that moved
 :func:`audit_target`               a whole run behind a :class:`Target`: with or without a poisoned canary unit
 :func:`reconstruct`                the same question again and again, averaged; what a memo is against
@@ -37,6 +38,7 @@ from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.probe import Probe
 from quorate.audit.releases import Releases
 from quorate.audit.repeated_queries import Reconstruction, reconstruct
@@ -48,6 +50,8 @@ from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [
     "audit_mechanism",
+    "price_faults",
+    "PriceFault",
     "AuditResult",
     "Releases",
     "tied_neighbours",

@@ -11,12 +11,17 @@ import sys
 from functools import partial
 from importlib import import_module
 from threading import Event
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from quorate.cli.stopping import stopping
-from quorate.errors import Interrupted, PreconditionFailed, QuorateError
+from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed, QuorateError
+from quorate.plugins import COMMANDS as DECLARED
+from quorate.plugins import added, load, package_of
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 COMMANDS = {
     "demo": "Show the whole journey on real data (Adult), in about half a minute.",
@@ -44,13 +49,13 @@ class LazyGroup(click.Group):
     """A click group that knows its commands' names and first lines without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of a newcomer's first day."""
-        return list(COMMANDS)
+        """Return the commands in the order of a newcomer's first day, then those of other installed packages."""
+        return [*COMMANDS, *_others()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import one command's module, and no other."""
         if cmd_name not in COMMANDS:
-            return None
+            return _other(cmd_name)
         command = import_module(f"quorate.cli.{cmd_name}").command
         assert isinstance(command, click.Command)  # noqa: S101 - ours, not a user's mistake
         return command
@@ -59,16 +64,35 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command where there is none of that name."""
-        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+        if args and args[0] not in COMMANDS and not args[0].startswith("-") and args[0] not in _others():
             from quorate.arguments import nearest
 
-            ctx.fail(f"no command {args[0]!r}{nearest(args[0], COMMANDS)}")
+            ctx.fail(f"no command {args[0]!r}{nearest(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their first lines, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        others = [(name, f"Of the package {package_of(point)}.") for name, point in _others().items()]
+        if others:
+            with formatter.section("Commands of other packages"):
+                formatter.write_dl(others)
+
+
+def _others() -> dict[str, EntryPoint]:
+    """Return the commands that other packages declare; none of them takes the place of one of quorate's."""
+    return {name: point for name, point in sorted(added(DECLARED).items()) if name not in COMMANDS}
+
+
+def _other(name: str) -> click.Command | None:
+    command = load(DECLARED, name)
+    if command is None or isinstance(command, click.Command):
+        return command
+    raise InvalidParameter(
+        f"the command {name!r} of the package {package_of(_others()[name])} is no click command, got "
+        f"{type(command).__name__}; mend it or remove it"
+    )
 
 
 @click.group(cls=LazyGroup, epilog=EXIT_CODES, context_settings={"help_option_names": ["-h", "--help"]})

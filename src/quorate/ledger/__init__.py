@@ -26,6 +26,7 @@ from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
+from quorate.ledger.stores import register_store
 from quorate.renamed import moved
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "Ledger",
     "LedgerState",
     "LedgerStore",
+    "register_store",
     "MemoryStore",
     "Receipt",
     "Reservation",

@@ -23,7 +23,7 @@ from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
-from quorate.ledger.stores import store_at
+from quorate.ledger.stores import is_url, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Ledger:
             store = store_at(path, create=budget is not None)
         elif path is not None:
             raise InvalidParameter("path and store were both given; give one")
-        self.path = None if path is None else Path(path)
+        self.path = None if path is None else getattr(store, "path", None) if is_url(path) else Path(path)
         self._store = store
         try:
             self._journal = Journal(store, clock=clock)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from quorate.errors import LedgerMismatch, PreconditionFailed
+from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
+from quorate.ledger.stores import is_url
 from quorate.ledger.uncounted import uncounted
 
 #: What ``ledger=`` may be.
@@ -24,11 +25,18 @@ OTHER_DATA = (
 def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     """Return the path or ledger that was given, a text as a path.
 
+    Raises
+    ------
+    InvalidParameter
+        If it is a URL: what opens that is a ``Ledger``, which knows where its key lies.
+
     Examples
     --------
     >>> ledger_location("run/ledger.db").name
     'ledger.db'
     """
+    if is_url(given):
+        raise InvalidParameter(f"ledger must be a path or a Ledger, got the URL {given!r}; give Ledger({given!r})")
     return Path(given) if isinstance(given, str) else given
 
 

@@ -1,6 +1,7 @@
 """Formats of files: a registry of one small class each.
 
-A format says by which suffixes its files are known and how they are read; :func:`register_format` adds one. Here
+A format says by which suffixes its files are known and how they are read; :func:`register_format` adds one, and so
+does an installed package that declares it (:mod:`quorate.plugins`). Here
 belongs whatever turns a file into rows; what rows must look like belongs to the files beside this folder. Begin with
 ``format``.
 """
@@ -16,6 +17,7 @@ from quorate.data.formats.parquet import Parquet
 from quorate.data.formats.sparse_archive import SparseArchive
 from quorate.data.formats.svmlight import Svmlight
 from quorate.errors import InvalidParameter
+from quorate.plugins import FORMATS, load
 
 _BY_SUFFIX: dict[str, Format] = {}
 
@@ -58,7 +60,10 @@ def format_for(path: str | Path) -> Format:
     >>> [type(format_for(name)).__name__ for name in ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")]
     ['DelimitedText', 'Parquet', 'SparseArchive', 'Svmlight']
     """
-    return _BY_SUFFIX.get(format_of(path), _BY_SUFFIX[""])
+    suffix = format_of(path)
+    if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
+        register_format(declared)
+    return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
 
 
 __all__ = ["Format", "Table", "TableFormat", "format_for", "register_format", "require_column"]

@@ -1,0 +1,153 @@
+r"""The price of an event, held against the law of what is released: every rule of it, and the rules against each other.
+
+Where the worst neighbours give outcome o of one release with probabilities :math:`P(o)` and :math:`Q(o)`, all that an
+event may claim can be summed: :math:`\delta(\varepsilon) = \sum_o [P - e^\varepsilon Q]_+`, the Rényi divergence
+:math:`\frac{1}{a-1} \log \sum_o P^a Q^{1-a}`, and both of two independent releases. Nothing is sampled, so a single
+pair on which a rule is below the sum disproves the rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorate.accounting import Event, Repeated, rdp, zcdp
+from quorate.accounting import delta as priced_delta
+from quorate.accounting import epsilon as priced_epsilon
+from quorate.audit.exact import hockey_stick
+from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.types import FloatArray
+
+EPSILONS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
+ORDERS = (1.5, 2.0, 4.0, 16.0, 64.0)
+_ROUNDING = 1e-12  # of sums of floats
+_MOST = 3_000  # outcomes of one release whose pairs are still summed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PriceFault:
+    """A rule that claims less than what the release does.
+
+    Attributes
+    ----------
+    rule : {"delta", "epsilon", "rdp", "zcdp"}
+        The function of :mod:`quorate.accounting`.
+    times : int
+        Of how many releases.
+    at : float
+        The ε, the δ or the order.
+    claimed, exact : float
+        What the rule gives there, and the sum.
+    """
+
+    rule: str
+    times: int
+    at: float
+    claimed: float
+    exact: float
+
+
+def price_faults(
+    event: Event,
+    outcomes: Iterable[tuple[ArrayLike, ArrayLike]],
+    *,
+    epsilons: Sequence[float] = EPSILONS,
+    orders: Sequence[float] = ORDERS,
+) -> tuple[PriceFault, ...]:
+    """Return every place at which the price of an event is below the exact loss of what it is said to price.
+
+    Parameters
+    ----------
+    event : Event
+        Of one release.
+    outcomes : iterable of pairs of array_like
+        The distributions ``(n_outcomes,)`` of one release on two neighbouring data sets, for each pair that may be the
+        worst; both directions are looked at.
+    epsilons, orders : sequence of float
+        Where the curves are compared.
+
+    Returns
+    -------
+    tuple of PriceFault
+        Empty where no rule is below the truth there. That is a proof for these pairs, and for no other.
+
+    Raises
+    ------
+    InvalidParameter
+        If the pairs are no distributions of one shape.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> coin = [([0.75, 0.25], [0.25, 0.75])]  # ε = log 3
+    >>> price_faults(PureDP(1.0986122886681098), coin)
+    ()
+    >>> sorted({fault.rule for fault in price_faults(PureDP(0.55), coin)})
+    ['delta', 'epsilon', 'rdp', 'zcdp']
+    """
+    faults = []
+    for one in outcomes:
+        p, q = _checked(one)
+        for times in (1, 2) if p.size <= _MOST else (1,):
+            whole = event if times == 1 else Repeated(event, 2)
+            pair = (p, q) if times == 1 else (np.outer(p, p).ravel(), np.outer(q, q).ravel())
+            for here, there in (pair, pair[::-1]):
+                faults += _of_loss(whole, times, here, there, epsilons)
+                faults += _of_curve(whole, times, here, there, orders)
+    return tuple(faults)
+
+
+def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray, epsilons: Sequence[float]) -> list[PriceFault]:
+    found = []
+    for epsilon in epsilons:
+        exact = hockey_stick(p, q, epsilon)
+        if exact <= _ROUNDING:
+            continue
+        claimed = priced_delta(event, epsilon)
+        if exact > claimed + _ROUNDING:
+            found.append(PriceFault(rule="delta", times=times, at=epsilon, claimed=claimed, exact=exact))
+        claimed = priced_epsilon(event, min(exact * (1 - 1e-9), 1 - 1e-9))
+        if epsilon > claimed + 1e-6:
+            found.append(PriceFault(rule="epsilon", times=times, at=exact, claimed=claimed, exact=epsilon))
+    return found
+
+
+def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Sequence[float]) -> list[PriceFault]:
+    exact = np.array([_renyi(p, q, order) for order in orders])
+    curve = rdp(event, list(orders))
+    found = [
+        PriceFault(rule="rdp", times=times, at=order, claimed=float(claimed), exact=float(truth))
+        for order, claimed, truth in zip(orders, curve, exact, strict=True)
+        if truth > claimed * (1 + 1e-9) + _ROUNDING
+    ]
+    try:
+        rho = zcdp(event)
+    except UnsupportedEvent:  # it has no ρ, and a ledger that counts in ρ refuses it
+        return found
+    return found + [
+        PriceFault(rule="zcdp", times=times, at=order, claimed=order * rho, exact=float(truth))
+        for order, truth in zip(orders, exact, strict=True)
+        if truth > order * rho * (1 + 1e-9) + _ROUNDING
+    ]
+
+
+def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
+    there = p > 0
+    if (q[there] == 0).any():
+        return float("inf")
+    terms = order * np.log(p[there]) + (1 - order) * np.log(q[there])
+    top = float(terms.max())
+    return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
+
+
+def _checked(pair: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
+    p, q = (np.asarray(each, dtype=np.float64) for each in pair)
+    if p.shape != q.shape or p.ndim != 1 or p.size < 2:
+        raise InvalidParameter(f"outcomes must be pairs of distributions of one length, got {p.shape} and {q.shape}")
+    for each in (p, q):
+        if not (each >= 0).all() or abs(each.sum() - 1) > 1e-9:
+            raise InvalidParameter("outcomes must be probabilities that add up to 1; divide by their sum")
+    return p, q

@@ -1,0 +1,68 @@
+"""What other installed packages add: commands, formats of files and stores, by the entry points that they declare.
+
+A package that declares one in its ``pyproject.toml`` is found once it is installed beside quorate::
+
+    [project.entry-points."quorate.commands"]
+    hello = "my_package.hello:command"
+
+Names are listed without importing anything; code is imported where its name is asked for. Mechanisms, teachers and
+students need none of this: ``quorate.toml`` names them by their module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from quorate.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+COMMANDS: Final = "quorate.commands"  # a click command, by its name
+FORMATS: Final = "quorate.formats"  # a quorate.data.Format, by a suffix without its dot
+STORES: Final = "quorate.stores"  # a function (url, create) that opens a store, by the scheme of its URLs
+
+
+def added(group: str) -> Mapping[str, EntryPoint]:
+    """Return what installed packages declare in a group, by name; nothing is imported.
+
+    Examples
+    --------
+    >>> "run" in added(COMMANDS)
+    False
+    """
+    from importlib.metadata import entry_points  # here, since few commands need it
+
+    return {each.name: each for each in entry_points(group=group)}
+
+
+def package_of(point: EntryPoint) -> str:
+    """Return the name of the package that declares an entry point."""
+    return "an unknown package" if point.dist is None else point.dist.name
+
+
+def load(group: str, name: str) -> Any | None:
+    """Import what a package declares under a name; None where no package does.
+
+    Raises
+    ------
+    InvalidParameter
+        If importing it fails.
+
+    Examples
+    --------
+    >>> load(STORES, "a scheme that nobody declares") is None
+    True
+    """
+    point = added(group).get(name)
+    if point is None:
+        return None
+    try:
+        return point.load()
+    except Exception as error:  # noqa: BLE001 - another package's code
+        said = " ".join(str(error).split())
+        raise InvalidParameter(
+            f"the installed package {package_of(point)} declares {name!r} in {group}, and it cannot be imported "
+            f"({type(error).__name__}: {said}); mend it or remove it"
+        ) from None

@@ -1,0 +1,374 @@
+"""The recipes of CONTRIBUTING.md: each is followed from outside, used from end to end, and given a twin."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from importlib import import_module, invalidate_caches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.accounting import PureDP, epsilon, from_json, own_kinds
+from quorate.accounting.event import OWN_KINDS
+from quorate.audit import audit_schedule, price_faults
+from quorate.cli import main
+from quorate.cli.group import COMMANDS
+from quorate.data import formats, register_format
+from quorate.errors import DataRefused, InvalidParameter, LedgerIntegrityError, PreconditionFailed
+from quorate.ledger import Budget, Ledger, LedgerStore, register_store, stores
+from quorate.pipeline.models import student_of
+from quorate.students import Student
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "CONTRIBUTING.md"
+RECIPE = re.compile(r"^### (.+?)\n(.*?)(?=^##)", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# (\w+\.py)\n")
+
+RECIPES = dict(RECIPE.findall(PAGE.read_text(encoding="utf-8")))
+
+
+@pytest.fixture
+def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Return ``follow(title, *changes, declared=True)``: writes a recipe's package, installs it and returns its module.
+
+    A change is a pair of texts: the first is replaced by the second in the code, for a twin.
+    """
+    place = tmp_path / "package"
+    place.mkdir()
+    monkeypatch.syspath_prepend(str(place))
+    before = set(sys.modules)
+    registries: tuple[dict[str, Any], ...] = (OWN_KINDS, formats._BY_SUFFIX, stores._BY_SCHEME)
+    kept = [dict(registry) for registry in registries]
+
+    def made(title: str, *changes: tuple[str, str], declared: bool = True) -> Any:
+        module, points = "", {}
+        for kind, text in FENCE.findall(RECIPES[title]):
+            for old, new in changes if kind == "python" else ():
+                assert old in text
+                text = text.replace(old, new)
+            if kind == "python":
+                named = NAMED.match(text)
+                assert named is not None
+                (place / named[1]).write_text(text, encoding="utf-8")
+                module = named[1].removesuffix(".py")
+            elif kind == "toml":
+                points |= tomllib.loads(text)["project"]["entry-points"]
+        if declared and points:
+            written = place / "toy-1.0.dist-info"
+            written.mkdir()
+            (written / "METADATA").write_text("Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n", encoding="utf-8")
+            lines = [
+                line
+                for group, names in points.items()
+                for line in (f"[{group}]", *(f"{name} = {target}" for name, target in names.items()))
+            ]
+            (written / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        invalidate_caches()
+        return import_module(module)
+
+    yield made
+    for name in set(sys.modules) - before:
+        if name.startswith("toy_"):
+            del sys.modules[name]
+    for registry, earlier in zip(registries, kept, strict=True):
+        registry.clear()
+        registry.update(earlier)
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(each) for each in arguments])
+        seen = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return stop.value.code, seen.out, seen.err
+
+    return call
+
+
+RNG = np.random.default_rng(7)
+X, POOL = RNG.normal(size=(400, 2)), RNG.normal(size=(60, 2))
+Y = (X[:, 0] > 0).astype(np.int64)
+
+
+def classifier(**more: Any) -> PrivateClassifier:
+    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1}
+    return PrivateClassifier(**how, **more)
+
+
+# --- the page -------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_six_recipes_and_each_has_a_test_here() -> None:
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert list(RECIPES) == [
+        "A mechanism",
+        "A student",
+        "A store",
+        "An accounting rule",
+        "A table format",
+        "A command",
+    ]
+    assert all(here.count(f'follow("{title}"') >= 2 for title in RECIPES)  # it, and a twin
+
+
+def test_every_file_that_a_recipe_names_is_there() -> None:
+    named = {each for text in RECIPES.values() for each in re.findall(r"`((?:src|tests|docs)/[\w./]+)`", text)}
+    assert len(named) > 15
+    assert [each for each in named if not (ROOT / each).exists()] == []
+
+
+# --- a mechanism ----------------------------------------------------------------------------------------------------
+
+
+def test_a_mechanism(follow: Any) -> None:
+    module = follow("A mechanism")
+    mechanism = module.HalfLead(scale=3.0)
+    clf = classifier(mechanism=mechanism, queries="all").fit(X, Y, public=PublicPool(POOL))
+    assert clf.score(X, Y) > 0.8
+    assert clf.guarantee_.epsilon == pytest.approx(epsilon(mechanism.schedule(60), 1e-5), abs=2e-9)
+    assert any("toy_mechanism.HalfLead is the owner's own" in each for each in clf.guarantee_.caveats)
+    assert not audited(mechanism)
+
+
+def test_a_mechanism_that_draws_less_noise_than_it_pays_for_is_found(follow: Any) -> None:
+    module = follow("A mechanism", ("discrete_laplace(self.scale,", "discrete_laplace(self.scale / 10,"))
+    assert audited(module.HalfLead(scale=3.0))
+
+
+def test_a_mechanism_that_does_not_say_its_sensitivity_is_refused(follow: Any) -> None:
+    module = follow("A mechanism", ("    sensitivity: ClassVar[float] = 1.0\n", ""))
+    with pytest.raises(InvalidParameter, match="does not declare its sensitivity"):
+        classifier(mechanism=module.HalfLead(scale=3.0)).fit(X, Y, public=PublicPool(POOL))
+
+
+def audited(mechanism: Any) -> bool:
+    how: dict[str, Any] = {"n_teachers": 40, "n_classes": 2, "delta": 1e-5, "runs": 20_000, "seed": 1}
+    return audit_schedule(mechanism, mechanism.schedule(4), **how).violated
+
+
+# --- a student ------------------------------------------------------------------------------------------------------
+
+
+def test_a_student(follow: Any) -> None:
+    module = follow("A student")
+    student = student_of("toy_student:Centroids", method="auto", shares="linear", folder=Path("nowhere"))
+    assert isinstance(student, Student)
+    clf = classifier(student=student, mechanism="GaussianNoisyMax").fit(X, Y, public=PublicPool(POOL))
+    assert type(clf.student_).__name__ == "NearestCentroid"
+    assert clf.score(X, Y) > 0.8
+    assert module.Centroids() == student
+
+
+def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the_charge(follow: Any) -> None:
+    student = follow("A student").Centroids()
+    with Ledger(budget=Budget(20.0, 1e-5)) as ledger:
+        with pytest.raises(InvalidParameter, match="learns from classes"):
+            classifier(student=student, ledger=ledger).fit(X, Y, public=PublicPool(POOL))
+        assert not ledger.reservations()
+
+
+# --- a store --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("declared", [True, False])
+def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
+    module = follow("A store", declared=declared)
+    url = f"text://{tmp_path}/study.json"
+    if not declared:
+        with pytest.raises(InvalidParameter, match="no store has the scheme 'text'"):
+            Ledger(url, budget=Budget(1.0, 1e-5))
+        register_store("text", module.open_text)
+    with pytest.raises(PreconditionFailed, match="there is no ledger at text://"):
+        Ledger(url)
+    with Ledger(url, budget=Budget(30.0, 1e-4)) as ledger:
+        assert ledger.durable
+        reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 3}, key="labels")
+        reservation.store(reservation.draw("label", 2), [1, 0])
+    with Ledger(url) as ledger:
+        assert (ledger.spent.epsilon, ledger.head.sequence > 3) == (0.25, True)
+        assert ledger.reservation("labels").remaining("label") == 1  # type: ignore[union-attr]
+        ledger.verify(prices=True)
+        clf = classifier(ledger=ledger).fit(X, Y, public=PublicPool(POOL))
+    assert clf.guarantee_.epsilon > 20
+    with Ledger(url) as ledger:  # and the key that binds it to its data lies beside it
+        classifier(ledger=ledger).set_params(epsilon=1.0, delta=1e-6).fit(X, Y, public=PublicPool(POOL))
+        assert len(ledger.reservations()) == 3
+    with pytest.raises(InvalidParameter, match="give Ledger"):
+        classifier(ledger=url).fit(X, Y, public=PublicPool(POOL))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("self._lines += lines", "self._lines += [] if self._lines else lines"),
+        ("lines=tuple(self._lines)", "lines=tuple(self._lines[:-1])"),
+    ],
+)
+def test_a_store_that_loses_an_entry_is_missed(follow: Any, tmp_path: Path, change: tuple[str, str]) -> None:
+    follow("A store", change)
+    url = f"text://{tmp_path}/study.json"
+    with Ledger(url, budget=Budget(1.0, 1e-5)) as ledger:
+        ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 3}, key="labels")
+    with pytest.raises(LedgerIntegrityError):
+        Ledger(url)
+
+
+def test_what_opens_no_store_and_a_scheme_that_is_taken_are_refused(follow: Any) -> None:
+    module = follow("A store", declared=False)
+    register_store("text", module.open_text)
+    with pytest.raises(InvalidParameter, match="taken"):
+        register_store("text", module.open_text)
+    with pytest.raises(InvalidParameter, match="scheme must be"):
+        register_store("Text File", module.open_text)
+    register_store("wrong", lambda url, create: {})  # type: ignore[arg-type, return-value]
+    with pytest.raises(InvalidParameter, match="must return a LedgerStore"):
+        Ledger("wrong://here", budget=Budget(1.0, 1e-5))
+    assert isinstance(module.TextStore(Path("nowhere.json")), LedgerStore)
+
+
+# --- an accounting rule ---------------------------------------------------------------------------------------------
+
+
+def test_an_accounting_rule(follow: Any) -> None:
+    module = follow("An accounting rule")
+    event = module.KeepOrDraw(0.5)
+    assert module.faults == ()
+    assert from_json(event.to_json()) == event
+    with Ledger(budget=Budget(1.0, 1e-5)) as ledger:
+        reservation = ledger.reserve(event, delta=0, purposes={"label": 1}, key="labels")
+        assert (ledger.spent.epsilon, own_kinds(reservation.event)) == (0.5, ("toy_rule.keep_or_draw",))
+
+
+@pytest.mark.parametrize("rule", ["PureDP(0.9 * event.epsilon)", "PureDP(event.epsilon / 2)"])
+def test_an_accounting_rule_below_the_truth_is_found(follow: Any, rule: str) -> None:
+    module = follow("An accounting rule", ("PureDP(event.epsilon)", rule))
+    assert {fault.rule for fault in module.faults} >= {"delta", "epsilon", "rdp"}
+    assert {fault.times for fault in module.faults} == {1, 2}
+    assert all(fault.exact > fault.claimed for fault in module.faults)
+
+
+def test_a_curve_below_the_truth_is_found_too(follow: Any) -> None:
+    """Here ρ and curve agree with each other, so that only the sum over the outcomes tells."""
+    rule = "rdp=lambda event, orders: orders * event.epsilon**2 / {0}, zcdp=lambda event: event.epsilon**2 / {0}"
+    honest = follow("An accounting rule", ("priced_as=lambda event: PureDP(event.epsilon)", rule.format(2)))
+    assert honest.faults == ()
+    low = price_faults(honest.KeepOrDraw(0.25), honest.outcomes(0.5))
+    assert {fault.rule for fault in low} == {"delta", "epsilon", "rdp", "zcdp"}
+
+
+@pytest.mark.parametrize("pair", [([0.5, 0.5], [1.0]), ([0.5, 0.6], [0.5, 0.5]), ([1.5, -0.5], [0.5, 0.5])])
+def test_outcomes_that_are_no_distributions_are_refused(pair: Any) -> None:
+    with pytest.raises(InvalidParameter, match="outcomes must be"):
+        price_faults(PureDP(1.0), [pair])
+
+
+# --- a table format -------------------------------------------------------------------------------------------------
+
+
+def run_of_pipes(folder: Path) -> Path:
+    folder.mkdir()
+    private = pl.DataFrame(X, schema=["a", "b"]).with_columns(pl.Series("ill", np.where(Y, "yes", "no")))
+    private.write_csv(folder / "private.pipes", separator="|")
+    pl.DataFrame(POOL, schema=["a", "b"]).write_csv(folder / "public.pipes", separator="|")
+    (folder / "quorate.toml").write_text(
+        '[data]\nprivate = "private.pipes"\npublic = "public.pipes"\nlabel = "ill"\nclasses = ["no", "yes"]\n'
+        "[budget]\nepsilon = 4.0\ndelta = 1e-5\n[teachers]\ncount = 10\n",
+        encoding="utf-8",
+    )
+    return folder
+
+
+def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
+    root = run_of_pipes(tmp_path / "run")
+    assert cli("check", root)[0] == 4  # before the package is there
+    follow("A table format")
+    code, said, wrong = cli("check", root)
+    assert code == 0, wrong
+    assert "10 teachers" in said
+
+
+def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: Any, tmp_path: Path) -> None:
+    root = run_of_pipes(tmp_path / "run")
+    module = follow("A table format", declared=False)
+    register_format(module.PIPES)
+    assert cli("check", root)[0] == 0
+    (root / "private.pipes").write_text("a|b|ill\n1|2|secret|secret\n", encoding="utf-8")
+    code, _, said = cli("check", root)
+    assert code == 4
+    assert "private.pipes: not a table with | between its fields" in " ".join(said.split())
+    assert "secret" not in said
+    with pytest.raises(DataRefused, match="there is no column"):
+        module.PIPES.read(root / "public.pipes", label="ill", unit=None, drop=(), n_features=None)
+
+
+def test_a_table_format_takes_no_ending_of_another(follow: Any) -> None:
+    module = follow("A table format", ('(".pipes",)', '(".csv",)'), declared=False)
+    with pytest.raises(InvalidParameter, match=r"the suffix '\.csv' belongs to the format DelimitedText"):
+        register_format(module.PIPES)
+
+
+# --- a command ------------------------------------------------------------------------------------------------------
+
+
+def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
+    assert "size" not in cli("--help")[1]
+    follow("A command")
+    del sys.modules["toy_command"]
+    code, said, _ = cli("--help")
+    assert code == 0
+    assert re.search(r"Commands of other packages:\n +size +Of the package toy\.", said)
+    assert "toy_command" not in sys.modules  # names are listed without importing anything
+    (tmp_path / "public").mkdir()
+    (tmp_path / "public" / "labels.csv").write_text("row,label\n", encoding="utf-8")
+    assert cli("size", tmp_path)[:2] == (0, "10 bytes may leave\n")
+    assert "Say how large" in cli("size", "--help")[1]
+    code, _, said = cli("size", tmp_path / "nowhere")
+    assert code == 4
+    assert "has published nothing yet" in said
+    code, _, said = cli("sizes")
+    assert code == 2
+    assert 'did you mean "size"?' in said
+
+
+def test_a_command_takes_the_place_of_none_of_quorates(follow: Any, cli: Any) -> None:
+    follow("A command")
+    points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
+    for name in ("run", "audit"):
+        (points / "entry_points.txt").write_text(f"[quorate.commands]\n{name} = toy_command:command\n")
+        invalidate_caches()
+        code, said, _ = cli(name, "--help")
+        assert code == 0
+        assert "Say how large" not in said
+        assert "other packages" not in cli("--help")[1]
+    assert set(COMMANDS) >= {"run", "audit"}
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("toy_command:Path", "is no click command, got type"),
+        ("toy_command:nothing", "cannot be imported (AttributeError"),
+        ("toy_nowhere:command", "cannot be imported (ModuleNotFoundError"),
+    ],
+)
+def test_a_command_that_cannot_be_one_is_refused_in_one_line(follow: Any, cli: Any, target: str, said: str) -> None:
+    follow("A command", declared=True)
+    points = next(Path(each) / "toy-1.0.dist-info" for each in sys.path if (Path(each) / "toy_command.py").exists())
+    (points / "entry_points.txt").write_text(f"[quorate.commands]\nsize = {target}\n")
+    invalidate_caches()
+    code, _, refusal = cli("size", "here")
+    assert code == 2
+    assert said in " ".join(refusal.split())
+    assert "package toy" in " ".join(refusal.split())
+    assert cli("--help")[0] == 0  # and what works goes on working
