@@ -102,7 +102,7 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 
 def classifier(**more: Any) -> PrivateClassifier:
-    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "jobs": 1}
+    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 20.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
     return PrivateClassifier(**how, **more)
 
 
