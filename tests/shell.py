@@ -23,6 +23,7 @@ import traceback
 import warnings
 from pathlib import Path
 
+from quorate.accounting.event import OWN_KINDS
 from quorate.cli import main
 from quorate.ledger import uncounted
 
@@ -103,6 +104,7 @@ def _show(message: Warning | str, category: type[Warning], filename: str, lineno
 def run_here(program: str, arguments: list[str], folder: Path) -> int:
     """Call ``main`` of the command line, or run a script, as a process that begins would; return the exit code."""
     before, path, argv, columns = set(sys.modules), list(sys.path), sys.argv, os.environ.get("COLUMNS")
+    events = dict(OWN_KINDS)
     uncounted.IN_THIS_PROCESS = uncounted.UncountedFits()
     os.environ["COLUMNS"] = "80"
     try:
@@ -132,4 +134,6 @@ def run_here(program: str, arguments: list[str], folder: Path) -> int:
         for name in set(sys.modules) - before:  # what lies in the folder is another module in the next one
             if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
                 del sys.modules[name]
+        for kind in set(OWN_KINDS) - set(events):  # nor does the next one know what this one has imported
+            del OWN_KINDS[kind]
     return 0

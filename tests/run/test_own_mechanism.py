@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,15 @@ from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.ledger import Ledger
-from quorate.mechanisms import check_declared, is_own
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import (
+    InteractiveNoisyMax,
+    NoisyCounts,
+    NoisyHalfLeads,
+    StableSparseVector,
+    check_declared,
+    is_own,
+)
 from quorate.mechanisms.registry import register
 from quorate.pipeline.models import mechanism_of
 from quorate.report import Facts
@@ -400,6 +407,81 @@ def test_what_it_raises_on_votes_is_told_to_nobody(hospital: Any, tmp_path: Path
         assert refusal.value.__context__ is None
         with Ledger(ledger) as opened:
             assert len(opened.reservations()) == 1
+
+
+class Votes(NoisyCounts):
+    """Values, one query at a time."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Asked(InteractiveNoisyMax):
+    """Takes predictions, and may decline."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Stable(StableSparseVector):
+    """A stream."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Unread(Votes):
+    __slots__ = ()
+    releases_values: ClassVar[bool] = False
+
+
+class Unsaid(Votes):
+    __slots__ = ()
+    answers = property(lambda self: "votes")  # type: ignore[assignment]
+
+
+class Short(Votes):
+    __slots__ = ()
+    answers = property(lambda self: OneColumn(self.sigma))  # type: ignore[assignment]
+
+
+class OneColumn(NoisyHalfLeads):
+    __slots__ = ()
+
+    def columns(self, classes: Any) -> list[str]:
+        return ["one", "another"]
+
+
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Votes(sigma=4.0, form="binary"),
+        Asked(threshold=4.0, sigma_threshold=5.0, sigma_answer=5.0, n_teachers=8, confidence=0.9, form="binary"),
+        Stable(epsilon=7.0, delta=1e-6, cutoff=34, n_queries=35),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_kind_of_mechanism_may_be_ones_own(mechanism: Any) -> None:
+    made = classifier(mechanism, online_answers=5).set_params(epsilon=40.0).fit(X, Y, public=PublicPool(POOL))
+    assert made.released_.mechanism == mechanism
+    assert len(statements(made.guarantee_.caveats)) == 1
+    assert set(made.ask(X[:2])) <= {0, 1, None}
+    assert made.predict(X).shape == (400,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Unread, "must say releases_values where its answers are Values"),
+        (Unsaid, "answers must be of Answers, got str"),
+        (Short, "one number for each of its columns"),
+    ],
+)
+def test_what_would_fail_after_the_charge_is_found_before_it(kind: Any, said: str) -> None:
+    with Ledger(budget=Budget(8.0, 1e-5)) as ledger:
+        with pytest.raises(InvalidParameter, match=said):
+            classifier(kind(sigma=4.0, form="binary"), ledger=ledger).fit(X, Y, public=PublicPool(POOL))
+        assert not ledger.reservations()
 
 
 # --- votes made elsewhere -------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ partition = "hash"             # "hash" (add, remove or replace a unit) or "bala
 
 [mechanism]
 name = "auto"                  # "GaussianNoisyMax" releases a class, "NoisyCounts" the noisy votes at the same price
+#                              # or "package.module:Class" of your own
 queries = "auto"               # how many public rows to label: a number, "all" or "auto"
 # strategy = "random"          # which ones, up to a number: "random", or chosen from released answers by "margin",
 #                              # "disagreement" or "oracular-cal", from public rows alone by "k-means" or "core-set"

@@ -85,7 +85,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     queries : int, "auto", "all" or a strategy
         ℓ, the rows whose votes are released.
     mechanism : "auto", the name of a mechanism, or a mechanism
-        What crosses the boundary.
+        What crosses the boundary, as for :class:`quorate.PrivateClassifier`.
     ledger : path or Ledger, optional
         As for :class:`quorate.PrivateClassifier`.
     unit : str, optional

@@ -60,8 +60,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ℓ, the public points whose labels are released. A strategy of :mod:`quorate.labelling.active`, such as
         ``Margin(300)``, chooses them from the answers released so far, up to its cap; price and noise are the cap's.
     mechanism : "auto", the name of a mechanism, or a mechanism
-        What crosses the boundary: any of :mod:`quorate.mechanisms` that answers from votes. A name leaves its noise
-        to the budget, which buys the least that the schedule allows.
+        What crosses the boundary: any of :mod:`quorate.mechanisms` that answers from votes, or one of your own, whose
+        privacy the guarantee calls your statement. A name, or a class, leaves its noise to the budget, which buys the
+        least that the schedule allows.
     online_answers : int, default 0
         Answers kept back for :meth:`ask`, at the same noise and inside the same cap.
     ledger : path or Ledger, optional

@@ -22,7 +22,8 @@ import numpy as np
 from quorate.accounting import Event, from_json
 from quorate.arguments import real
 from quorate.errors import InvalidParameter, QuorateError, UnsupportedEvent
-from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answers import DECLINED, Answers, Values
 from quorate.mechanisms.fields import task_fields
 from quorate.mechanisms.mechanism import Mechanism, QueryMechanism, StreamMechanism, Takes
 from quorate.mechanisms.registry import REGISTERED
@@ -174,8 +175,11 @@ def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers:
     with owners_code(kind, "where it says its price"):
         for event in (mechanism.event, mechanism.schedule(answers)):
             _check_event(kind.__name__, event)
+    with owners_code(kind, "where it says what it can answer"):
+        _check_told(mechanism, n_teachers=n_teachers, n_classes=n_classes)
     with owners_code(kind, "on made-up votes"):
-        _rehearse(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+        answers = _rehearse(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+        _check_read(mechanism, answers, n_teachers=n_teachers, n_classes=n_classes)
 
 
 def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_classes: int) -> None:
@@ -236,13 +240,45 @@ class _Watched:
         return _Watched(self.source.at(purpose, index), self.given)
 
 
-def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
+def _check_told(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
+    """Ask for all that a run asks after the charge, when it would be too late to find that it fails."""
+    name = type(mechanism).__name__
+    told: tuple[tuple[str, object, type, bool], ...] = (
+        ("answers", mechanism.answers, Answers, False),
+        ("answer_noise", mechanism.answer_noise, AnswerNoise, True),
+        ("test", mechanism.test, AgreementTest, True),
+        ("answerable", mechanism.answerable(n_teachers, n_classes), Answerable, False),
+    )
+    for what, value, kind, may_be_none in told:
+        if not isinstance(value, kind) and not (may_be_none and value is None):
+            raise InvalidParameter(f"mechanism {name}: {what} must be of {kind.__name__}, got {type(value).__name__}")
+    if isinstance(mechanism.answers, Values) != mechanism.releases_values:
+        raise InvalidParameter(
+            f"mechanism {name} must say releases_values where its answers are Values, and only there"
+        )
+
+
+def _check_read(mechanism: Mechanism, answers: Any, *, n_teachers: int, n_classes: int) -> None:
+    """Read made-up answers as a student and a report would."""
+    read, name = mechanism.answers, type(mechanism).__name__
+    if not isinstance(read, Values):
+        return
+    if np.shape(read.shares(answers, n_teachers)) != (len(answers), n_classes):
+        raise InvalidParameter(f"mechanism {name}: shares must be one for each query and class")
+    read.share_noise(n_teachers)
+    columns = read.columns([str(each) for each in range(n_classes)])
+    if np.reshape(read.published(answers), (len(answers), -1)).shape[1] != len(columns):
+        raise InvalidParameter(f"mechanism {name}: what is published must have one number for each of its columns")
+
+
+def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
     rows = _made_up(mechanism, n_teachers, n_classes)
     if isinstance(mechanism, StreamMechanism):
         rows = rows[: mechanism.n_queries]
         answers = _drawn(mechanism, lambda noise: mechanism.release(rows, noise))
-        check_answers(mechanism, np.maximum(answers, DECLINED), n_queries=len(rows), n_classes=n_classes)
-        return
+        answers = np.maximum(answers, DECLINED)  # what came after its end was never asked
+        check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
+        return answers
     assert isinstance(mechanism, QueryMechanism)  # noqa: S101 - as declared
     many: Any = mechanism.release_many
     if mechanism.takes == "votes and predictions":
@@ -250,9 +286,10 @@ def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
         for told in (None, predicted):
             answers = _drawn(mechanism, lambda noise, told=told: many(rows, noise, told))
             check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
-        return
+        return answers
     answers = _drawn(mechanism, lambda noise: many(rows, noise))
     check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
+    return answers
 
 
 def _drawn(mechanism: Mechanism, release: _Release) -> Any:
