@@ -191,7 +191,6 @@ LONG_FUNCTIONS = {
     "pipeline/task.py: prepare",
 }
 LONG_FILES = {
-    "run/batch.py",
     "pipeline/task.py",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,14 @@ from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
 from quorate.data import load_mushroom
 from quorate.direct import descend
 from quorate.direct.plan import noise_for
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch, SeededNoiseRefused
+from quorate.errors import (
+    BudgetExhausted,
+    DataRefused,
+    InvalidParameter,
+    LedgerMismatch,
+    PreconditionFailed,
+    SeededNoiseRefused,
+)
 
 POOL, PRIVATE = 200, 2_000
 
@@ -233,6 +241,28 @@ def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp
     path = clf.export(tmp_path / "model.skops")
     assert skops.io.get_untrusted_types(file=path) == []
     assert (skops.io.load(path).predict(table[0]) == clf.predict(table[0])).all()
+
+
+def test_it_reports_as_every_release_does(table, tmp_path):
+    clf = fitted(table)
+    held = slice(POOL + PRIVATE, None)
+    evaluation = (table[0][held], table[1][held])
+    page = clf.report(tmp_path / "report.html", evaluation=evaluation).read_text(encoding="utf-8")
+    rounds = clf.facts().rounds
+    assert rounds.stored == clf.n_rounds_ == clf.plan_.settings.rounds
+    assert rounds.n_coordinates == clf.plan_.coordinates.n_coordinates
+    assert "noisy gradient round" in page
+    assert f"{rounds.rounds} rounds: {rounds.rounds} stored" in clf.summary()
+    assert clf.facts(evaluation=evaluation).utility.student.accuracy == clf.score(*evaluation)
+    assert {check.code for check in clf.facts().checks} >= {"contributions", "seed", "chain"}
+
+
+def test_a_copy_predicts_and_leaves_the_report_to_the_original(table):
+    clf = fitted(table)
+    copy = pickle.loads(pickle.dumps(clf))  # noqa: S301 - made one line ago
+    assert (copy.predict(table[0]) == clf.predict(table[0])).all()
+    with pytest.raises(PreconditionFailed, match="the original reports"):
+        copy.facts()
 
 
 def test_it_is_cloned_and_its_guarantee_reads_back(table):

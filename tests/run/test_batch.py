@@ -20,8 +20,9 @@ from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run import batch as batch_module
 from quorate.run import published
-from quorate.run.batch import check, execute, load_run, outputs, publish, unit_word
+from quorate.run.batch import check, execute, load_run, publish
 from quorate.run.folder import RunFolder
+from quorate.run.prepared import outputs, unit_word
 from quorate.run.published import export
 from quorate.types import Secret
 

@@ -22,13 +22,13 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.planning import ONE_ANSWER_IS_UNSURE
-    from quorate.run.batch import load_run
-    from quorate.run.online import ask
+    from quorate.run.methods import method_of
 
+    method = method_of(run)
     with progress(quiet=as_json) as watch:
-        batch = load_run(run)
-        asked = ask(batch, rows, watch=watch)
-    seeded = batch.task.noise.seeded
+        read = method.read(run)
+        asked = method.ask(read, rows, watch=watch)
+    seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
         shown = {"answers": asked.answers, "statuses": asked.statuses, "answers_left": asked.left, "seeded": seeded}
         print_json(shown)
@@ -36,7 +36,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     for answer, status in zip(asked.answers, asked.statuses, strict=True):
         click.echo(status if answer is None else answer)
     click.echo(f"{asked.left:,} answers left", err=True)
-    for caution in batch.task.recipe.cautions:
+    for caution in method.cautions(read):
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)
     if seeded:

@@ -61,8 +61,8 @@ def command(
     if show_cheats:
         _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, n_jobs, as_json)
         return
-    from quorate.run.audited import RUNS, audit_run, publish_audit
-    from quorate.run.batch import load_run
+    from quorate.run.audited import RUNS, publish_audit
+    from quorate.run.methods import method_of
     from quorate.run.published import read_facts
 
     how: dict[str, Any] = {
@@ -77,15 +77,16 @@ def command(
     if given or epsilon is not None:
         raise InvalidParameter("--set and --epsilon are for a MECHANISM; a run has its own in quorate.toml")
     facts = read_facts(run)
-    batch = load_run(run)
+    method = method_of(run)
+    read = method.read(run)
     with progress(quiet=as_json) as watch:
-        found = audit_run(batch, watch=watch, **how)
-    publish_audit(batch.folder, facts, found)
+        found = method.audit(read, watch=watch, **how)
+    publish_audit(read.folder, facts, found)
     if as_json:
         print_json(found.tree())
         return
     click.echo("\n".join(_lines(found)))
-    click.echo(f"wrote {batch.folder.public / 'audit.json'} and the report; that took {found.seconds:.0f} s")
+    click.echo(f"wrote {read.folder.public / 'audit.json'} and the report; that took {found.seconds:.0f} s")
 
 
 def _is_mechanism(place: Path) -> bool:

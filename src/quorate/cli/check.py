@@ -21,26 +21,17 @@ def command(run: Path, as_json: bool) -> None:
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
-    from quorate.report.notation import at_most, several
-    from quorate.run.batch import check, load_run
-    from quorate.run.notes import private_notes
+    from quorate.run.methods import METHODS
 
-    batch = load_run(run, begin=False, settings=settings)
-    found = check(batch)
+    method = METHODS[settings.method.by]
+    read = method.read(run, begin=False, settings=settings)
+    found = method.check(read)
     if as_json:
         print_json(found)
         return
-    answers = found["n_queries"] + found["online_answers"]
     click.echo("Everything fits, with caution. A run would" if found["cautions"] else "Everything fits. A run would")
-    teachers = several(found["n_teachers"], "teacher")
-    click.echo(f"  train      {teachers}; {batch.task.neighbouring.changing} changes exactly one teacher")
-    click.echo(
-        f"  release    {answers:,} answers ({found['n_queries']:,} labels, {found['online_answers']:,} kept back for "
-        "later)"
-    )
-    click.echo(f"  by         {found['released_by']}")
-    budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
-    click.echo(f"  spend      {budget} for {batch.task.neighbouring.any_one}")
+    for word, line in method.told(read, found):
+        click.echo(f"  {word:<11}{line}")
     click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
     for sentence in found["why"]:
         click.echo(f"  why        {sentence}")
@@ -52,7 +43,7 @@ def command(run: Path, as_json: bool) -> None:
         click.echo(f"  caution    {caution['message']}")
     for note in found["notes"]:
         click.echo(f"  note       {note['message']}")
-    for private in private_notes(batch.settings.data, batch.task).reveal():  # to the terminal, and into no JSON
+    for private in method.private_notes(read).reveal():  # to the terminal, and into no JSON
         click.echo(f"  note       {private.words}")
     if found["seeded"]:
         click.echo(

@@ -24,8 +24,9 @@ def command(out: Path | None, as_json: bool) -> None:
     """
     from quorate.planning import scale_of
     from quorate.report import Utility, render_text
-    from quorate.run.batch import execute, load_run, outputs
+    from quorate.run.batch import execute, load_run
     from quorate.run.demo import write_inputs
+    from quorate.run.prepared import outputs
 
     begun = time.monotonic()
     folder = new_folder() if out is None else out

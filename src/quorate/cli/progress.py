@@ -15,6 +15,8 @@ STAGES = {
     "labels": "releasing labels",
     "student": "fitting the student",
     "shards": "changing one unit",
+    "coordinates": "reading coordinates",
+    "rounds": "gradient rounds",
 }
 
 

@@ -29,9 +29,8 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     from quorate.pipeline.facts import with_later_raises
     from quorate.release.files import write_atomically
     from quorate.report import render_html, render_json
-    from quorate.run.batch import load_run
     from quorate.run.folder import RunFolder
-    from quorate.run.internal import internal_facts
+    from quorate.run.methods import method_of
     from quorate.run.published import publish_files, read_facts
 
     facts, folder = read_facts(run), RunFolder(run)
@@ -46,6 +45,7 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
         publish_files(folder, {path.name: render_html(facts).encode()})
     else:
         path = folder.private / "report-internal.html"
-        page = render_html(facts, edition="internal", internal=internal_facts(load_run(run)))
+        method = method_of(run)
+        page = render_html(facts, edition="internal", internal=method.internal_facts(method.read(run)))
         write_atomically(path, page.encode(), mode=0o600)
     click.echo(f"wrote {path}")

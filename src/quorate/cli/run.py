@@ -17,7 +17,8 @@ from quorate.cli.progress import progress
 def command(run: Path, as_json: bool) -> None:
     """Train the teachers of RUN (default: here), release private labels, fit the student, write the report.
 
-    Every stage is stored. Killed and started again, a run goes on from there; nothing is charged twice and no label
+    With [method] by = "direct" there are no teachers: noisy gradient rounds on the private rows give the model. Every
+    stage is stored. Killed and started again, a run goes on from there; nothing is charged twice, and no label or round
     is drawn twice.
     """
     from quorate.run.settings import settings_of
@@ -25,16 +26,18 @@ def command(run: Path, as_json: bool) -> None:
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
     from quorate.report import render_text
-    from quorate.run.batch import execute, load_run, outputs
+    from quorate.run.methods import METHODS
+    from quorate.run.prepared import outputs
 
-    batch = load_run(run, settings=settings)
+    method = METHODS[settings.method.by]
+    read = method.read(run, settings=settings)
     if not as_json:
-        for caution in batch.task.recipe.cautions:
+        for caution in method.cautions(read):
             click.echo(f"caution: {caution.words}", err=True)
     with progress(quiet=as_json) as watch:
-        facts = execute(batch, command=f"quorate run {run}", watch=watch)
+        facts = method.execute(read, command=f"quorate run {run}", watch=watch)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
     following = f"quorate status {run}" if facts.seeded else f"quorate export {run} --to outbox"
-    click.echo(render_text(facts, outputs=outputs(batch.folder, next_command=following)))
+    click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))

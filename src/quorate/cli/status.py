@@ -28,6 +28,9 @@ def command(run: Path, as_json: bool) -> None:
         click.echo(f"  {'✓' if done else '·'} {name}{f': {stored:,} stored' if stored else ''}")
     if status.answers is not None:
         click.echo(f"queries    {counted(status.answers)}")
+    if status.rounds is not None:
+        lost = f", {status.rounds.interrupted:,} lost" if status.rounds.interrupted else ""
+        click.echo(f"rounds     {status.rounds.stored:,} of {status.rounds.rounds:,} stored{lost}")
     if status.account is not None:
         spent, budget = status.account.spent, status.account.budget
         if status.account.answers_left is not None:

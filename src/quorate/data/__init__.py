@@ -19,7 +19,7 @@ from quorate.data.identity import fingerprint, is_same_table, public_digest, slo
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.overlap import PrivateRecords
 from quorate.data.pool import PublicPool
-from quorate.data.reading import column_names, read_batches, read_data, read_table
+from quorate.data.reading import column_names, read_batches, read_cells, read_data, read_table
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "TableFormat",
     "register_format",
     "read_data",
+    "read_cells",
     "read_table",
     "read_batches",
     "column_names",

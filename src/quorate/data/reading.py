@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column
@@ -67,6 +69,58 @@ def read_data(
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
     found = existing_file(path)
     return format_for(path).read(found, label=label, unit=unit, drop=drop, n_features=n_features)
+
+
+def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_features: int) -> Table:
+    r"""Read private rows so that what one row holds never changes how another is read.
+
+    Of a CSV or TSV file every cell is text, whatever it looks like: a type that is found from all rows would turn on
+    each of them. Of svmlight text, a row with an index beyond the public columns becomes one with a missing value.
+
+    Parameters
+    ----------
+    path : path
+        As in :func:`read_data`.
+    label, unit : str, str or None
+        Columns of the label and of the unit id.
+    n_features : int
+        Public number of columns of sparse rows.
+
+    Raises
+    ------
+    DataRefused
+        If the file is no table, or a column is not there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "visits.csv").write_text("age,ill\n039,no\nn/a,yes\n")
+    ...     table = read_cells(Path(folder, "visits.csv"), label="ill", n_features=1)
+    >>> table.X["age"].to_list(), table.y.tolist()
+    (['039', 'n/a'], ['no', 'yes'])
+    """
+    found = format_for(path)
+    if isinstance(found, TableFormat):
+        frame = found.cells(existing_file(path))
+        for name in (label, unit):
+            if name is not None:
+                require_column(name, frame.columns, path)
+        features = frame.select([name for name in frame.columns if name not in (label, unit)])
+        return Table(X=features, y=frame[label].to_numpy(), unit=None if unit is None else frame[unit].to_list())
+    table = found.read(existing_file(path), label=label, unit=unit, drop=(), n_features=None)
+    return Table(X=_of_width(table.X, n_features), y=table.y, unit=table.unit)
+
+
+def _of_width(X: Any, width: int) -> Any:
+    """Bring sparse rows to a public number of columns; a row that holds something beyond them gets a missing value."""
+    from scipy import sparse
+
+    beyond = np.flatnonzero(X[:, width:].count_nonzero(axis=1)) if X.shape[1] > width else np.empty(0, dtype=np.int64)
+    rows: Any = sparse.csr_array(X[:, :width])
+    rows.resize((X.shape[0], width))
+    marks = sparse.csr_array((np.full(len(beyond), np.nan), (beyond, np.zeros_like(beyond))), shape=rows.shape)
+    return sparse.csr_array(rows + marks) if len(beyond) else rows
 
 
 def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:

@@ -41,6 +41,10 @@ class FeatureMap(Protocol):
         """Numbers an image has."""
 
     @property
+    def words(self) -> str:
+        """What features are, in words."""
+
+    @property
     def bound(self) -> float:
         """What no image's Euclidean length passes, for any row there could be."""
 
@@ -133,13 +137,17 @@ class PublicCoordinates:
         Features to coordinates.
     bits : int
         Coordinates are integer numbers of steps of ``2**-bits``.
+    matrix : FloatArray, (n_images, n_coordinates)
+        Images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
+    matrix_bits : (n_coordinates,) integers
+        See `matrix`.
     """
 
     feature_map: FeatureMap
     whitening: FloatArray = field(repr=False)
     bits: int
-    _matrix: FloatArray = field(repr=False)
-    _matrix_bits: Any = field(repr=False)
+    matrix: FloatArray = field(repr=False)
+    matrix_bits: Any = field(repr=False)
 
     @classmethod
     def of(cls, feature_map: FeatureMap, whitening: FloatArray) -> PublicCoordinates:
@@ -165,8 +173,8 @@ class PublicCoordinates:
 
     def __call__(self, rows: Any) -> FloatArray:
         """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself."""
-        product = np.asarray(self.feature_map.images(rows) @ self._matrix)  # of integers below 2^53: exact
-        return np.asarray(np.rint(np.ldexp(product, self.bits - self.feature_map.bits - self._matrix_bits[None, :])))
+        product = np.asarray(self.feature_map.images(rows) @ self.matrix)  # of integers below 2^53: exact
+        return np.asarray(np.rint(np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :])))
 
     def features(self, weights: FloatArray) -> FloatArray:
         """Return weights of features, ``(n_features, n_outputs)``, for weights of coordinates."""

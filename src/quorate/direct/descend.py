@@ -11,9 +11,8 @@ from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.release import Drawn, release
+from quorate.release.purposes import GRADIENT_ROUND as PURPOSE
 from quorate.types import FloatArray, IntArray, Secret
-
-PURPOSE = "gradient round"
 
 Progress = Callable[[int, int], None]
 

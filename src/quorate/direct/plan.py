@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import ceil, inf, sqrt
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
 FeatureMapName = Literal["auto", "linear", "rbf", "both"]
+FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
 _DOUBLINGS = 44
@@ -70,12 +71,37 @@ class DirectPlan:
         return Repeated(self.round_event, self.settings.rounds)
 
     @property
+    def noise(self) -> float:
+        """Standard deviation of the noise on each number of a round, in the unit of the gradient."""
+        return self.sigma * self.grid.step
+
+    @property
     def digest(self) -> str:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
         hashed.update(repr((self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)).encode())
         hashed.update(np.ascontiguousarray(self.coordinates.whitening).tobytes())
         return hashed.hexdigest()
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """One sentence for each setting, with what it follows from."""
+        settings, coordinates = self.settings, self.coordinates
+        basis = (
+            f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
+            f"that the public pool defines, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
+            f"κ = {settings.ridge:.4g}"
+        )
+        noise = (
+            f"noise of {self.noise:.4g} on each of {self.round_event.numbers:,} numbers of a round, the least that ε "
+            "and δ allow"
+        )
+        return (
+            basis,
+            f"one unit adds a vector of length {self.grid.clip:.4g} at most to a round, the clip B",
+            f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by n₀ = {self.n_units:,}",
+            noise,
+        )
 
     @property
     def start(self) -> FloatArray:
@@ -89,7 +115,7 @@ def feature_map_for(name: FeatureMapName, pool: Any) -> FeatureMap:
     ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
     table has numbers.
     """
-    one_of("feature_map", name, ("auto", "linear", "rbf", "both"))
+    one_of("feature_map", name, FEATURE_MAPS)
     first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
     if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
         raise InvalidParameter("the public pool has no spread: all its rows are equal; give rows that differ")
@@ -105,7 +131,15 @@ def feature_map_for(name: FeatureMapName, pool: Any) -> FeatureMap:
 
 
 def plan_direct(
-    feature_map: FeatureMap, pool: Any, *, n_classes: int, n_units: int, epsilon: float, delta: float
+    feature_map: FeatureMap,
+    pool: Any,
+    *,
+    n_classes: int,
+    n_units: int,
+    epsilon: float,
+    delta: float,
+    rounds: int | None = None,
+    clip: float | None = None,
 ) -> DirectPlan:
     """Fix a run by public facts alone.
 
@@ -119,6 +153,8 @@ def plan_direct(
         C ≥ 2, n₀ ≥ 1.
     epsilon, delta : float
         What the run may cost.
+    rounds, clip : int, float, optional
+        T ≥ 1 and B > 0 in place of the defaults.
 
     Raises
     ------
@@ -128,6 +164,7 @@ def plan_direct(
     mu = mu_of_gaussian(epsilon, delta)
     spectrum = Spectrum.of(public_features(feature_map, pool))
     settings = settings_for(feature_map, pool, spectrum, n_classes=n_classes, n_units=n_units, mu=mu)
+    settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     coordinates = PublicCoordinates.of(feature_map, spectrum.whitening(settings.ridge))
     n_outputs = 1 if n_classes == 2 else n_classes
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds

@@ -23,6 +23,8 @@ from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray, IntArray
 
+_TRUTH = {"true": 1.0, "false": 0.0}
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schema:
@@ -102,7 +104,15 @@ def _is_sparse(X: Any) -> bool:
 
 
 def _number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number."""
+    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also where they are written out.
+
+    Examples
+    --------
+    >>> _number("12.5"), _number(True), _number("false"), _number("n/a")
+    (12.5, 1.0, 0.0, nan)
+    """
+    if isinstance(cell, str):
+        cell = _TRUTH.get(cell.strip().lower(), cell)
     try:
         return float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -142,6 +152,31 @@ def _frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
             for name, cells in parsed.items()
         }
     )
+
+
+def codes_of_text(y: Any, classes: tuple[Label, ...]) -> IntArray:
+    """Return the code of each label of a file in which every cell is text, and −1 where it is none of the classes.
+
+    A whole number or a truth value may be written in any way that a table does; spaces around a name do not count.
+
+    Examples
+    --------
+    >>> codes_of_text(["1", "1.0", " 0", "2", None], (0, 1)).tolist()
+    [1, 1, 0, -1, -1]
+    >>> codes_of_text(["true", "False"], (False, True)).tolist(), codes_of_text([" no", "NO"], ("no", "yes")).tolist()
+    ([1, 0], [0, -1])
+    """
+    kind_ = type(classes[0])
+    read: list[Any] = []
+    for cell in as_list(y):
+        if not isinstance(cell, str) or kind_ is str:
+            read.append(cell.strip() if isinstance(cell, str) and cell not in classes else cell)
+        elif kind_ is bool:
+            read.append({"true": True, "false": False}.get(cell.strip().lower()))
+        else:
+            value = _number(cell)
+            read.append(int(value) if value.is_integer() else None)
+    return codes_of(read, classes)
 
 
 def codes_of(y: Any, classes: tuple[Label, ...]) -> IntArray:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from hashlib import blake2b
-from itertools import count as numbers
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,23 +14,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
-from quorate.accounting.neighbouring import Neighbouring
-from quorate.arguments import count
-from quorate.data import PublicPool, check_classes, fingerprint
-from quorate.direct.descend import PURPOSE, descend
-from quorate.direct.model import published_model
-from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, plan_direct
-from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
-from quorate.errors import DataRefused, InvalidParameter, SeededNoiseRefused
-from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
-from quorate.pipeline.task import unit_of
-from quorate.release import Charge, GivenLedger, guarantee_of, ledger_location, session
-from quorate.release.guarantee import N_IS_PUBLIC
+from quorate.data import encode_labels
+from quorate.direct.plan import FeatureMapName
+from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.ledger import Budget
+from quorate.pipeline.direct.facts import direct_facts
+from quorate.pipeline.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
+from quorate.pipeline.facts import RunMetadata, score
+from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
-from quorate.types import FloatArray, Secret
+from quorate.report import Facts, Utility, render_html, render_text
+from quorate.types import FloatArray
 
 
 class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
@@ -143,52 +139,46 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
         """
-        epsilon, delta = floor_budget(self.epsilon, self.delta)
-        unit = unit_of(self.unit, grouped=groups is not None)
-        classes = check_classes(self.classes)
-        declared = None if self.n_records is None else count("n_records", self.n_records, at_least=1)
+        started = datetime.now(UTC).isoformat(timespec="seconds")
         noise, _ = noise_and_key(self.unsafe_noise_seed)
-        schema = Schema.of(_pool(public).rows())
-        pool = schema.numbers(schema.pool)
-        feature_map = feature_map_for(self.feature_map, pool)
-
-        rows, usable = schema.parsed(X)
-        codes, (unit_keys, owned) = codes_of(y, classes), slots_of(groups, rows.shape[0])
-        if not len(codes) == len(unit_keys) == rows.shape[0]:
-            raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
-        private = UsableRows.of(schema, rows, usable & owned, codes, unit_keys, grouped=groups is not None)
-        plan = plan_direct(
-            feature_map,
-            pool,
-            n_classes=len(classes),
-            n_units=declared or max(private.n_slots, 1),
-            epsilon=epsilon,
-            delta=delta,
+        task = prepare_direct(
+            DirectConfig(
+                classes=self.classes,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                feature_map=self.feature_map,
+                n_records=self.n_records,
+                unit=self.unit,
+            ),
+            X,
+            y,
+            public=public,
+            groups=groups,
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
+            noise=noise,
         )
-        units = Secret(PrivateUnits(plan.coordinates(private.rows), private.codes, private.starts))
-        data = fingerprint(rows, codes, unit_keys, fingerprint_key(ledger_location(self.ledger)))
-        target = Budget(epsilon, delta)
-        with session(self.ledger, budget=target, fingerprint=data, seeded=noise.seeded) as ledger:
-            reservation = self._reservation(ledger, plan, data, delta=delta, unit=unit, seeded=noise.seeded)
-            weights, n_rounds = descend(plan, units, reservation, noise)
-            promised = guarantee_of(
-                ledger,
-                plan.event,
-                delta=delta,
-                mechanism=f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
-                f"{plan.sigma * plan.grid.step:.6g} on each of {plan.round_event.numbers:,} numbers, "
-                f"clip {plan.grid.clip:.6g}",
-                seeded=noise.seeded,
-                before="the first round",
+        budget, guard = Budget(task.epsilon, task.delta), RollbackGuard()
+        with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
+            result = run_rounds(task, ledger)
+            promised = direct_guarantee(task, ledger)
+            self._kept = FittedRounds(
+                task=task.without_private_rows(),
+                result=result,
+                account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
+                metadata=RunMetadata(
+                    title="PrivateLogisticRegression.fit",
+                    command="PrivateLogisticRegression(...).fit(X, y, public=...)",
+                    started=started,
+                ),
             )
-        self.model_ = published_model(plan, schema, weights, classes)
+        self.model_ = result.model
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: FloatArray = self.model_[-1].intercept_
         self.guarantee_: Guarantee = promised
-        self.plan_ = plan
-        self.n_rounds_ = n_rounds
-        self.classes_ = np.asarray(list(classes))
-        self.n_features_in_ = int(schema.pool.shape[1])
+        self.plan_ = task.plan
+        self.n_rounds_ = result.n_rounds
+        self.classes_ = np.asarray(list(task.classes))
+        self.n_features_in_ = int(task.schema.pool.shape[1])
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -202,6 +192,35 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores: ``(n_points,)`` for two classes, else ``(n_points, n_classes)``."""
         return np.asarray(self._fitted().decision_function(X))
+
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+        """Gather what a report says.
+
+        Parameters
+        ----------
+        evaluation : (X, y), optional
+            *Public* rows with labels, to score the model on. Whether private rows are among them is not looked at: the
+            answer would tell of them.
+        """
+        self._fitted()
+        if not hasattr(self, "_kept"):
+            raise PreconditionFailed("a copy of a fitted PrivateLogisticRegression has no ledger; the original reports")
+        utility = Utility()
+        if evaluation is not None:
+            X, y = evaluation
+            codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
+            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+        return self._kept.facts(self.ledger, utility)
+
+    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
+        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
+        page = Path(path)
+        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
+        return page
+
+    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
+        """Return the end of a run as a table for the terminal, 80 columns wide."""
+        return render_text(self.facts(evaluation=evaluation))
 
     def export(self, path: str | Path) -> Path:
         """Write the model with skops, for anybody who has scikit-learn.
@@ -228,6 +247,10 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the ledger behind: a copy predicts, and the original reports."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):
             raise NotFittedError(
@@ -235,42 +258,33 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             )
         return self.model_
 
-    def _reservation(
-        self, ledger: Ledger, plan: DirectPlan, data: str, *, delta: float, unit: str, seeded: bool
-    ) -> Reservation:
-        """Charge all rounds at once; the same fit finds its own charge again, and an abandoned one is charged anew."""
-        change = Neighbouring.of("replace" if self.n_records is None else "add-remove-replace", unit)
-        # A sum does not know rows by their position, so deleting one is what removing it is.
-        caveats = (N_IS_PUBLIC,) if self.n_records is None else ()
-        told = repr((plan.digest, data, change.stated, [repr(each) for each in check_classes(self.classes)]))
-        key = f"direct {blake2b(told.encode(), digest_size=16).hexdigest()}"
-        for attempt in numbers():
-            charge = Charge(
-                event=plan.event,
-                delta=delta,
-                purposes={PURPOSE: plan.settings.rounds},
-                key=f"{key} {attempt}",
-                scope=GuaranteeScope.about(change, caveats=caveats),
-                seeded=seeded,
-            )
-            reservation = charge.reserve(ledger)
-            stored = any(block.answers is not None for block in reservation.blocks(PURPOSE))
-            if stored or reservation.remaining(PURPOSE):
-                return reservation
-        raise AssertionError("the attempts have no end")  # pragma: no cover
 
+@dataclass(frozen=True, slots=True)
+class FittedRounds:
+    """What the estimator keeps of its fit, to report: no private row is among it.
 
-def _pool(public: Any) -> PublicPool:
-    if isinstance(public, PublicPool):
-        return public
-    if public is None:
-        raise InvalidParameter(
-            "public= is missing: the coordinates come from unlabelled public rows; give public=PublicPool(X_public)"
-        )
-    raise InvalidParameter(
-        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
-        "model selection cannot cut it along private folds"
-    )
+    Parameters
+    ----------
+    task : DirectTask
+        What was asked, without the private rows.
+    result : DirectResult
+        What came of it.
+    account : Account
+        The charge of the fit, on its ledger.
+    metadata : RunMetadata
+        When and by which call.
+    """
+
+    task: DirectTask
+    result: DirectResult
+    account: Account
+    metadata: RunMetadata
+
+    def facts(self, given: GivenLedger, utility: Utility) -> Facts:
+        """Gather what a report says, with the model's score."""
+        with self.account.open(given) as (ledger, reservation):
+            result = replace(self.result, reservation=reservation)
+            return direct_facts(self.task, result, ledger, replace(self.metadata, utility=utility))
 
 
 __all__ = ["PrivateLogisticRegression"]

@@ -7,6 +7,7 @@ from quorate.ensemble import ClassifierTeacher, PartitionFault, PriorMatchingTea
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
+from quorate.noise import NoiseSource
 from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
 from quorate.report import Check
@@ -15,6 +16,7 @@ from quorate.types import IntArray, Secret
 
 SHARDS = "shards"
 AUDIT = "audit"
+NOISE = "Is the noise drawn exactly, from the distribution that the price assumes?"
 
 
 def shards(task: Task, assigned: Secret[IntArray]) -> Check:
@@ -66,10 +68,10 @@ def shards_not_looked_at(task: Task) -> Check:
     )
 
 
-def classes(task: Task) -> Check:
+def classes(*, were_read: bool) -> Check:
     """Say where the class list is from."""
     question = "Was the class list declared, and not read off the private labels?"
-    if task.classes_were_read:
+    if were_read:
         return Check(
             code="classes",
             question=question,
@@ -135,34 +137,38 @@ def outside(task: Task) -> Check:
 
 def noise(mechanism: Mechanism) -> Check:
     """Say how noise is drawn: nobody has looked at the code of a mechanism of the owner's own."""
-    question = "Is the noise drawn exactly, from the distribution that the price assumes?"
     if is_own(mechanism):
         return Check(
             code="noise",
-            question=question,
+            question=NOISE,
             outcome=Outcome.NOT_COVERED,
             evidence=f"{type(mechanism).__name__} is a mechanism of the owner's own. On made-up votes all its "
             "randomness came from the noise that it was given; from which distribution it draws, quorate cannot see.",
             remedy="Attack it: quorate audit.",
         )
+    return exact_noise()
+
+
+def exact_noise() -> Check:
+    """Say how noise is drawn by code of quorate's own."""
     return Check(
         code="noise",
-        question=question,
+        question=NOISE,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
     )
 
 
-def seed(task: Task) -> Check:
+def seed(noise: NoiseSource) -> Check:
     """Look whether the noise came from a given seed."""
-    seeded = task.noise.seeded
+    seeded = noise.seeded
     return Check(
         code="seed",
         question="Does the noise come from the operating system, and from no given seed?",
         outcome=Outcome.FAILED if seeded else Outcome.PASSED,
         evidence="Whoever has the seed can draw the same noise again and take it away."
         if seeded
-        else f"The noise is that of {type(task.noise).__name__}: nobody can draw it again.",
+        else f"The noise is that of {type(noise).__name__}: nobody can draw it again.",
         ran=name_of(seed),
         remedy="Remove unsafe_noise_seed and run again." if seeded else None,
     )
@@ -205,11 +211,11 @@ def about(task: Task, ledger: Ledger, *, while_running: tuple[Check, ...]) -> tu
     looked = {check.code: check for check in while_running}
     return (
         looked.get(SHARDS) or shards_not_looked_at(task),
-        classes(task),
+        classes(were_read=task.classes_were_read),
         preprocessing(task),
         outside(task),
         noise(task.recipe.mechanism),
-        seed(task),
+        seed(task.noise),
         chain(ledger),
         audit_not_run(),
     )

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from quorate.types import Secret
 
 CHUNK = 64  # teachers a stage: what a killed run trains again at most
+COORDINATES = "coordinates"  # the stage of the direct method: what its rounds are computed in
 FINISHED = "asked"  # the stage that says that a strategy has stopped
 
 

@@ -67,7 +67,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
             for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
         )
-        return (*unknown, _delta(facts))
+        return (*unknown, delta_caution(facts.n_records, facts.delta))
     weights = min(max(facts.width, 1), n_queries)
     coins = right < SURE and sigma / n_teachers * math.sqrt(weights / n_queries) > COIN
     unsure = facts.online_answers > 0 and right < SURE
@@ -89,19 +89,25 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             if unsure
             else None,
         ),
-        _delta(facts),
+        delta_caution(facts.n_records, facts.delta),
     )
 
 
-def _delta(facts: PublicFacts) -> Caution:
-    n = facts.n_records
+def delta_caution(n: int | None, delta: float) -> Caution:
+    """Look whether δ is above one in the number of units, where that number is known.
+
+    Examples
+    --------
+    >>> delta_caution(1_000, 0.01).applies, delta_caution(1_000, 1e-5).applies
+    (True, False)
+    """
     if n is None:
         return Caution(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
         DELTA_GIVES_AWAY_A_UNIT,
         Severity.SERIOUS,
-        f"delta = {facts.delta:g} is above 1 / {n:,} units: it would allow that a unit's data are "
+        f"delta = {delta:g} is above 1 / {n:,} units: it would allow that a unit's data are "
         "published whole. Choose it well below"
-        if facts.delta > 1 / n
+        if delta > 1 / n
         else None,
     )

@@ -11,6 +11,7 @@ LABEL: Final = "label"  # of a row of the public pool
 ONLINE_ANSWER: Final = "online answer"  # to a query that arrives later
 EVALUATION: Final = "evaluation"
 TUNING: Final = "tuning"
+GRADIENT_ROUND: Final = "gradient round"  # of the direct method
 STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 

@@ -52,12 +52,14 @@ if TYPE_CHECKING:
     from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
     from quorate.report.page import render_html
+    from quorate.report.rounds import Rounds
     from quorate.report.spending import Answers, BudgetRaise, ExPost, Part, Spending
     from quorate.report.text import Outputs, render_text
 
 __all__ = [
     "Facts",
     "Setup",
+    "Rounds",
     "Spending",
     "BudgetRaise",
     "Part",

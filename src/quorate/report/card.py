@@ -7,7 +7,8 @@ import re
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
-from quorate.report.notation import at_most, percent, several, shortened, visible, wilson_interval
+from quorate.report.method import words_of
+from quorate.report.notation import at_most, percent, shortened, visible, wilson_interval
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
@@ -39,7 +40,7 @@ def model_card(facts: Facts) -> str:
         f"# {_plain(origin.run)}",
         *([f"> **{sentences.SEEDED.capitalize()}.** {sentences.SEEDED_WHY}"] if facts.seeded else []),
         "## The model",
-        _model(facts),
+        _plain(words_of(facts).card(facts)),
         _classes(facts),
         "## Privacy guarantee",
         _plain(sentences.promise(facts)),
@@ -81,17 +82,6 @@ def model_card(facts: Facts) -> str:
         ),
     ]
     return "\n\n".join(lines) + "\n"
-
-
-def _model(facts: Facts) -> str:
-    setup, answers = facts.setup, facts.answers
-    return (
-        f"{_plain(sentences.student(facts))} {several(setup.n_teachers, 'teacher')} "
-        f"({_plain(setup.teacher)}) voted on public rows, of which there are {setup.n_public:,}, and "
-        f"{_plain(setup.mechanism)} answered: {sentences.counted(answers)}. "
-        + (f"{_plain(closed)} " if (closed := sentences.closed(facts)) else "")
-        + sentences.never_seen(facts)
-    )
 
 
 def _classes(facts: Facts) -> str:

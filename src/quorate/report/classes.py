@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from quorate.report import drawing
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
+from quorate.report.findings import Utility
+from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened
 
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
@@ -16,13 +18,15 @@ NAME_COLUMNS = 80  #: what is shown of a class name
 
 
 def per_class(facts: Facts) -> Iterable[Child]:
-    """Return released answers and recalls for each class."""
+    """Return released answers and recalls for each class; nothing where there is neither."""
     n_classes = len(facts.setup.classes)
+    if facts.utility == Utility() and not words_of(facts).COUNTS_ANSWERS:
+        return ()
     if n_classes <= TABLE_CLASSES:
         return (_rows(facts),)
-    more = n_classes - GRID_CLASSES
+    more, counts = n_classes - GRID_CLASSES, words_of(facts).COUNTS_ANSWERS
     return (
-        element("p", f"Per class: recall of the student. {RELEASED}.", class_="note"),
+        element("p", f"Per class: recall of the student.{f' {RELEASED}.' if counts else ''}", class_="note"),
         element("ul", *(_cell(facts, c) for c in range(min(n_classes, GRID_CLASSES))), class_="grid"),
         element("p", f"and {more:,} more classes, in the JSON edition.", class_="note") if more > 0 else None,
     )
@@ -40,12 +44,13 @@ def _rows(facts: Facts) -> Markup:
     ]
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
-    heads = ("Class", RELEASED, *(head for head, _ in columns))
+    shown = words_of(facts).COUNTS_ANSWERS
+    heads = ("Class", *((RELEASED,) if shown else ()), *(head for head, _ in columns))
     body = (
         element(
             "tr",
             element("th", shortened(name, NAME_COLUMNS), scope="row"),
-            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3"),
+            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if shown else None,
             *(_recall(recall[c]) for _, recall in columns),
         )
         for c, name in enumerate(facts.setup.classes)
@@ -76,9 +81,10 @@ def _cell(facts: Facts, c: int) -> Markup:
     measured = student is not None and bool(student.recall)
     recall = student.recall[c] if student is not None and measured else None
     figures = (percent(recall) if recall is not None else "no rows",) if measured else ()
+    released = (f"{facts.answers.per_class[c]:,}",) if words_of(facts).COUNTS_ANSWERS else ()
     return element(
         "li",
         element("span", shortened(facts.setup.classes[c], 24), class_="name"),
         drawing.bar(recall or 0.0) if measured else None,
-        element("span", " · ".join((*figures, f"{facts.answers.per_class[c]:,}")), class_="at"),
+        element("span", " · ".join((*figures, *released)), class_="at"),
     )

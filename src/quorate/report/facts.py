@@ -17,6 +17,7 @@ from quorate.report.earlier import upgraded
 from quorate.report.findings import Audit, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
+from quorate.report.rounds import Rounds
 from quorate.report.spending import Answers, Spending
 
 FORMAT = 2  #: version of the JSON form; version 0.1 wrote 1, which is read too, and others are refused
@@ -34,9 +35,9 @@ class Setup(Plain):
     Parameters
     ----------
     n_teachers : int
-        K, at least 1.
-    partition : {"hash", "balanced", "declared"}
-        How units were given to teachers; ``"declared"`` for votes made elsewhere.
+        K; 0 in the direct method, which has none.
+    partition : {"hash", "balanced", "declared", "none"}
+        How units were given to teachers; ``"declared"`` for votes made elsewhere, ``"none"`` without teachers.
     unit : str
         What one unit is: ``"record"``, ``"patient"``, ...
     classes : tuple of str
@@ -90,8 +91,9 @@ class Setup(Plain):
     n_records_from: str = "declared"
 
     def _check(self) -> None:
-        require(self.n_teachers >= 1, f"n_teachers must be >= 1, got {self.n_teachers}")
-        kinds = ("hash", "balanced", "declared")
+        least = 0 if self.partition == "none" else 1
+        require(self.n_teachers >= least, f"n_teachers must be >= {least}, got {self.n_teachers}")
+        kinds = ("hash", "balanced", "declared", "none")
         require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
         require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
         require(len(self.classes) >= 1, "classes must name at least one class")
@@ -99,8 +101,8 @@ class Setup(Plain):
         require(
             self.n_records_from in sources, f"n_records_from must be declared or public, got {self.n_records_from!r}"
         )
-        least = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0)
-        require(least >= 0, "n_public, n_queries, online_answers and n_records are counts, expected >= 0")
+        fewest = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0)
+        require(fewest >= 0, "n_public, n_queries, online_answers and n_records are counts, expected >= 0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -171,6 +173,8 @@ class Facts(Plain):
         How to make one, printed where there is none yet; without either, the section is left out.
     fitted : Fitted or None
         What came of the student; None where version 0.1 wrote the facts.
+    rounds : Rounds or None
+        What the direct method was fixed by, and how far it got; None where teachers voted.
 
     Raises
     ------
@@ -206,6 +210,7 @@ class Facts(Plain):
     audit: Audit | None = None
     audit_command: str | None = None
     fitted: Fitted | None = None
+    rounds: Rounds | None = None
 
     @property
     def seeded(self) -> bool:
@@ -220,6 +225,8 @@ class Facts(Plain):
         for score in (self.utility.student, self.utility.ensemble, self.utility.non_private):
             fits = score is None or len(score.recall) in (0, n_classes)
             require(fits, "recall needs one value for each class, or none at all")
+        votes = self.setup.partition != "none"
+        require(votes == (self.rounds is None), "a run has teachers or rounds, and one of the two alone")
         same = self.guarantee.unit == self.setup.unit
         require(same, f"two units: the guarantee says {self.guarantee.unit!r}, the setup {self.setup.unit!r}")
         clean = any(check.code == "seed" and check.holds for check in self.checks)

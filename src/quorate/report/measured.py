@@ -8,6 +8,7 @@ from quorate.report.element import Child, element
 from quorate.report.facts import Facts
 from quorate.report.findings import Audit, Choice, Score
 from quorate.report.layout import table
+from quorate.report.method import words_of
 from quorate.report.notation import at_least, at_most, percent, wilson_interval
 
 PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
@@ -33,11 +34,12 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             ("Labels by", "#Accuracy", "", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (_score(name, score) for name, score in rows),
         )
-    why = sentences.closed(facts)
+    words = words_of(facts)
+    why = words.closed(facts)
     return (
-        element("p", sentences.student(facts)),
+        element("p", words.model(facts)),
         scores,
-        element("p", f"{sentences.counted(facts.answers)}.", class_="count"),
+        element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
     )
@@ -129,7 +131,7 @@ def _comparisons(found: Audit) -> tuple[Child, ...]:
 
 def sensitivity(facts: Facts) -> tuple[Child, ...]:
     """Return what other values of ε would have bought, and why the settings are what they are."""
-    recipe = facts.setup.recipe
+    recipe, words = facts.setup.recipe, words_of(facts)
     why = (
         (element("h3", "Why these settings"), element("ul", *(element("li", r) for r in recipe), class_="plain"))
         if recipe
@@ -141,8 +143,7 @@ def sensitivity(facts: Facts) -> tuple[Child, ...]:
     rows = (
         (
             element("strong", f"{at_most(c.epsilon)} — this run") if c.chosen else at_most(c.epsilon),
-            "—" if c.sigma is None else at_least(c.sigma, 4),
-            "—" if c.n_answers is None else f"{c.n_answers:,}",
+            *words.choice(c),
             *(_expected(c) if expected else ()),
         )
         for c in facts.choices
@@ -150,7 +151,7 @@ def sensitivity(facts: Facts) -> tuple[Child, ...]:
     return (
         table(
             f"At δ {sentences.delta_in_tens(facts.guarantee.delta)}, worked out before any private row is seen.",
-            ("ε", "#σ, votes", "#Answers", *(("#Expected accuracy", "") if expected else ())),
+            ("ε", *words.CHOICE_HEADS, *(("#Expected accuracy", "") if expected else ())),
             rows,
         ),
         *why,

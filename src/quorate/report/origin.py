@@ -6,6 +6,7 @@ from quorate.report import sentences
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts, render_json
 from quorate.report.layout import pairs
+from quorate.report.method import words_of
 from quorate.report.notation import several
 
 LONGEST_BLOCK = 120_000  #: characters of JSON that a page takes in
@@ -30,7 +31,7 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
         ),
         pairs(
             (
-                ("Teacher, student", f"{setup.teacher}, {setup.student}"),
+                words_of(facts).models(facts),
                 ("For an engineer", element("code", facts.guarantee.for_engineer())),
                 ("Started", origin.started),
                 ("Noise", f"{origin.noise} — {sentences.SEEDED}" if facts.seeded else origin.noise),

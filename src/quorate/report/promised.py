@@ -9,11 +9,11 @@ from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report import drawing, sentences
 from quorate.report.checks import Check
-from quorate.report.element import Child, Markup, element, join
+from quorate.report.element import Child, Markup, element
 from quorate.report.facts import Facts
-from quorate.report.layout import pairs, table
-from quorate.report.notation import at_least, at_most, percent, power_of_ten, several, shortened
-from quorate.report.spending import Part
+from quorate.report.layout import pairs
+from quorate.report.method import words_of
+from quorate.report.notation import at_least, at_most, percent, power_of_ten, shortened
 
 OUTCOMES = (
     "Passed and failed: a function looked. By construction: the code has no other way. Not covered: quorate cannot see "
@@ -23,7 +23,7 @@ OUTCOMES = (
 
 def at_a_glance(facts: Facts) -> Markup:
     """Return the line of figures under the title."""
-    setup = facts.setup
+    setup, words = facts.setup, words_of(facts)
     declared = () if setup.n_records is None else ((f"units, {setup.n_records_from}", f"{setup.n_records:,}"),)
     return pairs(
         (
@@ -34,11 +34,11 @@ def at_a_glance(facts: Facts) -> Markup:
                 else f"ε ≤ {at_most(facts.guarantee.epsilon)}, δ ≤ {sentences.delta_in_tens(facts.guarantee.delta)}",
             ),
             ("for", shortened(facts.guarantee.neighbouring.any_one, 60)),
-            ("teachers", f"{setup.n_teachers:,}"),
+            words.first_figure(facts),
             *declared,
             ("public rows", f"{setup.n_public:,}"),
             ("classes", f"{len(setup.classes):,}"),
-            ("answers", f"{facts.answers.answered:,}"),
+            words.last_figure(facts),
         ),
         class_="glance",
     )
@@ -84,13 +84,13 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
         at_most(spending.spent_epsilon),
         at_most(spending.budget_epsilon),
     )
-    answers = spending.answers_left
+    words = words_of(facts)
     added = {"sum": "the ε and δ of all charges add up", "zcdp": "zCDP: the ρ of all charges add up"}
     ex_post = spending.ex_post
     return (
         element(
             "div",
-            _big("answers left", "—" if answers is None else f"{answers:,}", "paid for, not yet asked"),
+            _big(*words.big_figure(facts)),
             _big("ε left", left, f"of {budget}; {spent} charged"),
             _big(
                 "δ left",
@@ -115,11 +115,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
             (
                 ("Unit of privacy", facts.setup.unit),
                 ("Neighbouring data sets", guarantee.neighbours),
-                (
-                    "Partition",
-                    f"{several(facts.setup.n_teachers, 'teacher')}; {sentences.where_a_unit_goes(facts)}; "
-                    + sentences.partition(facts),
-                ),
+                words.where_a_unit_goes(facts),
                 ("Composition", f"{added[spending.composition]}; fixed when the ledger was opened"),
                 *(("Budget raised", line) for line in sentences.raises(facts)),
                 ("Accounting", guarantee.accounting),
@@ -151,50 +147,11 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
     parts = facts.spending.parts
     if not parts:
         return (element("p", "Nothing was charged."),)
-    spent = facts.spending.spent_epsilon
     said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
     return (
         drawing.stacked(f"Share of the charged ε: {said}.", [part.share for part in parts]),
-        table(
-            "The charge divided by purpose. Shares divide one price; they are not guarantees of their own.",
-            (
-                "Purpose",
-                "Mechanism",
-                "#σ, votes",
-                "#Paid for",
-                "#Asked",
-                "#Answered",
-                "#Declined",
-                "#Never asked",
-                "#Share of ε",
-            ),
-            (_part(place, part, spent) for place, part in enumerate(parts)),
-            class_="wide",
-        ),
-        element("p", _asked(facts), class_="note"),
+        *words_of(facts).spending(facts),
     )
-
-
-def _asked(facts: Facts) -> str:
-    setup = facts.setup
-    chosen = "" if setup.strategy is None else f", chosen by {setup.strategy}"
-    at_most_ = "" if setup.strategy is None else "at most "
-    return (
-        f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the public rows{chosen}, "
-        f"with {several(setup.online_answers, 'answer')} kept back for later. "
-        f"Released: {facts.guarantee.mechanism}."
-    )
-
-
-def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
-    name = join(drawing.swatch(place), part.purpose)
-    form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
-    lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
-    declined = join(f"{part.declined:,}", lost)
-    sigma = "—" if part.sigma is None else at_least(part.sigma, 6)
-    share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
-    never = f"{part.never_asked:,}"
-    return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
 
 
 _MARKS = {

@@ -82,29 +82,6 @@ def counted(answers: Answers, separator: str = ", ") -> str:
     return separator.join(f"{number:,} {word.replace('_', ' ')}" for word, number in answers.numbers.items())
 
 
-def student(facts: Facts) -> str:
-    """Return what the student is, and what it was fitted on."""
-    setup, fitted = facts.setup, facts.fitted
-    on = f"fitted on public rows and {several(facts.answers.answered, 'released answer')}"
-    if fitted is not None and fitted.constant:
-        return (
-            "The model gives every row the same class: the released answers name fewer than two classes, so "
-            f"{setup.student} could not be fitted."
-        )
-    steps = "" if fitted is None or fitted.name == setup.student else f", as fitted: {fitted.name}"
-    return f"The model is {setup.student}, {on}{steps}."
-
-
-def closed(facts: Facts) -> str | None:
-    """Return why queries were never asked, or None where all of them were."""
-    if not facts.answers.never_asked:
-        return None
-    return (
-        f"{facts.setup.mechanism} was closed before {several(facts.answers.never_asked, 'query')} could be asked: "
-        "it may decline only a fixed number of times. Nothing is known of those rows."
-    )
-
-
 def never_seen(facts: Facts) -> str:
     """Return what of the private table the student was never shown."""
     return f"The student has seen no private {'label' if _labels_only(facts) else 'row'}."

@@ -10,14 +10,13 @@ from quorate.outcomes import Outcome
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
+from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible, wilson_interval
 from quorate.report.plain import Plain
-from quorate.report.spending import Part
 
 NARROWEST = 40  #: columns; below that a table cannot be read
 _LABEL = 12  # columns of the first column
 _CLASSES = 5  # classes that get a line of their own
-_BAR = 20  # columns of the longest bar
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,12 +63,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
     outputs = outputs or Outputs()
     rows = [
-        ("teachers", f"{facts.setup.n_teachers:,} · {sentences.where_a_unit_goes(facts)}"),
-        ("queries", sentences.counted(facts.answers, " · ")),
-        *_chosen(facts),
-        *_classes(facts, width - _LABEL),
-        *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
-        *_constant(facts),
+        *words_of(facts).text_rows(facts, width - _LABEL),
         *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
         *(("weak", words) for words in _weak(facts)),
         *(
@@ -99,16 +93,6 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     return "\n".join(lines) + "\n"
 
 
-def _chosen(facts: Facts) -> list[tuple[str, str]]:
-    setup = facts.setup
-    return [] if setup.strategy is None else [("", f"chosen by {setup.strategy}, at most {setup.n_queries:,}")]
-
-
-def _constant(facts: Facts) -> list[tuple[str, str]]:
-    fitted = facts.fitted
-    return [("student", sentences.student(facts))] if fitted is not None and fitted.constant else []
-
-
 def _ex_post(facts: Facts) -> list[tuple[str, str]]:
     found = facts.spending.ex_post
     if found is None:
@@ -123,11 +107,6 @@ def guarantee_line(facts: Facts) -> str:
     promised = facts.guarantee
     earlier = "; not for what an earlier run with seeded noise wrote" * promised.seeded_earlier
     return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}"
-
-
-def _noise(part: Part) -> str:
-    form = "" if part.form is None else f", {part.form} form"
-    return f"σ = {part.sigma:.4g} votes on each {part.purpose}: {part.mechanism}{form}"
 
 
 def _score(score: Score) -> str:
@@ -151,23 +130,6 @@ def _weak(facts: Facts) -> list[str]:
             found = f"{round((score.recall[c] or 0.0) * score.class_rows[c]):,} of {score.class_rows[c]:,}"
         lines.append(f"{facts.setup.classes[c]}: {found} found")
     return [*lines, *([f"and {len(weak) - _CLASSES:,} more classes"] if len(weak) > _CLASSES else [])]
-
-
-def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
-    counted = sorted(zip(facts.answers.per_class, facts.setup.classes, strict=True), key=lambda pair: -pair[0])
-    shown, rest = counted[:_CLASSES], counted[_CLASSES:]
-    tallest = max(1, shown[0][0])
-    digits = max(len(f"{times:,}") for times, _ in shown)
-    longest = room - _BAR - digits - 2
-    names = [shortened(visible(name), longest) for _, name in shown]
-    wide = max(columns(name) for name in names)
-    lines = [
-        ("", f"{name}{' ' * (wide - columns(name))} {times:>{digits},} {'▪' * -(-_BAR * times // tallest)}".rstrip())
-        for name, (times, _) in zip(names, shown, strict=True)
-    ]
-    if rest:
-        lines.append(("", f"and {len(rest):,} more classes: {sum(times for times, _ in rest):,}"))
-    return lines
 
 
 def _wrapped(label: str, words: str, width: int) -> list[str]:

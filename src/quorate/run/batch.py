@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
 from quorate.data.spreadsheets import csv_text
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Ledger
 from quorate.mechanisms import Values
 from quorate.pipeline.facts import RunMetadata, facts, score, told
 from quorate.pipeline.flow import RunResult, Watch, run_pipeline, schedule
@@ -29,14 +25,13 @@ from quorate.pipeline.task import RunConfig, Task, prepare
 from quorate.planning import form_of, scale_of
 from quorate.release import Charge
 from quorate.release.described import described_mechanism
-from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
-from quorate.release.target import floor_budget
-from quorate.report import Facts, Outputs, Utility, model_card, render_html, render_json
+from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
 from quorate.run.notes import public_notes
-from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
+from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
+from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.types import Secret
@@ -45,19 +40,9 @@ SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """Public rows with labels, to score the student on: features ``(n, d)`` and true classes ``(n,)``."""
-
-    X: Any = field(repr=False)
-    truth: NDArray[Any] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedRun:
+class LoadedRun(PreparedRun):
     """A run's folder, what it asks for, and the task that follows from its files."""
 
-    folder: RunFolder
-    settings: Settings
     task: Task
     evaluation: Evaluation | None
 
@@ -78,22 +63,14 @@ class LoadedRun:
         """What the run asks of its ledger."""
         return schedule(self.task, self.charge_key)
 
-    def open_ledger(self, *, bind: bool = False) -> AbstractContextManager[Ledger]:
-        """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`.
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return self.task.fingerprint
 
-        Parameters
-        ----------
-        bind : bool, default False
-            Whether it is refused where it belongs to other data.
-        """
-        fingerprint = self.task.fingerprint if bind else None
-        return self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint)
-
-
-def budget_of(settings: Settings) -> Budget:
-    """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
-    asked = settings.budget
-    return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of any ledger."""
+        return self.charge
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None) -> LoadedRun:
@@ -197,32 +174,6 @@ def refuse_lost_key(folder: RunFolder) -> None:
         )
 
 
-@contextmanager
-def explain_settings_change(batch: LoadedRun, ledger: Ledger) -> Iterator[None]:
-    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
-
-    The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
-    """
-    try:
-        yield
-    except BudgetExhausted as refusal:
-        finished = is_finished(batch.folder)
-        begun = finished or any(batch.folder.private.glob("*.stage"))
-        if not (begun and ledger.reservations()) or batch.charge.find(ledger) is not None:
-            raise
-        whose = "the finished run's" if finished else "those of the run begun here"
-        unit, more = refusal.unit, max(0.0, refusal.limit - refusal.spent)
-        raise BudgetExhausted(
-            f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
-            f"charged. As they are they ask for another release, of {unit}={refusal.requested:.4g}, and "
-            f"{unit}={more:.4g} is left",
-            spent=refusal.spent,
-            requested=refusal.requested,
-            limit=refusal.limit,
-            unit=refusal.unit,
-        ) from None
-
-
 def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     """Read the public rows with labels, before anything is charged.
 
@@ -249,20 +200,6 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
 
-def unit_word(column: str) -> str:
-    """The word for whose data it is, from the name of the id column.
-
-    Examples
-    --------
-    >>> unit_word("patient_id"), unit_word("PatientID"), unit_word("household"), unit_word("id"), unit_word("uuid")
-    ('patient', 'patient', 'household', 'person', 'uuid')
-    """
-    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
-    if word == "record":  # the word for rows known by their position
-        return "record id"
-    return word or "person"
-
-
 def check(batch: LoadedRun) -> dict[str, Any]:
     """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
 
@@ -274,13 +211,9 @@ def check(batch: LoadedRun) -> dict[str, Any]:
         If the run would be refused.
     """
     task = batch.task
-    if batch.folder.has_ledger:
-        with batch.open_ledger(bind=True) as ledger, explain_settings_change(batch, ledger):
-            batch.charge.check_affordable(ledger)
-    else:
-        with Ledger(budget=budget_of(batch.settings)) as ledger:
-            batch.charge.check_affordable(ledger)
+    batch.check_affordable()
     return {
+        "method": "teachers",
         "n_teachers": task.recipe.n_teachers,
         "n_queries": task.recipe.n_queries,
         "strategy": None if task.strategy is None else type(task.strategy).__name__,
@@ -334,24 +267,8 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
 
 
 def publish(batch: LoadedRun, result: RunResult, made: Facts) -> None:
-    """Write the public side: labels, student, guarantee, report, model card; and last the facts.
-
-    A run counts as finished where its facts are, so that no half of a public side is ever exported.
-    """
-    files = {
-        "labels.csv": labels_csv(batch.task, result).encode(),
-        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
-        "model_card.md": model_card(made).encode(),
-        "report.html": render_html(made).encode(),
-        FACTS: render_json(made).encode(),
-    }
-    student, private = _student_bytes(result.student), batch.folder.private / STUDENT
-    if batch.task.noise.seeded:  # it carries no guarantee, so it does not lie where things may leave from
-        write_atomically(private, student, mode=0o600)
-    else:
-        private.unlink(missing_ok=True)
-        files[STUDENT] = student
-    publish_files(batch.folder, files, anew=True)
+    """Write the public side: that of every run, and the labels."""
+    publish_run(batch.folder, result.student, made, {"labels.csv": labels_csv(batch.task, result)})
 
 
 def labels_csv(task: Task, result: RunResult) -> str:
@@ -382,32 +299,8 @@ def labels_csv(task: Task, result: RunResult) -> str:
     return csv_text(names, lines)
 
 
-def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
-    """Where things are, for the terminal."""
-    places = [side / STUDENT for side in (folder.public, folder.private)]
-    return Outputs(
-        report=str(folder.public / "report.html"),
-        student=str(next(filter(Path.exists, places), places[0])),
-        next_command=next_command,
-    )
-
-
 def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
     found = score(result.student, batch.evaluation.X, batch.evaluation.truth, batch.task.inputs.classes)
     return replace(extra, student=found)
-
-
-def _student_bytes(student: Any) -> bytes:
-    import skops.io
-
-    try:
-        written = skops.io.dumps(student)
-    except Exception as error:
-        raise InvalidParameter(
-            f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
-            "[student] model. The labels are stored: the same command goes on from there",
-            charged="the labels were charged, once",
-        ) from error
-    return bytes(written)

@@ -10,9 +10,10 @@ from pathlib import Path
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget
 from quorate.release.target import floor_budget
-from quorate.run.batch import budget_of, load_run
 from quorate.run.external_votes import votes_fingerprint
 from quorate.run.folder import RunFolder
+from quorate.run.methods import method_of
+from quorate.run.prepared import budget_of
 from quorate.run.settings import read_settings
 from quorate.run.votes_file import read_votes
 
@@ -39,7 +40,7 @@ def changed_fingerprint(
     if _is_run(root):
         if votes is not None or classes is not None:
             raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
-        return load_run(root).task.fingerprint
+        return str(method_of(root).read(root).fingerprint)
     if votes is None or classes is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "

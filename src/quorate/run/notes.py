@@ -46,6 +46,14 @@ class Note:
 
 def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
+    yield from notes_on_public(data, task.inputs.public)
+    statement = own_statement(task.recipe.mechanism)
+    if statement is not None:
+        yield Note("mechanism-of-the-owners-own", statement)
+
+
+def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
+    """Yield what there is to say about the public table."""
     name = data.public.name
     if has_named_columns(data.public):
         there = column_names(data.public)
@@ -53,14 +61,11 @@ def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
             if column_ in there:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
                 yield Note(f"public-has-the-{what}-column", words)
-    empty, constant = idle_columns(task.inputs.public)
+    empty, constant = idle_columns(pool)
     for names, entries in ((empty, "are empty"), (constant, "have one value")):
         if names:
             words = f"nothing can be learned from {_some(names)} of {name}: all entries {entries}"
             yield Note("public-columns-without-information", words)
-    statement = own_statement(task.recipe.mechanism)
-    if statement is not None:
-        yield Note("mechanism-of-the-owners-own", statement)
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:

@@ -23,6 +23,8 @@ Auto = Literal["auto"]
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
+WAYS = ("teachers", "direct")
+_OF_TEACHERS = (("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,6 +38,16 @@ class DataSettings:
     unit: str | None = None
     n_records: int | None = None
     evaluation: Path | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MethodSettings:
+    """``[method]``: what learns from the private rows, and for the direct method how."""
+
+    by: Literal["teachers", "direct"] = "teachers"
+    feature_map: Literal["auto", "linear", "rbf", "both"] = "auto"
+    rounds: int | None = None
+    clip: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,6 +106,7 @@ class Settings:
 
     data: DataSettings
     budget: BudgetSettings
+    method: MethodSettings = field(default_factory=MethodSettings)
     teachers: TeacherSettings = field(default_factory=TeacherSettings)
     mechanism: MechanismSettings = field(default_factory=MechanismSettings)
     student: StudentSettings = field(default_factory=StudentSettings)
@@ -162,6 +175,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         if not isinstance(section, Mapping):
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
+    method = _method_settings(document)
     data = _Section("data", document, DataSettings)
     budget = _Section("budget", document, BudgetSettings)
     teachers = _Section("teachers", document, TeacherSettings)
@@ -184,6 +198,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
             composition=budget.choice("composition", ("sum", "zcdp")),  # type: ignore[arg-type]
         ),
+        method=method,
         teachers=TeacherSettings(
             model=teachers.model("model", TEACHER_MODELS),
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
@@ -220,6 +235,36 @@ def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
             raise InvalidParameter("[run] has n_jobs and jobs, which is its name of version 0.1; leave out jobs")
         run["n_jobs"] = run.pop("jobs")
     return {**document, "run": run}
+
+
+def _method_settings(document: Mapping[str, Any]) -> MethodSettings:
+    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
+    method = _Section("method", document, MethodSettings)
+    by = method.choice("by", WAYS)
+    if by == "direct":
+        for section, key in _OF_TEACHERS:
+            given = document.get(section, {})
+            if (key is None and given) or key in given:
+                named = f"[{section}]" if key is None else f"[{section}] {key}"
+                raise InvalidParameter(
+                    f'{named} is for teachers, and [method] by = "direct" has none; leave it out, or set '
+                    'by = "teachers"'
+                )
+    elif more := [key for key in method.given if key != "by"]:
+        raise InvalidParameter(
+            f'[method] {more[0]} is for the direct method; leave it out, or set [method] by = "direct"'
+        )
+    feature_map = "auto"
+    if "feature_map" in method.given:  # so that a command that only looks at a run need not load what makes one
+        from quorate.direct.plan import FEATURE_MAPS
+
+        feature_map = method.choice("feature_map", FEATURE_MAPS)
+    return MethodSettings(
+        by=by,  # type: ignore[arg-type]
+        feature_map=feature_map,  # type: ignore[arg-type]
+        rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
+        clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
+    )
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:

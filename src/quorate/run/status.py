@@ -9,13 +9,16 @@ from typing import Any
 
 from quorate.errors import LedgerBusy
 from quorate.ledger import Ledger
-from quorate.pipeline.stages import CHUNK, FINISHED
+from quorate.pipeline.stages import CHUNK, COORDINATES, FINISHED
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import is_closed
+from quorate.release.purposes import GRADIENT_ROUND, LABEL, is_closed
+from quorate.report.rounds import Rounds
 from quorate.report.spending import Answers, BudgetRaise, raises_of
 from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings
+
+PURPOSES = {"teachers": LABEL, "direct": GRADIENT_ROUND}  # what the newest reservation of a method pays for first
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 
@@ -49,8 +52,8 @@ class Account:
     ----------
     budget, spent, left : Amount
         The lifetime budget, what was charged to it, and the difference.
-    labelled : bool
-        Whether every label that the newest run reserved was drawn.
+    drawn : bool
+        Whether every label, or round, that the newest run reserved was drawn.
     answers_left : int or None
         Online answers that may still be asked, none once the mechanism is closed; None where the newest run keeps none
         back.
@@ -61,7 +64,7 @@ class Account:
     budget: Amount
     spent: Amount
     left: Amount
-    labelled: bool
+    drawn: bool
     answers_left: int | None
     raises: tuple[BudgetRaise, ...]
 
@@ -90,7 +93,9 @@ class RunStatus:
     account : Account or None
         What the ledger says; None where there is none yet, or another process holds it.
     answers : Answers or None
-        What became of the queries; None where the run is not finished.
+        What became of the queries; None where the run is not finished, or has none.
+    rounds : Rounds or None
+        What became of the rounds of the direct method, likewise.
     """
 
     run: Path
@@ -100,6 +105,7 @@ class RunStatus:
     teachers_stored: int
     account: Account | None
     answers: Answers | None
+    rounds: Rounds | None
 
     @property
     def next_step(self) -> str:
@@ -131,6 +137,8 @@ class RunStatus:
             "left": account and account.left.tree(),
             "answers_left": account and account.answers_left,
             "answers": self.answers and self.answers.numbers,
+            "rounds": self.rounds
+            and {"rounds": self.rounds.rounds, "stored": self.rounds.stored, "interrupted": self.rounds.interrupted},
             "raises": [asdict(entry) for entry in account.raises] if account else None,
             "next": self.next_step,
         }
@@ -152,19 +160,19 @@ def read_status(run: Path) -> RunStatus:
     if folder.has_ledger:
         try:
             with folder.open_ledger() as ledger:
-                account = _account(ledger, stopped=_stored(folder, FINISHED))
+                account = _account(ledger, PURPOSES[settings.method.by], stopped=_stored(folder, FINISHED))
         except LedgerBusy:
             busy = True
     finished = is_finished(folder)
-    votes = _stored(folder, "votes") or _stored(folder, "scores")
     teachers = _teachers_stored(folder, settings)
-    stages = {
-        "teachers": votes or teachers == settings.teachers.count,
-        "votes": votes,
-        "labels": finished or (account is not None and account.labelled),
-        "student and report": finished,
-    }
+    drawn = account is not None and account.drawn
+    stages = (
+        _stages_of_rounds(folder, drawn=drawn, finished=finished)
+        if settings.method.by == "direct"
+        else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
+    )
     begun = folder.has_ledger or teachers > 0 or any(stages.values())
+    facts = read_facts(run) if finished else None
     return RunStatus(
         run=run,
         state=_state(busy=busy, finished=finished, begun=begun),
@@ -172,28 +180,30 @@ def read_status(run: Path) -> RunStatus:
         stages=stages,
         teachers_stored=teachers,
         account=account,
-        answers=read_facts(run).answers if finished else None,
+        answers=facts.answers if facts is not None and facts.rounds is None else None,
+        rounds=None if facts is None else facts.rounds,
     )
 
 
-def _account(ledger: Ledger, *, stopped: bool) -> Account:
+def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> Account:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
     budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
     epsilon, delta = spent_of(ledger)
-    labelled, answers_left = False, None
+    drawn, answers_left = False, None
     if ledger.reservations():
         newest = ledger.reservations()[-1]
-        labelled = newest.remaining("label") == 0
+        left = newest.remaining(purpose) if purpose in newest.purposes else None  # None: another method's
+        drawn = left == 0
         answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
-        if stopped and not labelled:
-            labelled, answers_left = True, (answers_left or 0) + newest.remaining("label")
+        if stopped and left:
+            drawn, answers_left = True, (answers_left or 0) + left
         if answers_left and is_closed(newest):
             answers_left = 0  # however many are paid for
     return Account(
         budget=budget,
         spent=Amount(epsilon=epsilon, delta=delta),
         left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),
-        labelled=labelled,
+        drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),
     )
@@ -201,6 +211,24 @@ def _account(ledger: Ledger, *, stopped: bool) -> Account:
 
 def _stored(folder: RunFolder, stage: str) -> bool:
     return (folder.private / f"{stage}.stage").exists()
+
+
+def _stages_of_teachers(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    votes = _stored(folder, "votes") or _stored(folder, "scores")
+    return {
+        "teachers": votes or _teachers_stored(folder, settings) == settings.teachers.count,
+        "votes": votes,
+        "labels": finished or drawn,
+        "student and report": finished,
+    }
+
+
+def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    return {
+        "coordinates": _stored(folder, COORDINATES),
+        "rounds": finished or drawn,
+        "model and report": finished,
+    }
 
 
 def _teachers_stored(folder: RunFolder, settings: Settings) -> int:

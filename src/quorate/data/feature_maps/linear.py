@@ -55,6 +55,11 @@ class LinearMap:
         return self.n_columns + 1
 
     @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "rows scaled to length one"
+
+    @property
     def bound(self) -> float:
         """What no image's Euclidean length passes, for any row there could be."""
         return 1.5

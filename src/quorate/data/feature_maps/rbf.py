@@ -79,6 +79,11 @@ class RBFMap:
         return len(self.landmarks)
 
     @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "a Gaussian kernel with rows of the pool"
+
+    @property
     def bound(self) -> float:
         """What no image's Euclidean length passes: every kernel value is at most 1."""
         return float(np.sqrt(self.n_images)) + 1e-6

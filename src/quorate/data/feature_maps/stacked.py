@@ -39,6 +39,11 @@ class StackedMap:
         return self.linear.n_images + self.rbf.n_images
 
     @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "rows scaled to length one, beside a Gaussian kernel with rows of the pool"
+
+    @property
     def bound(self) -> float:
         """What no image's Euclidean length passes."""
         return float(np.hypot(self.linear.bound, self.rbf.bound))

@@ -55,6 +55,18 @@ class DelimitedText(TableFormat):
                 "quotation mark is not closed"
             ) from None
 
+    def cells(self, path: Path) -> pl.DataFrame:
+        """Return every cell as text. A row may be too long or too short, or hold bytes that are no text."""
+        import polars as pl
+
+        text, separator = read_bytes(path).decode("utf-8", "replace"), _SEPARATORS[format_of(path)]
+        content = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode()
+        _header(content, separator, path)
+        try:
+            return pl.read_csv(io.BytesIO(content), separator=separator, infer_schema=False, truncate_ragged_lines=True)
+        except pl.exceptions.PolarsError:
+            raise DataRefused(f"{path}: not a table; a quotation mark may not be closed") from None
+
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
         return _header(read_bytes(path), _SEPARATORS[format_of(path)], path)

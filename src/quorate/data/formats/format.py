@@ -90,6 +90,10 @@ class TableFormat(ABC):
     def names(self, path: Path) -> list[str]:
         """Return the names of the columns without reading the rows."""
 
+    def cells(self, path: Path) -> pl.DataFrame:
+        """Return the whole table so that what one row holds never changes how another is read: untyped, if need be."""
+        return self.frame(path)
+
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
         yield from self.frame(path).select(columns).iter_slices(batch_rows)

@@ -1,0 +1,75 @@
+"""Whether contributions are, on this machine, what the price rests on: looked at on public rows before each run."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from quorate.data.rows import Rows, take
+from quorate.direct.contributions import lengths_of, of_groups, of_records
+from quorate.direct.plan import DirectPlan
+from quorate.errors import PreconditionFailed
+from quorate.types import FloatArray, IntArray
+
+ROWS = 48
+GROUP = 3  # rows of a made-up person
+
+
+def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -> None:
+    """Look whether public rows with made-up labels add the same integers alone and together, none too long.
+
+    Parameters
+    ----------
+    plan : DirectPlan
+        Of the run.
+    pool : (n_public, n_columns)
+        Public rows, encoded.
+    unit : str
+        For the message.
+
+    Raises
+    ------
+    PreconditionFailed
+        If they do not: arithmetic on this machine is not what the proof assumes.
+
+    Notes
+    -----
+    Privacy: a function of public rows alone. That it holds for every row there could be is what the proof says; this
+    finds a library or a processor on which the proof's arithmetic does not happen.
+    """
+    rows, codes, weights = made_up(plan, pool)
+    faults = faults_of(plan, rows, codes, weights)
+    if faults:
+        raise PreconditionFailed(
+            f"{' and '.join(faults)}, so the price would not cover what one {unit} can change. Nothing was drawn. This "
+            "is a fault of quorate or of a numerical library on this machine; please report it"
+        )
+
+
+def made_up(plan: DirectPlan, pool: Rows) -> tuple[Rows, IntArray, FloatArray]:
+    """Return public rows, labels and weights to look at contributions with; the same ones each time."""
+    rng = np.random.default_rng(0)
+    rows = take(pool, rng.integers(0, pool.shape[0], ROWS))
+    codes = rng.integers(0, max(plan.n_outputs, 2), ROWS)
+    return rows, codes, rng.normal(size=plan.start.shape)
+
+
+def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
+    """Name what is wrong with the contributions of rows, alone and together, as records and as groups; none if well."""
+    together = plan.coordinates(rows)
+    each = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
+    faults = []
+    if not (np.vstack(each) == together).all():
+        faults.append("the coordinates of a row depend on the rows beside it")
+    grid, lengths = plan.grid, lengths_of(together)
+    alone = [of_records(each[i], lengths_of(each[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))]
+    if not (np.sum(alone, axis=0) == of_records(together, lengths, codes, weights, grid)).all():
+        faults.append("what a record adds depends on the records beside it")
+    starts = np.arange(0, len(codes) + 1, GROUP)
+    groups = [of_groups(together[a:b], codes[a:b], np.array([0, b - a]), weights, grid) for a, b in pairwise(starts)]
+    if not (np.sum(groups, axis=0) == of_groups(together, codes, starts, weights, grid)).all():
+        faults.append("what a person adds depends on the persons beside them")
+    if max(sum(int(value) ** 2 for value in part.ravel()) for part in (*alone, *groups)) > 4**grid.k:
+        faults.append("a contribution is longer than the clip")
+    return faults

@@ -1,0 +1,117 @@
+"""A plan as bytes: what a run was fixed by is kept with it, and never computed again.
+
+Eigenvectors differ in their last bits between machines and versions of a library. Rounds that were stored mean
+something in the coordinates that they were computed in alone, so a resumed run reads those back.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from quorate.data.feature_maps import LinearMap, PoolScale, RBFMap, StackedMap
+from quorate.direct.contributions import Grid
+from quorate.direct.coordinates import FeatureMap, PublicCoordinates
+from quorate.direct.defaults import Settings
+from quorate.direct.plan import DirectPlan
+from quorate.types import FloatArray
+
+FORMAT = 1
+
+Arrays = dict[str, FloatArray]
+
+
+def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
+    """Write a plan, and the encoder of the pool that it rests on, as a ``.npz`` without pickle.
+
+    Parameters
+    ----------
+    plan : DirectPlan
+        Any.
+    encoder : transformer or None
+        Fitted on the pool, of parts that skops writes.
+    """
+    import skops.io
+
+    coordinates = plan.coordinates
+    arrays: Arrays = {"whitening": coordinates.whitening, "matrix": coordinates.matrix}
+    if encoder is not None:
+        arrays["encoder"] = np.frombuffer(skops.io.dumps(encoder), dtype=np.uint8)
+    header = {
+        "format": FORMAT,
+        "map": _map_header(coordinates.feature_map, arrays, "map"),
+        "bits": coordinates.bits,
+        "matrix_bits": coordinates.matrix_bits.tolist(),
+        "settings": asdict(plan.settings),
+        "grid": asdict(plan.grid),
+        "sigma": plan.sigma,
+        "n_units": plan.n_units,
+        "n_outputs": plan.n_outputs,
+        "dimension": plan.dimension,
+    }
+    content = io.BytesIO()
+    np.savez(content, header=np.array(json.dumps(header)), allow_pickle=False, **arrays)
+    return content.getvalue()
+
+
+def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
+    """Read what :func:`dump_plan` wrote: the plan, bit for bit, and the encoder."""
+    import skops.io
+
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        header = json.loads(archive["header"].item())
+        arrays: Arrays = {name: archive[name] for name in archive.files if name != "header"}
+    coordinates = PublicCoordinates(
+        _map_of(header["map"], arrays, "map"),
+        arrays["whitening"],
+        header["bits"],
+        arrays["matrix"],
+        np.array(header["matrix_bits"], dtype=np.int64),
+    )
+    plan = DirectPlan(
+        coordinates=coordinates,
+        settings=Settings(**header["settings"]),
+        grid=Grid(**header["grid"]),
+        sigma=header["sigma"],
+        n_units=header["n_units"],
+        n_outputs=header["n_outputs"],
+        dimension=header["dimension"],
+    )
+    return plan, skops.io.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None
+
+
+def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, Any]:
+    """Put the arrays of a map beside the others, each under a name that begins with `at`; return the rest."""
+    if isinstance(feature_map, StackedMap):
+        parts: dict[str, FeatureMap] = {"linear": feature_map.linear, "rbf": feature_map.rbf}
+        return {"kind": "both", **{name: _map_header(part, arrays, f"{at}.{name}") for name, part in parts.items()}}
+    if isinstance(feature_map, LinearMap):
+        if feature_map.scale is not None:
+            _put_scale(feature_map.scale, arrays, at)
+        return {"kind": "linear", "n_columns": feature_map.n_columns, "scaled": feature_map.scale is not None}
+    if isinstance(feature_map, RBFMap):
+        _put_scale(feature_map.scale, arrays, at)
+        arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
+        return {"kind": "rbf", "gamma": feature_map.gamma}
+    raise TypeError(f"no form for {type(feature_map).__name__}")
+
+
+def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
+    if header["kind"] == "both":
+        linear, rbf = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "rbf"))
+        return StackedMap(linear, rbf)  # type: ignore[arg-type]
+    if header["kind"] == "linear":
+        return LinearMap(header["n_columns"], _scale_of(arrays, at) if header["scaled"] else None)
+    return RBFMap(_scale_of(arrays, at), arrays[f"{at}.landmarks"], header["gamma"], arrays[f"{at}.root"])
+
+
+def _put_scale(scale: PoolScale, arrays: Arrays, at: str) -> None:
+    arrays |= {f"{at}.mean": scale.mean, f"{at}.scale": scale.scale}
+
+
+def _scale_of(arrays: Arrays, at: str) -> PoolScale:
+    return PoolScale(arrays[f"{at}.mean"], arrays[f"{at}.scale"])

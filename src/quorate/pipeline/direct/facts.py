@@ -1,0 +1,188 @@
+"""From an result of the direct method to what is said about it: released, public, or independent of private data."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from math import inf
+
+from quorate.direct.contribution_check import check_contributions
+from quorate.direct.plan import noise_for
+from quorate.errors import InvalidParameter
+from quorate.ledger import Ledger, Reservation
+from quorate.outcomes import Outcome
+from quorate.pipeline.checks import audit_not_run, chain, classes, exact_noise, seed
+from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
+from quorate.pipeline.direct.task import DirectTask
+from quorate.pipeline.facts import SHOWN_EPSILONS, RunMetadata, name_of
+from quorate.release.guarantee import spent_of
+from quorate.release.purposes import GRADIENT_ROUND
+from quorate.report import (
+    Answers,
+    Check,
+    Choice,
+    Facts,
+    Fitted,
+    Part,
+    Provenance,
+    Rounds,
+    Setup,
+    Spending,
+)
+from quorate.report.checks import name_of as function_name
+from quorate.report.spending import raises_of
+
+MECHANISM = "noisy gradient rounds"
+
+
+def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
+    """Gather everything that a report says."""
+    seeded, model = task.noise.seeded, name_of(result.model)
+    return Facts(
+        guarantee=direct_guarantee(task, ledger),
+        setup=Setup(
+            n_teachers=0,
+            partition="none",
+            unit=task.unit,
+            classes=tuple(str(each) for each in task.classes),
+            n_public=task.n_public,
+            n_queries=0,
+            teacher="none",
+            student=model,
+            mechanism=MECHANISM,
+            n_records=None if task.n_was_read else task.plan.n_units,
+            recipe=task.plan.why,
+        ),
+        spending=_spending(task, result.reservation, ledger),
+        answers=Answers(asked=0, per_class=(0,) * task.n_classes),
+        fitted=Fitted(name=model),
+        rounds=rounds_of(task, result.reservation),
+        utility=metadata.utility,
+        choices=_choices(task),
+        checks=_checks(task, ledger),
+        provenance=Provenance(
+            run=metadata.title,
+            started=metadata.started,
+            command=metadata.command,
+            seeded=seeded,
+            noise="a given seed" if seeded else "the operating system's entropy",
+            ledger_head=ledger.head.hash,
+            ledger_entries=ledger.head.sequence,
+            versions=(
+                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
+                ("python", platform.python_version()),
+            ),
+            public_digests=(("public pool", task.public_digest),),
+        ),
+    )
+
+
+def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
+    """Return what the rounds were fixed by, and what became of them."""
+    plan, settings = task.plan, task.plan.settings
+    blocks = reservation.blocks(GRADIENT_ROUND)
+    stored = sum(block.answers is not None for block in blocks)
+    return Rounds(
+        feature_map=plan.coordinates.feature_map.words,
+        n_coordinates=plan.coordinates.n_coordinates,
+        effective_dimension=plan.dimension,
+        ridge=settings.ridge,
+        clip=plan.grid.clip,
+        noise=plan.noise,
+        rounds=settings.rounds,
+        stored=stored,
+        interrupted=len(blocks) - stored,
+        rate=settings.rate,
+        momentum=settings.momentum,
+        n_units=plan.n_units,
+    )
+
+
+def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spending:
+    budget, left = ledger.budget, ledger.left
+    epsilon, delta = spent_of(ledger)
+    rounds = rounds_of(task, reservation)
+    return Spending(
+        budget_epsilon=budget.epsilon,
+        budget_delta=budget.delta,
+        spent_epsilon=epsilon,
+        spent_delta=delta,
+        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+        composition=budget.composition,
+        answers_left=None,
+        durable=ledger.durable,
+        parts=(
+            Part(
+                purpose=GRADIENT_ROUND,
+                mechanism="discrete Gaussian noise on sums",
+                reserved=rounds.rounds,
+                share=1.0,
+                asked=rounds.stored + rounds.interrupted,
+                answered=rounds.stored,
+                interrupted=rounds.interrupted,
+            ),
+        ),
+        raises=raises_of(ledger),
+    )
+
+
+def _choices(task: DirectTask) -> tuple[Choice, ...]:
+    """The same coordinates, clip and number of rounds at other budgets: the noise that each would take."""
+    plan, rows = task.plan, []
+    for epsilon in sorted({*SHOWN_EPSILONS, task.epsilon}):
+        chosen = epsilon == task.epsilon
+        noise = plan.noise if chosen else _noise_at(task, epsilon)
+        if noise < inf:
+            rows.append(Choice(epsilon=epsilon, sigma=noise, n_answers=None, chosen=chosen))
+    return tuple(rows)
+
+
+def _noise_at(task: DirectTask, epsilon: float) -> float:
+    plan = task.plan
+    rounds = plan.settings.rounds
+    try:
+        k, sigma = noise_for(rounds, plan.round_event.numbers * rounds, epsilon, task.delta)
+    except InvalidParameter:
+        return inf
+    return sigma * plan.grid.clip * 2.0**-k
+
+
+def _checks(task: DirectTask, ledger: Ledger) -> tuple[Check, ...]:
+    return (
+        Check(
+            code="contributions",
+            question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
+            outcome=Outcome.PASSED,
+            evidence=f"Public rows with made-up labels were added alone and together before the first round: the same "
+            f"integers, none longer than the clip. So {task.neighbouring.changing} moves a sum by at most twice the "
+            "clip.",
+            ran=function_name(check_contributions),
+        ),
+        Check(
+            code="private rows",
+            question="Does no refusal depend on private rows?",
+            outcome=Outcome.BY_CONSTRUCTION,
+            evidence="A row that cannot be used is left out without a word; what is refused follows from the pool, the "
+            "declared classes and the names of columns alone.",
+        ),
+        classes(were_read=False),
+        Check(
+            code="preprocessing",
+            question="Was nothing that quorate fitted fitted on the pooled private rows?",
+            outcome=Outcome.BY_CONSTRUCTION,
+            evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts.",
+        ),
+        Check(
+            code="outside",
+            question="Was nothing fitted on the private rows before quorate got them?",
+            outcome=Outcome.NOT_COVERED,
+            evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
+            "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
+            remedy="Fit such steps on public rows.",
+        ),
+        exact_noise(),
+        seed(task.noise),
+        chain(ledger),
+        audit_not_run(),
+    )

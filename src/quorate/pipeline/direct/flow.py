@@ -1,0 +1,102 @@
+"""The main flow of the direct method: bind, charge, go the rounds, publish the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.accounting import Guarantee
+from quorate.direct.contribution_check import check_contributions
+from quorate.direct.descend import descend
+from quorate.direct.model import published_model
+from quorate.ledger import Ledger, Reservation
+from quorate.pipeline.direct.task import DirectTask
+from quorate.pipeline.flow import Watch
+from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
+from quorate.release import Charge, guarantee_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectResult:
+    """What came of the rounds. All of it may be published.
+
+    Parameters
+    ----------
+    model : Pipeline
+        Encoder, feature map and linear classifier.
+    n_rounds : int
+        Stored rounds that it rests on.
+    charge : Charge
+        What was charged.
+    reservation : Reservation
+        Where the rounds are kept.
+    """
+
+    model: Any
+    n_rounds: int
+    charge: Charge
+    reservation: Reservation
+
+
+def run_rounds(
+    task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
+) -> DirectResult:
+    """Go the whole way, or on from where a killed process stopped.
+
+    Parameters
+    ----------
+    task : DirectTask
+        What to do.
+    ledger : Ledger
+        What it is charged to.
+    stages : StageStore, optional
+        Where the plan is kept for a resumed run.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+
+    Raises
+    ------
+    LedgerMismatch
+        If the ledger belongs to other data.
+    BudgetExhausted
+        If the rounds do not fit what is left; nothing is drawn or charged then.
+    PreconditionFailed
+        If contributions are not what the price rests on, on this machine.
+    """
+    stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
+    ledger.bind(task.fingerprint)
+    charge = task.charge_on(ledger)
+    charge.check_affordable(ledger)  # a refusal comes before any work
+    check_contributions(task.plan, task.schema.numbers(task.schema.pool), unit=task.unit)
+    if stages.keeps and not task.stored:
+        stages.save(COORDINATES, task.plan_key, task.kept_plan())
+    see("coordinates", 0, 1)
+    units = task.units
+    see("coordinates", 1, 1)
+    reservation = charge.reserve(ledger)
+    weights, n_rounds = descend(
+        task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
+    )
+    model = published_model(task.plan, task.schema, weights, task.classes)
+    return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
+
+
+def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
+    """Say what everything that was charged to the ledger guarantees together."""
+    return guarantee_of(
+        ledger,
+        task.plan.event,
+        delta=task.delta,
+        mechanism=told_of(task),
+        seeded=task.noise.seeded,
+        before="the first round",
+    )
+
+
+def told_of(task: DirectTask) -> str:
+    """What is released, in words."""
+    plan = task.plan
+    return (
+        f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
+        f"{plan.noise:.6g} on each of {plan.round_event.numbers:,} numbers, clip {plan.grid.clip:.6g}"
+    )

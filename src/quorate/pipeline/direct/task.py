@@ -1,0 +1,285 @@
+"""From what was asked to everything that is fixed before the first round: public facts, beside rows kept secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from itertools import count as numbers
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.arguments import count
+from quorate.data import PublicPool, check_classes, fingerprint, public_digest
+from quorate.data.labels import Label
+from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, plan_direct
+from quorate.direct.rounds import PrivateUnits
+from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
+from quorate.direct.stored import dump_plan, load_plan
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.ledger import GuaranteeScope, Ledger
+from quorate.noise import NoiseSource
+from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
+from quorate.pipeline.task import unit_of
+from quorate.release import Charge
+from quorate.release.guarantee import N_IS_PUBLIC
+from quorate.release.purposes import GRADIENT_ROUND
+from quorate.release.target import floor_budget
+from quorate.types import IntArray, Secret
+
+Codes = Callable[[Any, tuple[Label, ...]], IntArray]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirectConfig:
+    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`."""
+
+    classes: Any
+    epsilon: float
+    delta: float
+    feature_map: FeatureMapName = "auto"
+    rounds: int | None = None
+    clip: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectTask:
+    """Everything that rounds are made from.
+
+    Parameters
+    ----------
+    schema : Schema
+        Columns and encoder of the pool.
+    plan : DirectPlan
+        Coordinates, settings and noise: public facts.
+    private : Secret[UsableRows]
+        The rows that can be used, as numbers.
+    classes : tuple
+        The declared classes.
+    feature_map : str
+        As it was asked for.
+    unit : str
+        The word for whose data one contribution is.
+    grouped : bool
+        Whether units have ids.
+    n_was_read : bool
+        Whether the number of units was read off the data, and is therefore treated as public.
+    epsilon, delta : float
+        What the rounds may cost.
+    fingerprint : str
+        Keyed hash of the private data, to which the ledger is bound.
+    noise : NoiseSource
+        Where privacy noise comes from.
+    stored : bool
+        Whether the plan was read from where an earlier process kept it.
+    plan_key : str
+        What the plan is kept under.
+    """
+
+    schema: Schema = field(repr=False)
+    plan: DirectPlan
+    private: Secret[UsableRows] = field(repr=False)
+    classes: tuple[Label, ...]
+    feature_map: str
+    unit: str
+    grouped: bool
+    n_was_read: bool
+    epsilon: float
+    delta: float
+    fingerprint: str = field(repr=False)
+    noise: NoiseSource
+    stored: bool
+    plan_key: str
+
+    @property
+    def n_classes(self) -> int:
+        """Number of declared classes."""
+        return len(self.classes)
+
+    @property
+    def n_public(self) -> int:
+        """Rows of the public pool."""
+        return int(self.schema.pool.shape[0])
+
+    @property
+    def neighbouring(self) -> Neighbouring:
+        """What the guarantee compares: only replacement where the number of units was read."""
+        return Neighbouring.of("replace" if self.n_was_read else "add-remove-replace", self.unit)
+
+    @property
+    def scope(self) -> GuaranteeScope:
+        """Whose data the rounds protect, against which change."""
+        # A sum does not know rows by their position, so deleting one is what removing it is.
+        return GuaranteeScope.about(self.neighbouring, caveats=(N_IS_PUBLIC,) if self.n_was_read else ())
+
+    @cached_property
+    def units(self) -> Secret[PrivateUnits]:
+        """The private rows in public coordinates, as integers."""
+        private = self.private.reveal()
+        return Secret(PrivateUnits(self.plan.coordinates(private.rows), private.codes, private.starts))
+
+    @cached_property
+    def public_digest(self) -> str:
+        """Content hash of the pool."""
+        return public_digest(self.schema.pool)
+
+    def kept_plan(self) -> bytes:
+        """The plan as bytes, to be kept with the rounds that rest on it."""
+        return dump_plan(self.plan, self.schema.encoder)
+
+    def charges(self) -> Iterator[Charge]:
+        """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
+        cache_inputs = (
+            self.plan.digest,
+            self.fingerprint,
+            self.unit,
+            self.grouped,
+            self.n_was_read,
+            [repr(each) for each in self.classes],
+        )
+        key = f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
+        for attempt in numbers():
+            yield Charge(
+                event=self.plan.event,
+                delta=self.delta,
+                purposes={GRADIENT_ROUND: self.plan.settings.rounds},
+                key=f"{key} {attempt}",
+                scope=self.scope,
+                seeded=self.noise.seeded,
+            )
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return the charge that is to be made on a ledger, or that was made and goes on.
+
+        Where every round of an attempt was drawn and none was stored there is no model, and nothing may be drawn again:
+        the next attempt is a charge of its own.
+        """
+        for charge in self.charges():
+            reservation = charge.find(ledger)
+            if reservation is None or reservation.remaining(GRADIENT_ROUND):
+                return charge
+            if any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND)):
+                return charge
+        raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    def without_private_rows(self) -> DirectTask:
+        """The same task once the private rows are no longer needed."""
+        nothing = UsableRows(np.empty((0, 0)), np.empty(0, dtype=np.int64), None, 0)
+        return replace(self, private=Secret(nothing))
+
+
+def prepare_direct(
+    config: DirectConfig,
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    groups: Any | None,
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+    stages: StageStore | None = None,
+    codes: Codes = codes_of,
+) -> DirectTask:
+    """Check all that may be refused, which are public facts alone, and fix everything before the first round.
+
+    Parameters
+    ----------
+    config : DirectConfig
+        What was asked.
+    X, y, groups
+        Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
+    public : PublicPool
+        The pool.
+    fingerprint_key : Secret[bytes]
+        By which data are bound to a ledger.
+    noise : NoiseSource
+        Where privacy noise comes from.
+    stages : StageStore, optional
+        Where the plan of an earlier process may be found.
+    codes : callable
+        From labels and classes to codes, −1 for what is none of the classes.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused
+        If an argument, the pool or the columns are wrong. No private value decides on it.
+    """
+    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    classes = check_classes(config.classes)
+    declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
+    unit = unit_of(config.unit, grouped=groups is not None)
+    pool = check_pool(public).rows()
+    schema = Schema.of(pool)
+    rows, usable = schema.parsed(X)
+    labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
+    if not len(labels) == len(slots) == rows.shape[0]:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    n_units = declared or max(len({slot for slot in slots if slot}), 1)
+    key = _plan_key(config, pool, n_classes=len(classes), n_units=n_units, epsilon=epsilon, delta=delta)
+    kept = (stages or NoStages()).load(COORDINATES, key)
+    if kept is not None:
+        plan, encoder = load_plan(kept)
+        schema = replace(schema, encoder=encoder)
+    else:
+        encoded = schema.numbers(pool)
+        plan = plan_direct(
+            feature_map_for(config.feature_map, encoded),
+            encoded,
+            n_classes=len(classes),
+            n_units=n_units,
+            epsilon=epsilon,
+            delta=delta,
+            rounds=config.rounds,
+            clip=config.clip,
+        )
+    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
+    return DirectTask(
+        schema=schema,
+        plan=plan,
+        private=Secret(private),
+        classes=classes,
+        feature_map=config.feature_map,
+        unit=unit,
+        grouped=groups is not None,
+        n_was_read=declared is None,
+        epsilon=epsilon,
+        delta=delta,
+        fingerprint=fingerprint(rows, labels, slots, fingerprint_key),
+        noise=noise,
+        stored=kept is not None,
+        plan_key=key,
+    )
+
+
+def check_pool(public: Any) -> PublicPool:
+    """Return the pool, or refuse what is none."""
+    if isinstance(public, PublicPool):
+        return public
+    if public is None:
+        raise InvalidParameter(
+            "public= is missing: the coordinates come from unlabelled public rows; give public=PublicPool(X_public)"
+        )
+    raise InvalidParameter(
+        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
+        "model selection cannot cut it along private folds"
+    )
+
+
+def _plan_key(config: DirectConfig, pool: Any, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> str:
+    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose."""
+    cache_inputs = (
+        public_digest(pool),
+        n_classes,
+        n_units,
+        epsilon,
+        delta,
+        config.feature_map,
+        config.rounds,
+        config.clip,
+    )
+    return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

@@ -1,0 +1,139 @@
+"""How a run is told that went noisy gradient rounds on the private rows themselves: the direct method."""
+
+from __future__ import annotations
+
+from quorate.report import drawing
+from quorate.report.element import Child, element, join
+from quorate.report.facts import Facts
+from quorate.report.findings import Choice
+from quorate.report.layout import pairs, table
+from quorate.report.notation import at_least, at_most, percent, several
+from quorate.report.rounds import Rounds
+
+CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
+COUNTS_ANSWERS = False
+
+
+def first_figure(facts: Facts) -> tuple[str, str]:
+    """Name and number of coordinates."""
+    return "coordinates", f"{_of(facts).n_coordinates:,}"
+
+
+def last_figure(facts: Facts) -> tuple[str, str]:
+    """Name and number of rounds."""
+    return "rounds", f"{_of(facts).stored:,}"
+
+
+def big_figure(_: Facts) -> tuple[str, str, str]:
+    """Every prediction is free."""
+    return "predictions left", "∞", "the model is published; each is free"
+
+
+def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
+    """How far one unit moves a sum."""
+    unit, rounds = facts.setup.unit, _of(facts)
+    moved = "twice that" if facts.guarantee.neighbouring.changing.startswith("replac") else "that, or twice that"
+    words = (
+        f"in each round one {unit} adds a vector of length {at_most(rounds.clip, 4)} at most; "
+        f"{facts.guarantee.neighbouring.changing} moves the sum by {moved}, and the noise is that for twice"
+    )
+    return "Contribution", words
+
+
+def spending(facts: Facts) -> tuple[Child, ...]:
+    """Return what the rounds cost, and the public facts that they were fixed by."""
+    rounds, spent = _of(facts), facts.spending.spent_epsilon
+    return (
+        table(
+            "All rounds are one charge, made before the first was drawn.",
+            ("Purpose", "Mechanism", "#Noise on each number", "#Paid for", "#Drawn", "#Stored", "#Share of ε"),
+            (
+                (
+                    join(drawing.swatch(place), part.purpose),
+                    part.mechanism,
+                    at_least(rounds.noise, 6),
+                    f"{part.reserved:,}",
+                    f"{part.asked:,}",
+                    f"{part.answered:,}",
+                    f"{percent(part.share)} · {at_most(part.share * spent, 3)}",
+                )
+                for place, part in enumerate(facts.spending.parts)
+            ),
+            class_="wide",
+        ),
+        element("p", f"Released: {facts.guarantee.mechanism}.", class_="note"),
+        element("h3", "What the rounds were fixed by"),
+        pairs(_settings(facts), class_="pairs small"),
+    )
+
+
+def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
+    rounds = _of(facts)
+    return (
+        ("Linear in", rounds.feature_map),
+        ("Coordinates", f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"),
+        ("κ", f"{rounds.ridge:.4g}"),
+        ("Clip B", f"{rounds.clip:.4g}"),
+        ("Rounds T", f"{rounds.rounds:,}"),
+        ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
+        (f"Number of {facts.setup.unit}s n₀", f"{rounds.n_units:,}"),
+    )
+
+
+def model(facts: Facts) -> str:
+    """Return what the model is, and what it rests on."""
+    rounds = _of(facts)
+    return (
+        f"The model is linear in {rounds.feature_map}; it is the mean over the later half of "
+        f"{several(rounds.stored, 'noisy gradient round')}."
+    )
+
+
+def counted(facts: Facts) -> str:
+    """Return what became of the rounds."""
+    rounds = _of(facts)
+    lost = f", {rounds.interrupted:,} lost when a process ended" if rounds.interrupted else ""
+    return f"{several(rounds.rounds, 'round')}: {rounds.stored:,} stored{lost}"
+
+
+def closed(_: Facts) -> str | None:
+    """Return nothing: rounds are all gone."""
+    return None
+
+
+def choice(choice: Choice) -> tuple[str, ...]:
+    """Return the noise on each number of a round."""
+    return ("—" if choice.sigma is None else at_least(choice.sigma, 4),)
+
+
+def models(facts: Facts) -> tuple[str, str]:
+    """Return the steps of the model."""
+    return "Model", facts.setup.student
+
+
+def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
+    """Return the rounds, the coordinates and the noise."""
+    rounds = _of(facts)
+    return [
+        ("rounds", counted(facts)),
+        ("linear in", f"{rounds.feature_map} · {several(rounds.n_coordinates, 'public coordinate')}"),
+        (
+            "noise",
+            f"{rounds.noise:.4g} on each number of a round; one {facts.setup.unit} adds {rounds.clip:.4g} at most",
+        ),
+    ]
+
+
+def card(facts: Facts) -> str:
+    """Return what the model is, and how it was fitted."""
+    setup, rounds = facts.setup, _of(facts)
+    return (
+        f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
+        f"{at_most(rounds.clip, 4)}, with noise of {at_least(rounds.noise, 4)} on each of its numbers. Coordinates and "
+        f"settings follow from {several(setup.n_public, 'public row')} and other public facts alone."
+    )
+
+
+def _of(facts: Facts) -> Rounds:
+    assert facts.rounds is not None  # noqa: S101 - whoever asks has looked
+    return facts.rounds

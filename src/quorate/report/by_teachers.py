@@ -1,0 +1,176 @@
+"""How a run is told in which teachers voted."""
+
+from __future__ import annotations
+
+from quorate.report import drawing, sentences
+from quorate.report.element import Child, element, join
+from quorate.report.facts import Facts
+from quorate.report.findings import Choice
+from quorate.report.layout import table
+from quorate.report.notation import at_least, at_most, columns, percent, several, shortened, visible
+from quorate.report.spending import Part
+
+CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")
+COUNTS_ANSWERS = True
+
+_CLASSES = 5  # classes that get a line of their own
+_BAR = 20  # columns of the longest bar
+
+
+def first_figure(facts: Facts) -> tuple[str, str]:
+    """Name and number of teachers."""
+    return "teachers", f"{facts.setup.n_teachers:,}"
+
+
+def last_figure(facts: Facts) -> tuple[str, str]:
+    """Name and number of answers."""
+    return "answers", f"{facts.answers.answered:,}"
+
+
+def big_figure(facts: Facts) -> tuple[str, str, str]:
+    """Answers that are left."""
+    answers = facts.spending.answers_left
+    return "answers left", "—" if answers is None else f"{answers:,}", "paid for, not yet asked"
+
+
+def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
+    """How units were given to teachers."""
+    return (
+        "Partition",
+        f"{several(facts.setup.n_teachers, 'teacher')}; {sentences.where_a_unit_goes(facts)}; "
+        + sentences.partition(facts),
+    )
+
+
+def spending(facts: Facts) -> tuple[Child, ...]:
+    """Return where the budget went, by purpose."""
+    parts, spent = facts.spending.parts, facts.spending.spent_epsilon
+    return (
+        table(
+            "The charge divided by purpose. Shares divide one price; they are not guarantees of their own.",
+            (
+                "Purpose",
+                "Mechanism",
+                "#σ, votes",
+                "#Paid for",
+                "#Asked",
+                "#Answered",
+                "#Declined",
+                "#Never asked",
+                "#Share of ε",
+            ),
+            (_part(place, part, spent) for place, part in enumerate(parts)),
+            class_="wide",
+        ),
+        element("p", _asked(facts), class_="note"),
+    )
+
+
+def _asked(facts: Facts) -> str:
+    setup = facts.setup
+    chosen = "" if setup.strategy is None else f", chosen by {setup.strategy}"
+    at_most_ = "" if setup.strategy is None else "at most "
+    return (
+        f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the public rows{chosen}, "
+        f"with {several(setup.online_answers, 'answer')} kept back for later. "
+        f"Released: {facts.guarantee.mechanism}."
+    )
+
+
+def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
+    name = join(drawing.swatch(place), part.purpose)
+    form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
+    lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
+    declined = join(f"{part.declined:,}", lost)
+    sigma = "—" if part.sigma is None else at_least(part.sigma, 6)
+    share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
+    never = f"{part.never_asked:,}"
+    return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
+
+
+def model(facts: Facts) -> str:
+    """Return what the student is, and what it was fitted on."""
+    setup, fitted = facts.setup, facts.fitted
+    on = f"fitted on public rows and {several(facts.answers.answered, 'released answer')}"
+    if fitted is not None and fitted.constant:
+        return (
+            "The model gives every row the same class: the released answers name fewer than two classes, so "
+            f"{setup.student} could not be fitted."
+        )
+    steps = "" if fitted is None or fitted.name == setup.student else f", as fitted: {fitted.name}"
+    return f"The model is {setup.student}, {on}{steps}."
+
+
+def counted(facts: Facts) -> str:
+    """Return what became of the queries."""
+    return sentences.counted(facts.answers)
+
+
+def closed(facts: Facts) -> str | None:
+    """Return why queries were never asked, or None where all of them were."""
+    if not facts.answers.never_asked:
+        return None
+    return (
+        f"{facts.setup.mechanism} was closed before {several(facts.answers.never_asked, 'query')} could be asked: "
+        "it may decline only a fixed number of times. Nothing is known of those rows."
+    )
+
+
+def choice(choice: Choice) -> tuple[str, ...]:
+    """Return σ in votes, and the number of answers."""
+    return (
+        "—" if choice.sigma is None else at_least(choice.sigma, 4),
+        "—" if choice.n_answers is None else f"{choice.n_answers:,}",
+    )
+
+
+def models(facts: Facts) -> tuple[str, str]:
+    """Return teacher and student."""
+    return "Teacher, student", f"{facts.setup.teacher}, {facts.setup.student}"
+
+
+def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
+    """Return teachers, queries, released classes, noise, and a student that is a constant."""
+    setup, fitted = facts.setup, facts.fitted
+    chosen = [] if setup.strategy is None else [("", f"chosen by {setup.strategy}, at most {setup.n_queries:,}")]
+    constant = [("student", model(facts))] if fitted is not None and fitted.constant else []
+    return [
+        ("teachers", f"{setup.n_teachers:,} · {sentences.where_a_unit_goes(facts)}"),
+        ("queries", sentences.counted(facts.answers, " · ")),
+        *chosen,
+        *_classes(facts, room),
+        *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
+        *constant,
+    ]
+
+
+def _noise(part: Part) -> str:
+    form = "" if part.form is None else f", {part.form} form"
+    return f"σ = {part.sigma:.4g} votes on each {part.purpose}: {part.mechanism}{form}"
+
+
+def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
+    counts = sorted(zip(facts.answers.per_class, facts.setup.classes, strict=True), key=lambda pair: -pair[0])
+    shown, rest = counts[:_CLASSES], counts[_CLASSES:]
+    tallest = max(1, shown[0][0])
+    digits = max(len(f"{times:,}") for times, _ in shown)
+    longest = room - _BAR - digits - 2
+    names = [shortened(visible(name), longest) for _, name in shown]
+    wide = max(columns(name) for name in names)
+    lines = [
+        ("", f"{name}{' ' * (wide - columns(name))} {times:>{digits},} {'▪' * -(-_BAR * times // tallest)}".rstrip())
+        for name, (times, _) in zip(names, shown, strict=True)
+    ]
+    if rest:
+        lines.append(("", f"and {len(rest):,} more classes: {sum(times for times, _ in rest):,}"))
+    return lines
+
+
+def card(facts: Facts) -> str:
+    """Return what the model is, who voted, and what was answered."""
+    setup, why = facts.setup, closed(facts)
+    return (
+        f"{model(facts)} {several(setup.n_teachers, 'teacher')} ({setup.teacher}) voted on public rows, of which there "
+        f"are {setup.n_public:,}, and {setup.mechanism} answered: {counted(facts)}. {f'{why} ' if why else ''}"
+        f"{sentences.never_seen(facts)}"
+    )

@@ -1,0 +1,79 @@
+"""What the commands of a folder do in the direct method: which functions they call, and what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quorate.errors import PreconditionFailed
+from quorate.outcomes import Caution
+from quorate.pipeline.flow import Watch
+from quorate.report import Facts, InternalFacts
+from quorate.report.notation import at_most
+from quorate.run import direct_run, notes
+from quorate.run.direct_run import DirectRun
+from quorate.run.method import Method
+from quorate.run.settings import Settings
+from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.run.audited import RunAudit
+    from quorate.run.online import Asked
+
+NOTHING_TO_ASK = (
+    'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '
+    "free: load public/student.skops with skops, and call predict"
+)
+
+
+class Direct(Method):
+    """Noisy gradient rounds on the private rows themselves."""
+
+    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> DirectRun:
+        """Read the run."""
+        return direct_run.read_direct(root, begin=begin, settings=settings)
+
+    def check(self, run: DirectRun) -> dict[str, Any]:
+        """Say what a run would do and cost."""
+        return direct_run.check_direct(run)
+
+    def told(self, run: DirectRun, found: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return what ``quorate check`` prints: a word and a line each."""
+        budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
+        return [
+            (
+                "learn",
+                f"a linear model in {found['n_coordinates']:,} public coordinates, in {found['rounds']} noisy rounds",
+            ),
+            ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
+            ("spend", f"{budget} for {run.task.neighbouring.any_one}"),
+        ]
+
+    def cautions(self, run: DirectRun) -> tuple[Caution, ...]:
+        """Return what the owner should hear before the budget is spent."""
+        return run.cautions
+
+    def private_notes(self, run: DirectRun) -> Secret[tuple[notes.Note, ...]]:
+        """Return nothing: no word of a direct run depends on private rows."""
+        return Secret(())
+
+    def execute(self, run: DirectRun, *, command: str, watch: Watch | None = None) -> Facts:
+        """Go the whole way."""
+        return direct_run.execute_direct(run, command=command, watch=watch)
+
+    def audit(self, run: DirectRun, **how: Any) -> RunAudit:
+        """Attack the rounds on public rows with made-up labels."""
+        raise PreconditionFailed(
+            'a run with [method] by = "direct" is not attacked by this version; nothing was looked at'
+        )
+
+    def ask(self, run: DirectRun, path: Path, *, watch: Watch | None = None) -> Asked:
+        """Refuse a question, and say why there is none."""
+        raise PreconditionFailed(NOTHING_TO_ASK)
+
+    def internal_facts(self, run: DirectRun) -> Secret[InternalFacts]:
+        """Refuse the internal edition: it shows margins and teachers, and there are none."""
+        raise PreconditionFailed(
+            'there is no internal edition of this report: [method] by = "direct" has no votes, margins or teachers to '
+            "show there. The public one says all there is"
+        )

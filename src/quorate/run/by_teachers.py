@@ -1,0 +1,75 @@
+"""What the commands of a folder do where teachers vote: which functions they call, and what they print."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quorate.outcomes import Caution
+from quorate.pipeline.flow import Watch
+from quorate.report import Facts, InternalFacts
+from quorate.report.notation import at_most, several
+from quorate.run import batch, notes
+from quorate.run.batch import LoadedRun
+from quorate.run.method import Method
+from quorate.run.settings import Settings
+from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.run.audited import RunAudit
+    from quorate.run.online import Asked
+
+
+class Teachers(Method):
+    """Teachers vote, a mechanism answers, a student is published."""
+
+    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> LoadedRun:
+        """Read the run."""
+        return batch.load_run(root, begin=begin, settings=settings)
+
+    def check(self, run: LoadedRun) -> dict[str, Any]:
+        """Say what a run would do and cost."""
+        return batch.check(run)
+
+    def told(self, run: LoadedRun, found: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return what ``quorate check`` prints: a word and a line each."""
+        answers = found["n_queries"] + found["online_answers"]
+        teachers = several(found["n_teachers"], "teacher")
+        budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
+        kept = f"({found['n_queries']:,} labels, {found['online_answers']:,} kept back for later)"
+        return [
+            ("train", f"{teachers}; {run.task.neighbouring.changing} changes exactly one teacher"),
+            ("release", f"{answers:,} answers {kept}"),
+            ("by", found["released_by"]),
+            ("spend", f"{budget} for {run.task.neighbouring.any_one}"),
+        ]
+
+    def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
+        """Return what the owner should hear before the budget is spent."""
+        return run.task.recipe.cautions
+
+    def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+        """Return what there is to say about the private table, to its owner alone."""
+        return notes.private_notes(run.settings.data, run.task)
+
+    def execute(self, run: LoadedRun, *, command: str, watch: Watch | None = None) -> Facts:
+        """Go the whole way."""
+        return batch.execute(run, command=command, watch=watch)
+
+    def audit(self, run: LoadedRun, **how: Any) -> RunAudit:
+        """Attack the mechanism, and the teacher pipeline on public rows."""
+        from quorate.run.audited import audit_run
+
+        return audit_run(run, **how)
+
+    def ask(self, run: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
+        """Ask the ensemble about the rows of a file."""
+        from quorate.run.online import ask
+
+        return ask(run, path, watch=watch)
+
+    def internal_facts(self, run: LoadedRun) -> Secret[InternalFacts]:
+        """Gather what only the owner may see."""
+        from quorate.run.internal import internal_facts
+
+        return internal_facts(run)

@@ -1,0 +1,206 @@
+"""A run of the direct method in a folder: read what ``quorate.toml`` names, go the rounds, write what may leave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import epsilon
+from quorate.data import PublicPool, encode_labels, read_cells, read_data
+from quorate.direct.schema import codes_of_text
+from quorate.errors import DataRefused
+from quorate.ledger import Ledger
+from quorate.outcomes import Caution
+from quorate.pipeline.direct.facts import direct_facts
+from quorate.pipeline.direct.flow import run_rounds
+from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
+from quorate.pipeline.facts import RunMetadata, score
+from quorate.pipeline.flow import Watch
+from quorate.planning.cautions import delta_caution
+from quorate.release import Charge
+from quorate.release.keys import fingerprint_key
+from quorate.release.source import noise_and_key
+from quorate.report import Facts, Utility
+from quorate.run.folder import RunFolder
+from quorate.run.notes import notes_on_public
+from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
+from quorate.run.settings import DataSettings, Settings, settings_of
+from quorate.run.stages import FolderStages
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRun(PreparedRun):
+    """A run's folder, what it asks for, and the task that follows from its files."""
+
+    task: DirectTask
+    evaluation: Evaluation | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return self.task.fingerprint
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        found = delta_caution(self.task.plan.n_units, self.task.delta)
+        return (found,) if found.applies else ()
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of its ledger, or has asked."""
+        return self.task.charge_on(ledger)
+
+
+def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = None) -> DirectRun:
+    """Read a run's settings and files, and fix everything that the rounds follow from.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    begin : bool
+        Whether a run that has no folders yet gets them; where not, nothing is written.
+    settings : Settings, optional
+        What :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not given.
+
+    Raises
+    ------
+    PreconditionFailed, InvalidParameter, DataRefused
+        What is wrong, in one line; nothing was charged. No private row decides on it.
+    """
+    folder = RunFolder(root)
+    settings = settings_of(root) if settings is None else settings
+    data, method = settings.data, settings.method
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    public = read_data(data.public, drop=dropped)
+    private = read_cells(data.private, label=data.label, unit=data.unit, n_features=public.X.shape[1])
+    if begin:
+        folder.make()
+    noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
+    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
+    task = prepare_direct(
+        DirectConfig(
+            classes=data.classes,
+            epsilon=settings.run.epsilon or settings.budget.epsilon,
+            delta=settings.run.delta or settings.budget.delta,
+            feature_map=method.feature_map,
+            rounds=method.rounds,
+            clip=method.clip,
+            n_records=data.n_records,
+            unit=None if data.unit is None else unit_word(data.unit),
+        ),
+        private.X,
+        private.y,
+        public=PublicPool(public.X),
+        groups=private.unit,
+        fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
+        noise=noise,
+        stages=FolderStages(folder.private),
+        codes=codes_of_text,
+    )
+    return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
+
+
+def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
+    """Read the public rows with labels. Whether private ones are among them is not looked at: that would tell of them.
+
+    Raises
+    ------
+    DataRefused
+        If they do not fit the pool, or are the private file.
+    """
+    assert data.evaluation is not None  # noqa: S101 - the caller's condition
+    if data.evaluation.samefile(data.private):
+        raise DataRefused(
+            "[data] evaluation is the private file again; a score on it would be published without a charge. Give "
+            "public rows with labels, about nobody in the private table, or leave it out"
+        )
+    drop = [data.unit] if data.unit else []
+    table = read_data(data.evaluation, label=data.label, drop=drop, n_features=task.schema.pool.shape[1])
+    rows, usable = task.schema.parsed(table.X, data.evaluation.name)
+    if not usable.all():
+        raise DataRefused(
+            f"[data] evaluation, {data.evaluation.name}: a cell is none of what its column holds in the public pool; "
+            "mend it, or drop its row"
+        )
+    codes = encode_labels(table.y, task.classes, name=f"column {data.label!r} of evaluation")
+    return Evaluation(rows, np.asarray(list(task.classes))[codes])
+
+
+def check_direct(run: DirectRun) -> dict[str, Any]:
+    """Say what a run would do and cost, from public facts alone. Nothing is drawn or charged.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch
+        If the run would be refused.
+    """
+    run.check_affordable()
+    task, plan = run.task, run.task.plan
+    settings, coordinates = plan.settings, plan.coordinates
+    return {
+        "method": "direct",
+        "feature_map": coordinates.feature_map.words,
+        "n_public": task.n_public,
+        "n_coordinates": coordinates.n_coordinates,
+        "effective_dimension": plan.dimension,
+        "ridge": settings.ridge,
+        "rounds": settings.rounds,
+        "clip": plan.grid.clip,
+        "rate": settings.rate,
+        "momentum": settings.momentum,
+        "noise": plan.noise,
+        "numbers": plan.round_event.numbers,
+        "n_units": plan.n_units,
+        "n_is_treated_as_public": task.n_was_read,
+        "epsilon": task.epsilon,
+        "delta": task.delta,
+        "price": epsilon(plan.event, task.delta),
+        "unit": task.unit,
+        "neighbours": task.neighbouring.stated,
+        "classes": list(task.classes),
+        "seeded": task.noise.seeded,
+        "why": list(plan.why),
+        "notes": [each.tree() for each in notes_on_public(run.settings.data, task.schema.pool)],
+        "cautions": [each.tree() for each in run.cautions],
+    }
+
+
+def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+    """Go the rounds, or on from where a killed run stopped, and write the public side.
+
+    Parameters
+    ----------
+    run : DirectRun
+        As read.
+    command : str
+        What the user typed, for the report.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+    extra : Utility, optional
+        Figures that the owner reveals beside the model's.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    task, folder = run.task, run.folder
+    with run.open_ledger() as ledger:
+        with explain_settings_change(run, ledger):
+            result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
+        metadata = RunMetadata(
+            title=folder.root.resolve().name,
+            command=command,
+            started=started,
+            utility=_utility(run, result.model, extra or Utility()),
+        )
+        made = direct_facts(task, result, ledger, metadata)
+    publish_run(folder, result.model, made, {})
+    return made
+
+
+def _utility(run: DirectRun, model: Any, extra: Utility) -> Utility:
+    if run.evaluation is None:
+        return extra
+    return replace(extra, student=score(model, run.evaluation.X, run.evaluation.truth, run.task.classes))

@@ -1,0 +1,58 @@
+"""What a method is: all that the commands of a folder ask of what learns from its private rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quorate.outcomes import Caution
+from quorate.pipeline.flow import Watch
+from quorate.report import Facts, InternalFacts
+from quorate.run.notes import Note
+from quorate.run.settings import Settings
+from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.run.audited import RunAudit
+    from quorate.run.online import Asked
+
+
+class Method(ABC):
+    """All that a method does for the commands of a folder; a `run` is what its :meth:`read` returned."""
+
+    @abstractmethod
+    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> Any:
+        """Read settings and files, and check all that may be refused; nothing is fitted or charged."""
+
+    @abstractmethod
+    def check(self, run: Any) -> dict[str, Any]:
+        """Say what a run would do and cost, in plain values."""
+
+    @abstractmethod
+    def told(self, run: Any, found: dict[str, Any]) -> list[tuple[str, str]]:
+        """Return the first lines of ``quorate check``: a word and a line each."""
+
+    @abstractmethod
+    def cautions(self, run: Any) -> tuple[Caution, ...]:
+        """Return what the owner should hear before the budget is spent."""
+
+    @abstractmethod
+    def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
+        """Return what there is to say about the private table, to its owner alone."""
+
+    @abstractmethod
+    def execute(self, run: Any, *, command: str, watch: Watch | None = None) -> Facts:
+        """Go the whole way, or on from where a killed run stopped, and write the public side."""
+
+    @abstractmethod
+    def audit(self, run: Any, **how: Any) -> RunAudit:
+        """Attack what a finished run released, without a look at private rows."""
+
+    @abstractmethod
+    def ask(self, run: Any, path: Path, *, watch: Watch | None = None) -> Asked:
+        """Answer questions from what was kept back, or say why there are none."""
+
+    @abstractmethod
+    def internal_facts(self, run: Any) -> Secret[InternalFacts]:
+        """Gather what only the owner may see."""

@@ -1,0 +1,22 @@
+"""The methods by the names that ``[method] by`` of ``quorate.toml`` has for them.
+
+Nothing else in this room or in the command line asks which method a run has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from quorate.run.by_direct import Direct
+from quorate.run.by_teachers import Teachers
+from quorate.run.folder import RunFolder
+from quorate.run.method import Method
+from quorate.run.settings import read_settings
+
+METHODS: Mapping[str, Method] = {"teachers": Teachers(), "direct": Direct()}
+
+
+def method_of(root: Path) -> Method:
+    """Return the method that the settings of a folder name."""
+    return METHODS[read_settings(RunFolder(root).settings).method.by]

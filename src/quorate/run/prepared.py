@@ -1,0 +1,175 @@
+"""What every run in a folder is, whatever learns from its private rows: settings, a ledger, a public side."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
+
+from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.ledger import Budget, Ledger
+from quorate.release import Charge
+from quorate.release.files import write_atomically
+from quorate.release.target import floor_budget
+from quorate.report import Facts, Outputs, model_card, render_html, render_json
+from quorate.run.folder import RunFolder
+from quorate.run.published import FACTS, STUDENT, is_finished, publish_files
+from quorate.run.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Public rows with labels, to score the student on: features ``(n, d)`` and true classes ``(n,)``."""
+
+    X: Any = field(repr=False)
+    truth: NDArray[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun(ABC):
+    """A run's folder and what it asks for. A method adds the task that follows from its files."""
+
+    folder: RunFolder
+    settings: Settings
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+
+    @abstractmethod
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of its ledger, or has asked."""
+
+    def open_ledger(self, *, bind: bool = False) -> AbstractContextManager[Ledger]:
+        """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`.
+
+        Parameters
+        ----------
+        bind : bool, default False
+            Whether it is refused where it belongs to other data.
+        """
+        return self.folder.open_ledger(budget_of(self.settings), fingerprint=self.fingerprint if bind else None)
+
+    def check_affordable(self) -> None:
+        """Refuse what a run would be refused for, and charge nothing.
+
+        Raises
+        ------
+        BudgetExhausted, LedgerMismatch
+            As a run would.
+        """
+        if self.folder.has_ledger:
+            with self.open_ledger(bind=True) as ledger, explain_settings_change(self, ledger):
+                self.charge_on(ledger).check_affordable(ledger)
+        else:
+            with Ledger(budget=budget_of(self.settings)) as ledger:
+                self.charge_on(ledger).check_affordable(ledger)
+
+
+def budget_of(settings: Settings) -> Budget:
+    """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
+    asked = settings.budget
+    return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
+
+
+def unit_word(column: str) -> str:
+    """The word for whose data it is, from the name of the id column.
+
+    Examples
+    --------
+    >>> unit_word("patient_id"), unit_word("PatientID"), unit_word("household"), unit_word("id"), unit_word("uuid")
+    ('patient', 'patient', 'household', 'person', 'uuid')
+    """
+    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
+    if word == "record":  # the word for rows known by their position
+        return "record id"
+    return word or "person"
+
+
+@contextmanager
+def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
+    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
+
+    The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
+    """
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        finished = is_finished(run.folder)
+        begun = finished or any(run.folder.private.glob("*.stage"))
+        if not (begun and ledger.reservations()) or run.charge_on(ledger).find(ledger) is not None:
+            raise
+        whose = "the finished run's" if finished else "those of the run begun here"
+        unit, more = refusal.unit, max(0.0, refusal.limit - refusal.spent)
+        raise BudgetExhausted(
+            f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
+            f"charged. As they are they ask for another release, of {unit}={refusal.requested:.4g}, and "
+            f"{unit}={more:.4g} is left",
+            spent=refusal.spent,
+            requested=refusal.requested,
+            limit=refusal.limit,
+            unit=refusal.unit,
+        ) from None
+
+
+def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str]) -> None:
+    """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
+
+    A run counts as finished where its facts are, so that no half of a public side is ever exported.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run's folder.
+    model : estimator
+        The student.
+    made : Facts
+        What the report says. Of a seeded run the student stays on the private side.
+    more : mapping of str to str
+        Files of the method, by their names.
+    """
+    files = {
+        **{name: content.encode() for name, content in more.items()},
+        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
+        "model_card.md": model_card(made).encode(),
+        "report.html": render_html(made).encode(),
+        FACTS: render_json(made).encode(),
+    }
+    student, private = _student_bytes(model), folder.private / STUDENT
+    if made.seeded:  # it carries no guarantee, so it does not lie where things may leave from
+        write_atomically(private, student, mode=0o600)
+    else:
+        private.unlink(missing_ok=True)
+        files[STUDENT] = student
+    publish_files(folder, files, anew=True)
+
+
+def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
+    """Where things are, for the terminal."""
+    places = [side / STUDENT for side in (folder.public, folder.private)]
+    return Outputs(
+        report=str(folder.public / "report.html"),
+        student=str(next(filter(Path.exists, places), places[0])),
+        next_command=next_command,
+    )
+
+
+def _student_bytes(student: Any) -> bytes:
+    import skops.io
+
+    try:
+        written = skops.io.dumps(student)
+    except Exception as error:
+        raise InvalidParameter(
+            f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
+            "[student] model. The labels are stored: the same command goes on from there",
+            charged="the labels were charged, once",
+        ) from error
+    return bytes(written)

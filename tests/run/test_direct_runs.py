@@ -1,0 +1,337 @@
+"""A run of the direct method in a folder: the same ledger, report and export, and no word about private rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import skops.io
+
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
+from quorate.ledger import Ledger
+from quorate.pipeline.direct import task as direct_task
+from quorate.report import Facts
+from quorate.run import direct_run
+from quorate.run.direct_run import check_direct, execute_direct, read_direct
+from quorate.run.methods import METHODS, method_of
+from quorate.run.published import read_facts
+from quorate.run.settings import settings_from
+from quorate.run.status import State, read_status
+
+DIRECT: dict[str, Any] = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
+SMALL = {**DIRECT, "data.n_records": 400, "method.rounds": 4}
+
+
+@pytest.fixture
+def make_direct(make_run: Any) -> Any:
+    """``make_run`` for the direct method, with four rounds."""
+
+    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
+        root: Path = make_run(name, m=m, **{**SMALL, **changes})
+        return root
+
+    return make
+
+
+def run(root: Path) -> Facts:
+    return execute_direct(read_direct(root), command="quorate run")
+
+
+def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_direct(**{"data.evaluation": "evaluation.csv"})
+    code, out, _ = cli("check", root)
+    assert code == 0
+    assert "4 noisy rounds" in out
+    assert "every prediction is free" in out
+    assert not (root / "private").exists()
+    code, out, err = cli("run", root)
+    assert code == 0
+    assert "4 rounds: 4 stored" in out
+    assert "gradient rounds (4)" in err
+    facts = read_facts(root)
+    assert facts.rounds is not None
+    assert (facts.rounds.rounds, facts.rounds.stored) == (4, 4)
+    assert facts.utility.student is not None
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        (reservation,) = ledger.reservations()
+        assert dict(reservation.purposes) == {"gradient round": 4}
+    status = read_status(root)
+    assert status.state is State.FINISHED
+    assert status.stages == {"coordinates": True, "rounds": True, "model and report": True}
+    assert cli("report", root)[0] == 0
+    assert cli("export", root, "--to", tmp_path / "out")[0] == 0
+    model = tmp_path / "out" / "student.skops"
+    assert skops.io.get_untrusted_types(file=model) == []
+    guessed = skops.io.load(model).predict(pl.read_csv(root / "public.csv"))
+    assert set(guessed) <= {"no", "yes"}
+
+
+def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
+    root = make_direct()
+    told = check_direct(read_direct(root, begin=False))
+    rounds = run(root).rounds
+    assert rounds is not None
+    for name in ("n_coordinates", "effective_dimension", "ridge", "rounds", "clip", "noise", "n_units"):
+        assert told[name] == getattr(rounds, name), name
+    assert told["price"] <= read_facts(root).guarantee.epsilon + 1e-9 <= 4.0 + 2e-9
+    assert json.dumps(told)
+
+
+def test_progress_is_told_by_rounds(make_direct: Any) -> None:
+    seen: list[tuple[str, int, int]] = []
+    execute_direct(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
+    assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
+
+
+def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    model, spent = (root / "public" / "student.skops").read_bytes(), read_facts(root).spending.spent_epsilon
+    run(root)
+    loaded = [skops.io.loads(each)[-1].coef_ for each in (model, (root / "public" / "student.skops").read_bytes())]
+    assert (loaded[0] == loaded[1]).all()
+    assert read_facts(root).spending.spent_epsilon == spent
+
+
+def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_direct()
+    first = read_direct(root).task.plan
+    run(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(direct_task, "plan_direct", lambda *args, **how: pytest.fail("computed again"))
+        again = read_direct(root).task
+    assert again.stored
+    assert again.plan.digest == first.digest
+    rows = again.private.reveal().rows
+    assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
+    (root / "private" / "coordinates.stage").unlink()
+    assert not read_direct(root).task.stored
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"mechanism.sigma": 40.0}, "[mechanism]"),
+        ({"mechanism.online_answers": 5}, "[mechanism]"),
+        ({"teachers.count": 10}, "[teachers]"),
+        ({"student.model": "forest"}, "[student]"),
+        ({"run.n_jobs": 2}, "[run] n_jobs"),
+        ({"method.feature_map": "cubic"}, "feature_map"),
+        ({"method.rounds": 0}, "rounds"),
+        ({"method.clip": -1.0}, "clip"),
+        ({"method.by": "teacher"}, "by"),
+        ({"method.round": 3}, "round"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_in_one_line(
+    make_direct: Any, cli: Any, changes: dict[str, Any], named: str
+) -> None:
+    code, _, err = cli("check", make_direct(**changes))
+    assert code == 2
+    assert named in err
+    assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
+
+
+def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None:
+    document = {
+        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
+        "budget": {"epsilon": 1.0, "delta": 1e-5},
+        "method": {"clip": 2.0},
+    }
+    with pytest.raises(InvalidParameter, match="direct method"):
+        settings_from(document, folder=Path())
+
+
+def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
+    root = make_direct()
+    run(root)
+    code, _, err = cli("ask", root, root / "public.csv")
+    assert code == 4
+    assert "every prediction is free" in err
+    code, _, err = cli("report", root, "--edition", "internal")
+    assert code == 4
+    assert "no internal edition" in err
+
+
+def test_every_method_can_be_asked_for_everything() -> None:
+    assert sorted(METHODS) == ["direct", "teachers"]
+
+
+# --- what private rows decide on ----------------------------------------------------------------------------------
+
+ODD = {
+    "a missing number": ",26.0,north,no",
+    "text in a number column": "old,26.0,north,no",
+    "an infinite number": "40,inf,north,no",
+    "a number beyond floats": f"40,1{'0' * 400},north,no",
+    "a value that no public row has": "40,26.0,moon,no",
+    "a label that is none": "40,26.0,north,perhaps",
+    "no label": "40,26.0,north,",
+    "too few fields": "40",
+    "too many fields": "40,26.0,north,perhaps,8,9",
+    "bytes that are no text": "40,26.0,n\udcffrth,perhaps",
+}
+
+
+def everything_told(root: Path, cli: Any) -> dict[str, str]:
+    """All that a run shows to anybody: what commands print, and every file of the public side; seeded, to compare."""
+    told = {}
+    for command in (["check"], ["check", "--json"], ["run"], ["run", "--json"], ["status", "--json"], ["report"]):
+        code, out, err = cli(command[0], root, *command[1:])
+        told[" ".join(command)] = f"{code}\n{out}\n{err}"
+    for path in sorted((root / "public").iterdir()):
+        told[path.name] = path.read_text(encoding="utf-8")
+    told["model"] = str(skops.io.load(root / "private" / "student.skops")[-1].coef_.tolist())
+    moving = r"[0-9a-f]{64}|\d{4}-\d\d-\d\dT[\d:+-]+"  # the ledger's head, and times
+    return {name: re.sub(moving, "#", text.replace("\\", "")).replace(root.name, "run") for name, text in told.items()}
+
+
+def add_row(root: Path, line: str) -> None:
+    with (root / "private.csv").open("ab") as file:
+        file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+
+
+SEEDED = {"run.unsafe_noise_seed": 3}
+
+
+@pytest.fixture
+def without(make_direct: Any, cli: Any) -> dict[str, str]:
+    return everything_told(make_direct("warda", **SEEDED), cli)
+
+
+USABLE = {"a missing number", "a value that no public row has"}
+
+
+@pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
+def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
+    root = make_direct()
+    before = read_direct(root, begin=False).task.private.reveal()
+    add_row(root, ODD[odd])
+    after = read_direct(root, begin=False).task.private.reveal()
+    assert (after.rows == before.rows).all()
+    assert (after.codes == before.codes).all()
+
+
+def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
+    make_direct: Any, cli: Any, without: dict[str, str]
+) -> None:
+    root = make_direct("wardb", **SEEDED)
+    for odd in ODD.keys() - USABLE:
+        add_row(root, ODD[odd])
+    assert everything_told(root, cli) == without
+
+
+def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
+    make_direct: Any, cli: Any, without: dict[str, str]
+) -> None:
+    root = make_direct("wardb", **SEEDED)
+    for odd in USABLE:
+        add_row(root, ODD[odd])
+    found = everything_told(root, cli)
+    assert [name for name in found if found[name] != without[name]] == ["model"]
+
+
+def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
+    root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
+    rows = pl.read_csv(root / "private.csv")
+    rows.with_columns(pl.lit("no").alias("ill"), pl.lit("P1").alias("patient_id")).write_csv(root / "private.csv")
+    shown = everything_told(root, cli)
+    other = make_direct("wardd", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
+    rest = everything_told(other, cli)
+    assert [name for name in shown if shown[name] != rest[name]] == ["model"]
+
+
+def test_a_report_that_counts_usable_rows_is_caught(
+    make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin tells how many rows it used: the comparison above sees it."""
+    real = direct_run.direct_facts
+
+    def counting(task: Any, *rest: Any) -> Facts:
+        facts = real(task, *rest)
+        used = len(task.private.reveal().codes)
+        return replace(facts, setup=replace(facts.setup, recipe=(f"{used} rows were used",)))
+
+    monkeypatch.setattr(direct_run, "direct_facts", counting)
+    root = make_direct("wardb", **SEEDED)
+    add_row(root, ODD["a missing number"])
+    found = everything_told(root, cli)
+    assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
+
+
+def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
+    root = make_direct()
+    alone = read_direct(root, begin=False).task
+    add_row(root, "n/a,n/a,007,yes")
+    together = read_direct(root, begin=False).task
+    theirs, ours = together.private.reveal(), alone.private.reveal()
+    assert (theirs.rows == ours.rows).all()
+    assert (theirs.codes == ours.codes).all()
+
+
+# --- refusals by public facts, and the ledger -----------------------------------------------------------------------
+
+
+def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
+    cases: list[tuple[dict[str, Any], Any, str]] = [
+        ({"data.public": "private.csv"}, DataRefused, "private file again"),
+        ({"data.classes": ["no"]}, InvalidParameter, "at least two"),
+        ({"data.label": "sick"}, DataRefused, "no column 'sick'"),
+        ({"data.evaluation": "private.csv"}, DataRefused, "private file again"),
+    ]
+    for number, (changes, error, told) in enumerate(cases):
+        root = make_direct(f"run{number}", **changes)
+        with pytest.raises(error, match=told):
+            read_direct(root)
+        assert not (root / "ledger.db").exists()
+    root = make_direct("lacking")
+    pl.read_csv(root / "public.csv").drop("age").write_csv(root / "public.csv")
+    with pytest.raises(DataRefused, match="age"):
+        read_direct(root)
+
+
+def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    with pytest.raises(BudgetExhausted, match="put them back"):
+        run(root)
+    (root / "quorate.toml").write_text(text)
+    run(root)
+
+
+def test_other_data_are_refused(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    rows = pl.read_csv(root / "private.csv")
+    rows.with_columns(pl.col("age") + 1).write_csv(root / "private.csv")
+    with pytest.raises(LedgerMismatch):
+        run(root)
+    assert method_of(root).read(root).fingerprint != ""
+
+
+def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
+    root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
+    rng = np.random.default_rng(0)
+
+    def lines(n: int) -> str:
+        rows = rng.random((n, 6)) < 0.4
+        return "".join(
+            f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero([*row, True])) + "\n" for row in rows
+        )
+
+    (root / "public.svm").write_text(lines(60))
+    (root / "private.svm").write_text(lines(400))
+    before = read_direct(root, begin=False).task
+    (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
+    after = read_direct(root, begin=False).task
+    assert len(after.private.reveal().codes) == len(before.private.reveal().codes) == 400
+    assert run(root).rounds is not None
