@@ -32,10 +32,9 @@ def big_figure(_: Facts) -> tuple[str, str, str]:
 def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     """How far one unit moves a sum."""
     unit, rounds = facts.setup.unit, _of(facts)
-    moved = "twice that" if facts.guarantee.neighbouring.changing.startswith("replac") else "that, or twice that"
     words = (
         f"in each round one {unit} adds a vector of length {at_most(rounds.clip, 4)} at most; "
-        f"{facts.guarantee.neighbouring.changing} moves the sum by {moved}, and the noise is that for twice"
+        f"{facts.guarantee.neighbouring.changing} moves the sum by at most twice that, which is what the noise is for"
     )
     return "Contribution", words
 
