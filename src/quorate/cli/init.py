@@ -24,10 +24,8 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 
 [method]
 by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
-#                              # themselves: then leave out [teachers], [mechanism], [student] and n_jobs
-# feature_map = "auto"         # for "direct": "linear", "rbf", "both" or "auto"
-# rounds = 16                  # for "direct": noisy gradient rounds; by default from public facts
-# clip = 2.0                   # for "direct": what one unit adds to a round at most; by default from public rows
+#                              # themselves, and takes feature_map, rounds and clip here: then leave out [teachers],
+#                              # [mechanism], [student] and n_jobs
 
 [budget]
 epsilon = 1.0                  # cap for the life of these data; raised only with a reason that every report shows

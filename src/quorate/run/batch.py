@@ -268,7 +268,8 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
 
 def publish(batch: LoadedRun, result: RunResult, made: Facts) -> None:
     """Write the public side: that of every run, and the labels."""
-    publish_run(batch.folder, result.student, made, {"labels.csv": labels_csv(batch.task, result)})
+    labels = {"labels.csv": labels_csv(batch.task, result)}
+    publish_run(batch.folder, result.student, made, labels, seeded=batch.task.noise.seeded)
 
 
 def labels_csv(task: Task, result: RunResult) -> str:

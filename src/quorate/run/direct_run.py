@@ -196,7 +196,7 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
             utility=_utility(run, result.model, extra or Utility()),
         )
         made = direct_facts(task, result, ledger, metadata)
-    publish_run(folder, result.model, made, {})
+    publish_run(folder, result.model, made, {}, seeded=task.noise.seeded)
     return made
 
 

@@ -119,7 +119,7 @@ def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
         ) from None
 
 
-def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str]) -> None:
+def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, seeded: bool) -> None:
     """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
 
     A run counts as finished where its facts are, so that no half of a public side is ever exported.
@@ -131,9 +131,11 @@ def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, s
     model : estimator
         The student.
     made : Facts
-        What the report says. Of a seeded run the student stays on the private side.
+        What the report says.
     more : mapping of str to str
         Files of the method, by their names.
+    seeded : bool
+        Whether the noise was seeded: then the student stays on the private side.
     """
     files = {
         **{name: content.encode() for name, content in more.items()},
@@ -143,7 +145,7 @@ def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, s
         FACTS: render_json(made).encode(),
     }
     student, private = _student_bytes(model), folder.private / STUDENT
-    if made.seeded:  # it carries no guarantee, so it does not lie where things may leave from
+    if seeded:  # it carries no guarantee, so it does not lie where things may leave from
         write_atomically(private, student, mode=0o600)
     else:
         private.unlink(missing_ok=True)
