@@ -146,6 +146,28 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     assert all(votes.sum(axis=1).max() <= 12 for votes in seen)
 
 
+def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
+    asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, first, _ = cli("ask", asked, asked / "new.csv")
+    assert code == 0
+    for path in (asked / "private").glob("teachers-*"):
+        path.unlink()
+
+    def trained(*_: Any, **__: Any) -> Any:
+        raise AssertionError("teachers are trained again")
+
+    monkeypatch.setattr(online, "teachers", trained)
+    assert cli("ask", asked, asked / "new.csv")[:2] == (0, first)
+    assert cli("ask", asked, asked / "public.csv")[0] == 0
+    pl.read_csv(asked / "evaluation.csv").slice(10, 5).write_csv(asked / "more.csv")
+    assert cli("ask", asked, asked / "more.csv")[0] == 3
+    assert left(asked) == 1
+    monkeypatch.undo()
+    pl.read_csv(asked / "evaluation.csv").slice(10, 1).write_csv(asked / "more.csv")
+    assert cli("ask", asked, asked / "more.csv")[0] == 0
+
+
 def online_batch(root: Path) -> Any:
     from quorate.run.batch import load_run
 

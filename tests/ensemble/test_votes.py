@@ -21,7 +21,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, count_votes
-from quorate.ensemble.linear import linear_counts
+from quorate.ensemble.linear import LinearVoters, is_plain_float_matrix
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 
@@ -98,6 +98,20 @@ class OnlyFrames:
 
 
 # The shortcut for linear classifiers.
+
+
+def linear_counts(voters, points, counts):
+    return LinearVoters.of(voters, points.shape[1], counts.shape[1]).count(points, counts)
+
+
+def test_linear_voters_are_stacked_once_and_a_large_stack_is_not_kept(monkeypatch):
+    together = ensemble(*LINEAR)
+    first = together.linear(X.shape[1])
+    assert together.linear(X.shape[1]) is first
+    assert together.linear(X.shape[1] + 1).reveal().groups == ()  # of another width
+    monkeypatch.setattr("quorate.ensemble.ensemble._MOST_KEPT", first.reveal().n_bytes - 1)
+    large = ensemble(*LINEAR)
+    assert large.linear(X.shape[1]) is not large.linear(X.shape[1])
 
 
 def test_the_shortcut_takes_every_linear_voter_and_no_other():
@@ -182,7 +196,7 @@ def test_rows_that_predict_refuses_make_its_voters_abstain(spoil):
 def test_rows_of_another_type_are_left_to_the_voters():
     single = X.astype(np.float32)
 
-    assert linear_counts(LINEAR, single, np.zeros((53, 3), dtype=np.int64)) == {}
+    assert not is_plain_float_matrix(single)
     assert (count_votes(ensemble(*LINEAR), single).reveal() == slow_counts(LINEAR, single)).all()
 
 

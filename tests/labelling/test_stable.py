@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling.stable import QUERY, STAGE, StableAnswers, stable_purposes, stored_answers, tally
+from quorate.labelling.stable import QUERY, STAGE, StableAnswers, StoredAnswers, stable_purposes, tally
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DistanceToInstability, StableSparseVector
 from quorate.mechanisms.stability import distance_to_instability
@@ -92,7 +92,9 @@ def test_stable_queries_open_one_stage_and_declined_ones_one_each(ledger: Ledger
         answers.answer(reservation, "one more", Secret(FAR))
     assert (refused.value.limit, refused.value.unit) == (3, "answers")
     assert before == (27, ledger.head)  # nothing was drawn
-    assert stored_answers(reservation) == {f"far {n}": "a" for n in range(10)} | {f"tied {n}": None for n in range(3)}
+    assert StoredAnswers().read(reservation) == {f"far {n}": "a" for n in range(10)} | {
+        f"tied {n}": None for n in range(3)
+    }
 
 
 def test_no_more_queries_are_answered_than_were_reserved(ledger: Ledger) -> None:
@@ -127,7 +129,7 @@ def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_
     assert seen
     assert all(f"drawn {STAGE}" in kinds and f"drawn {QUERY}" in kinds for kinds in seen)
     assert ledger.entries()[-1].kind == "stored"
-    assert stored_answers(reservation) == {"q": "a"}
+    assert StoredAnswers().read(reservation) == {"q": "a"}
 
 
 class Killed(Exception):
@@ -146,7 +148,7 @@ def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger:
         with pytest.raises(Killed):
             answers.answer(reservation, "lost", Secret(FAR))
     assert answers.declines_left(reservation) == 2  # the stage is over, though nothing was seen to be declined
-    assert "lost" not in stored_answers(reservation)
+    assert "lost" not in StoredAnswers().read(reservation)
     assert answers.answer(reservation, "lost", Secret(FAR)) == "a"
     assert (reservation.remaining(STAGE), reservation.remaining(QUERY)) == (1, 37)
 
@@ -162,8 +164,32 @@ def test_a_restart_ends_the_stage_and_keeps_the_count(tmp_path: Path) -> None:
         reservation = reserved(ledger)
         with pytest.raises(BudgetExhausted):
             StableAnswers(MECHANISM, OSNoise()).answer(reservation, "q", Secret(FAR))
-        assert stored_answers(reservation) == {"q0": "a", "q1": "a", "q2": "a"}
+        assert StoredAnswers().read(reservation) == {"q0": "a", "q1": "a", "q2": "a"}
         assert ledger.verify(prices=True) == ledger.head
+
+
+def test_an_answer_is_read_once_and_one_that_was_missing_when_it_comes(ledger: Ledger, monkeypatch: Any) -> None:
+    reservation, stored, read = reserved(ledger), StoredAnswers(), []
+    blocks = type(reservation).blocks
+
+    def counted(*of: Any, **how: Any) -> Any:
+        found = blocks(*of, **how)
+        read.append(len(found))
+        return found
+
+    monkeypatch.setattr(type(reservation), "blocks", counted)
+    answers = StableAnswers(MECHANISM, OSNoise())
+    for number in range(4):
+        answers.answer(reservation, f"q{number}", Secret(FAR))
+        assert stored.read(reservation) == dict.fromkeys([f"q{n}" for n in range(number + 1)], "a")
+    assert read == [1, 1, 1, 1]
+    open_block = reservation.draw(QUERY)
+    answers.answer(reservation, "later", Secret(FAR))
+    assert "later" in stored.read(reservation)
+    reservation.store(open_block, [{"question": "slow", "value": "b"}])
+    assert stored.read(reservation)["slow"] == "b"
+    with Ledger(budget=Budget(20.0, DELTA)) as other:
+        assert stored.read(reserved(other)) == {}
 
 
 def test_two_processes_together_open_no_more_stages_than_were_charged(ledger: Ledger) -> None:

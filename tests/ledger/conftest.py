@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore
+from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore, Verified
 
 
 class Clock:
@@ -35,12 +35,12 @@ class Place:
         self.at: Callable[[str], None] = lambda _: None
         self.opened: list[Ledger] = []
 
-    def open(self, budget: Budget | None = None) -> Ledger:
+    def open(self, budget: Budget | None = None, known: Verified | None = None) -> Ledger:
         if self.kind == "memory":
             store = self.memory
         else:
             store = SqliteStore(self.path, create=budget is not None, at=lambda name: self.at(name))
-        ledger = Ledger(budget=budget, clock=self.clock, store=store)
+        ledger = Ledger(budget=budget, clock=self.clock, store=store, known=known)
         self.opened.append(ledger)
         return ledger
 

@@ -14,7 +14,7 @@ from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerIntegrityError
 from quorate.ledger import Budget, GuaranteeScope, Head, Ledger, MemoryStore
 from quorate.ledger.budget_units import BudgetUnits
-from quorate.ledger.chain import extend, holds, utc, verify
+from quorate.ledger.chain import extend, holds, resume, utc, verify
 from quorate.ledger.entries import (
     GENESIS_HASH,
     KINDS,
@@ -132,6 +132,45 @@ def test_an_older_copy_is_noticed_by_the_anchor(length):
 def test_a_chain_that_goes_on_beyond_its_anchor_is_accepted():
     older = Head(sequence=COUNT - 2, hash=json.loads(LINES[COUNT - 3])["hash"])
     assert verify(LINES, anchor=older).head == ANCHOR
+
+
+# --- what is newer than a verified head -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("known", range(1, COUNT + 1))
+def test_what_is_newer_is_verified_and_adds_up_to_the_same(known):
+    state = verify(LINES[:known])
+    assert resume(state, LINES[known - 1 :], anchor=ANCHOR)
+    assert state == verify(LINES, anchor=ANCHOR)
+
+
+@pytest.mark.parametrize("known", range(1, COUNT))
+def test_a_chain_that_does_not_go_on_from_what_is_known_adds_nothing(known):
+    state, before = verify(LINES[:known]), verify(LINES[:known])
+    other = resealed([{**json.loads(line), "time": "2026-01-02T03:04:05.000000Z"} for line in LINES])
+    for lines in ([], LINES[known:], other[known - 1 :]):  # cut, without the known entry, another chain
+        assert not resume(state, lines, anchor=ANCHOR)
+        assert state == before
+
+
+@pytest.mark.parametrize("known", range(1, COUNT))
+def test_an_altered_newer_entry_is_refused(known):
+    newer = [LINES[known - 1], LINES[known].replace('"sequence":', '"sequence": ', 1), *LINES[known + 1 :]]
+    with pytest.raises(LedgerIntegrityError):
+        resume(verify(LINES[:known]), newer, anchor=ANCHOR)
+
+
+def test_a_newer_entry_that_breaks_a_rule_is_refused():
+    state = verify(LINES)
+    forged = resealed([json.loads(line) for line in [*LINES, LINES[1]]])[COUNT - 1 :]  # bound a second time
+    with pytest.raises(LedgerIntegrityError, match="breaks a rule"):
+        resume(state, forged, anchor=ANCHOR)
+
+
+@pytest.mark.parametrize("known", range(1, COUNT))
+def test_newer_entries_that_end_before_their_anchor_are_refused(known):
+    with pytest.raises(LedgerIntegrityError, match="older copy"):
+        resume(verify(LINES[:known]), LINES[known - 1 : -1], anchor=ANCHOR)
 
 
 @pytest.mark.parametrize("line", [b"{}", None, "", "{}", "[]", "1", "null", "{", '"x"', "[" * 5000, "NaN"])

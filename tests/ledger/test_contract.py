@@ -31,6 +31,52 @@ def reserved(ledger, count=10, key="labels", **more):
     return ledger.reserve(PureDP(0.25), delta=0, purposes={"label": count, **more}, key=key)
 
 
+# --- A ledger that is opened again in one process ---------------------------------------------------------------
+
+
+def test_who_knows_a_chain_goes_on_from_there_and_meets_what_others_wrote(place):
+    ledger = place.open(BUDGET)
+    reserved(ledger)
+    known = ledger.close()
+    place.open().bind("by another")
+    place.close()
+    again = place.open(known=known)
+    assert again.fingerprints == ("by another",)
+    assert again.reservation("labels").remaining("label") == 10
+    assert again.verify() == again.head
+    reserved(again, key="more")
+    place.close()
+    assert len(place.open().reservations()) == 2
+
+
+def test_what_is_known_of_another_chain_is_of_no_use(place, tmp_path):
+    with Ledger(budget=BUDGET) as other:
+        reserved(other, count=99)
+        known = other.close()
+    reserved(place.open(BUDGET))
+    place.close()
+    assert place.open(known=known).reservation("labels").remaining("label") == 10
+
+
+def test_nothing_is_known_of_a_ledger_that_stopped_or_was_closed(place):
+    ledger = place.open(BUDGET)
+    with pytest.raises(LedgerIntegrityError), ledger._journal._stopping():
+        raise LedgerIntegrityError("something")
+    assert ledger.close() is None
+    healthy = place.open()
+    assert healthy.close() is not None
+    assert healthy.close() is None
+
+
+def test_only_what_is_newer_is_read_from_the_store(place):
+    for after in (0, 1, 2):
+        ledger = place.open(BUDGET if after == 0 else None)
+        reserved(ledger, key=f"{after}")
+        lines = ledger._store.load().lines
+        assert ledger._store.load(after).lines == lines[after:]
+        place.close()
+
+
 # --- No answer leaves before its charge is on stable storage ---------------------------------------------------
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from quorate.arguments import count
+from quorate.ensemble.linear import LinearVoters
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from quorate.ensemble.teachers import Voter
+
+_MOST_KEPT = 2**26  # bytes of stacked coefficients
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,7 @@ class Ensemble:
 
     voters: Secret[tuple[Voter, ...]]
     n_classes: int
+    _stacked: dict[int, Secret[LinearVoters]] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         count("n_classes", self.n_classes, at_least=1)
@@ -55,6 +59,19 @@ class Ensemble:
     def n_teachers(self) -> int:
         """K."""
         return len(self.voters.reveal())
+
+    def linear(self, width: int) -> Secret[LinearVoters]:
+        """Return its linear classifiers of `width` features, stacked; kept for the next count, unless they are large.
+
+        A classifier is not to be changed once it is in an ensemble.
+        """
+        known = self._stacked.get(width)
+        if known is not None:
+            return known
+        stacked = Secret(LinearVoters.of(self.voters.reveal(), width, self.n_classes))
+        if stacked.reveal().n_bytes <= _MOST_KEPT:
+            self._stacked[width] = stacked
+        return stacked
 
     def __repr__(self) -> str:
         return f"Ensemble(n_teachers={self.n_teachers}, n_classes={self.n_classes})"

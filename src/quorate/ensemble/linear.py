@@ -10,6 +10,8 @@ So the counts do not depend on how the product was blocked, nor on which teacher
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +22,8 @@ from quorate.ensemble.classifier import ClassifierVoter
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from threadpoolctl import ThreadpoolController
+
     from quorate.ensemble.teachers import Voter
     from quorate.types import FloatArray, IntArray
 
@@ -27,77 +31,134 @@ _UNIT_ROUNDOFF = 2.0**-53
 _SCORES_AT_ONCE = 4_000_000  # 32 MB
 # Below this many voters a product saves nothing worth its care.
 _FEWEST = 2
+_NO_ROWS = np.empty(0, dtype=np.int64)
 
 
-def linear_counts(voters: Sequence[Voter], X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
-    """Add the votes of those voters that are linear classifiers to `counts`, in place.
+@dataclass(frozen=True, eq=False, slots=True)
+class _Alike:
+    """Linear classifiers that know the same classes, side by side.
+
+    Attributes
+    ----------
+    numbers : tuple of int, (M,)
+        Which voters they are.
+    codes : tuple of int
+        The classes that they know.
+    weights : FloatArray, (n_features, M × n_scores)
+        Their coefficients; two classes have one score.
+    offsets, weight_norms : FloatArray, (M × n_scores,)
+        Their intercepts, and the Euclidean length of each column of `weights`.
+    """
+
+    numbers: tuple[int, ...]
+    codes: tuple[int, ...]
+    weights: FloatArray
+    offsets: FloatArray
+    weight_norms: FloatArray
+
+    @classmethod
+    def of(cls, numbers: Sequence[int], models: Sequence[Any], codes: tuple[int, ...]) -> _Alike:
+        n_scores = 1 if len(codes) == 2 else len(codes)
+        weights = np.concatenate([np.reshape(model.coef_, (n_scores, -1)) for model in models]).T
+        offsets = np.concatenate([np.broadcast_to(np.ravel(model.intercept_), (n_scores,)) for model in models])
+        return cls(tuple(numbers), codes, weights, offsets, np.sqrt(np.sum(weights**2, axis=0)))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class LinearVoters:
+    """Those of an ensemble's voters that are linear classifiers, stacked once for every count.
 
     Parameters
     ----------
-    voters : sequence of Voter, (K,)
-        Of any kind.
-    X : array or CSR matrix, (n_queries, n_features)
-        Other containers, and types other than float64, are left to the voters.
-    counts : IntArray, (n_queries, n_classes)
-        Added to.
-    n_jobs : int
-        Threads of the product.
-
-    Returns
-    -------
-    dict from voter number to IntArray
-        For each voter that was counted, the rows on which it was not, in ascending order.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> model = RidgeClassifier().fit([[-1.0], [1.0]], [0, 1])
-    >>> counts = np.zeros((3, 2), dtype=np.int64)
-    >>> linear_counts([ClassifierVoter(model, np.array([0, 1]))] * 5, np.array([[-2.0], [0.0], [9.0]]), counts)[0]
-    array([1])
-    >>> counts.tolist()
-    [[5, 0], [0, 0], [0, 5]]
+    groups : tuple
+        Classifiers that know the same classes, side by side.
     """
-    if not _is_plain_float_matrix(X):
-        return {}
-    by_codes: dict[tuple[int, ...], list[int]] = {}
-    for number, voter in enumerate(voters):
-        codes = _codes_if_linear(voter, X.shape[1], counts.shape[1])
-        if codes is not None:
-            by_codes.setdefault(codes, []).append(number)
-    open_rows: dict[int, IntArray] = {}
-    for codes, numbers in by_codes.items():
-        if len(numbers) >= _FEWEST:
-            models = [voters[number].estimator for number in numbers]  # type: ignore[attr-defined]
-            left = _count_alike(models, codes, X, counts, n_jobs)
-            open_rows |= dict(zip(numbers, left, strict=True))
-    return open_rows
+
+    groups: tuple[_Alike, ...]
+
+    @classmethod
+    def of(cls, voters: Sequence[Voter], width: int, n_classes: int) -> LinearVoters:
+        """Stack the linear classifiers of `width` features among `voters`, of any kind."""
+        by_codes: dict[tuple[int, ...], list[int]] = {}
+        for number, voter in enumerate(voters):
+            codes = _codes_if_linear(voter, width, n_classes)
+            if codes is not None:
+                by_codes.setdefault(codes, []).append(number)
+        groups = (
+            _Alike.of(numbers, [voters[number].estimator for number in numbers], codes)  # type: ignore[attr-defined]
+            for codes, numbers in by_codes.items()
+            if len(numbers) >= _FEWEST
+        )
+        return cls(tuple(groups))
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory that the stacked coefficients take."""
+        return sum(each.weights.nbytes for each in self.groups)
+
+    def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
+        """Add their votes to `counts`, in place.
+
+        Parameters
+        ----------
+        X : array or CSR matrix, (n_queries, n_features)
+            For which :func:`is_plain_float_matrix` holds.
+        counts : IntArray, (n_queries, n_classes)
+            Added to.
+        n_jobs : int
+            Threads of the product.
+
+        Returns
+        -------
+        dict from voter number to IntArray
+            For each voter that was counted, the rows on which it was not, in ascending order.
+
+        Examples
+        --------
+        >>> from sklearn.linear_model import RidgeClassifier
+        >>> voter = ClassifierVoter(RidgeClassifier().fit([[-1.0], [1.0]], [0, 1]), np.array([0, 1]))
+        >>> counts = np.zeros((3, 2), dtype=np.int64)
+        >>> LinearVoters.of([voter] * 5, width=1, n_classes=2).count(np.array([[-2.0], [0.0], [9.0]]), counts)[0]
+        array([1])
+        >>> counts.tolist()
+        [[5, 0], [0, 0], [0, 5]]
+        """
+        open_rows: dict[int, IntArray] = {}
+        for alike in self.groups:
+            open_rows |= dict.fromkeys(alike.numbers, _NO_ROWS)
+            open_rows |= _count_alike(alike, X, counts, n_jobs)
+        return open_rows
 
 
-def _count_alike(models: list[Any], codes: tuple[int, ...], X: Any, counts: IntArray, n_jobs: int) -> list[IntArray]:
-    """Count models that know the same classes; return the rows that each leaves open."""
-    from threadpoolctl import threadpool_limits
-
-    n_models, n_scores = len(models), 1 if len(codes) == 2 else len(codes)  # two classes have one score
-    weights = np.concatenate([np.reshape(model.coef_, (n_scores, -1)) for model in models]).T
-    offsets = np.concatenate([np.broadcast_to(np.ravel(model.intercept_), (n_scores,)) for model in models])
-    weight_norms = np.sqrt(np.sum(weights**2, axis=0))
+def _count_alike(alike: _Alike, X: Any, counts: IntArray, n_jobs: int) -> dict[int, IntArray]:
+    """Count models that know the same classes; return the rows that each leaves open, where it leaves any."""
+    n_models = len(alike.numbers)
+    n_scores = len(alike.offsets) // n_models
     # Twice γ, and twice again for the rounding of this bound itself.
     slack = 4 * (X.shape[1] + 2) * _UNIT_ROUNDOFF
     step = max(1, _SCORES_AT_ONCE // (n_models * n_scores))
-    left: list[list[IntArray]] = [[] for _ in models]
+    left: dict[int, list[IntArray]] = {}
     for start in range(0, X.shape[0], step):
         rows = X[start : start + step]
         # Overflow gives inf or NaN, which the comparisons below leave open.
-        with threadpool_limits(limits=n_jobs), np.errstate(all="ignore"):
-            scores = np.asarray(rows @ weights) + offsets
-            bounds = slack * (np.multiply.outer(_row_norms(rows), weight_norms) + np.abs(offsets))
+        with _blas().limit(limits=n_jobs), np.errstate(all="ignore"):
+            scores = np.asarray(rows @ alike.weights) + alike.offsets
+            bounds = slack * (np.multiply.outer(_row_norms(rows), alike.weight_norms) + np.abs(alike.offsets))
             votes, certain = _votes(scores.reshape(-1, n_models, n_scores), bounds.reshape(-1, n_models, n_scores))
-        for label, code in enumerate(codes):
+        for label, code in enumerate(alike.codes):
             counts[start : start + step, code] += np.count_nonzero((votes == label) & certain, axis=1)
         for model in np.flatnonzero(~certain.all(axis=0)):
-            left[model].append(start + np.flatnonzero(~certain[:, model]))
-    return [np.concatenate([*parts, np.empty(0, dtype=np.int64)]).astype(np.int64) for parts in left]
+            rows_left = (start + np.flatnonzero(~certain[:, model])).astype(np.int64)
+            left.setdefault(alike.numbers[model], []).append(rows_left)
+    return {number: np.concatenate(parts) for number, parts in left.items()}
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """Return what sets the threads of numpy's matrix products; to look for the libraries takes longer than a vote."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _votes(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, Any]:
@@ -113,7 +174,8 @@ def _row_norms(rows: Any) -> FloatArray:
     return np.sqrt(np.asarray(squares, dtype=np.float64).reshape(-1))
 
 
-def _is_plain_float_matrix(X: Any) -> bool:
+def is_plain_float_matrix(X: Any) -> bool:
+    """Whether these are finite float64 rows, dense or CSR; the voters themselves read other containers and types."""
     if kind(X) == "sparse":
         return bool(X.format == "csr" and X.dtype == np.float64 and np.isfinite(X.data).all())
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and bool(np.isfinite(X).all())

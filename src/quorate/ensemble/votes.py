@@ -10,7 +10,7 @@ import numpy as np
 from quorate.arguments import count, real
 from quorate.data.rows import n_rows
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
-from quorate.ensemble.linear import linear_counts
+from quorate.ensemble.linear import LinearVoters, is_plain_float_matrix
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
 from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret
@@ -27,6 +27,7 @@ Progress: TypeAlias = "Callable[[int, int], None]"
 BLOCK = 65_536
 # Batches per worker and block: a few, so that the end of a block does not wait for one of them.
 _BATCHES_PER_JOB = 4
+_NONE_LINEAR = LinearVoters(())
 
 
 def count_votes(
@@ -89,12 +90,15 @@ def count_votes(
             if progress is not None:
                 progress(done + of_block, len(starts) * len(voters))
 
-        _count_block(voters, X[start : start + block], counts[start : start + block], n_jobs, voter_cpu_seconds, tell)
+        rows = X[start : start + block]
+        linear = ensemble.linear(rows.shape[1]).reveal() if is_plain_float_matrix(rows) else _NONE_LINEAR
+        _count_block(voters, linear, rows, counts[start : start + block], n_jobs, voter_cpu_seconds, tell)
     return Secret(counts)
 
 
 def _count_block(
     voters: tuple[Voter, ...],
+    linear: LinearVoters,
     X: Any,
     counts: IntArray,
     n_jobs: int,
@@ -104,14 +108,16 @@ def _count_block(
     """Add the votes of all voters on one block of queries to `counts`, in place."""
     n_queries, n_classes = counts.shape
     # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
-    open_rows = linear_counts(voters, X, counts, n_jobs)
+    open_rows = linear.count(X, counts, n_jobs)
     asked = []
     for number, voter in enumerate(voters):
-        if isinstance(voter, ConstantVoter) and 0 <= voter.code < n_classes:
-            counts[:, voter.code] += 1
-        elif not isinstance(voter, ConstantVoter | AbstainingVoter) and (
-            number not in open_rows or open_rows[number].size
-        ):
+        if number in open_rows:
+            if open_rows[number].size:
+                asked.append(number)
+        elif isinstance(voter, ConstantVoter):
+            if 0 <= voter.code < n_classes:
+                counts[:, voter.code] += 1
+        elif not isinstance(voter, AbstainingVoter):
             asked.append(number)
     if not asked:
         tell(len(voters))

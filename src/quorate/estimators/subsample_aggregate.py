@@ -21,7 +21,7 @@ from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import Shard, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.question import question_of
-from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes, stored_answers
+from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
@@ -314,7 +314,7 @@ class SubsampleAggregate(BaseEstimator):
         """
         kept = self._fitted()
         with kept.account.open(self.ledger) as (ledger, reservation):
-            told = list(stored_answers(reservation).values())
+            told = list(kept.stored.read(reservation).values())
             asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
             declines = kept.answers.declines_left(reservation)
             place = str(ledger.path) if ledger.durable else "in memory: nothing durable was recorded"
@@ -343,10 +343,9 @@ class SubsampleAggregate(BaseEstimator):
         return dict(super().__getstate__())
 
     def _ask(self, asked: list[tuple[Callable[..., Any], tuple[Any, ...], str | None]]) -> list[DiscreteValue | None]:
-        kept = self._fitted()
-        questions = [question_of(function, args, name=name) for function, args, name in asked]
+        kept, questions = self._fitted(), [question_of(function, args, name=name) for function, args, name in asked]
         with kept.account.open(self.ledger) as (_, reservation):
-            known = dict(stored_answers(reservation))
+            known = kept.stored.read(reservation)
             new = {question: each for question, each in zip(questions, asked, strict=True) if question not in known}
             if new:
                 kept.answers.check_left(reservation, len(new))
@@ -357,7 +356,8 @@ class SubsampleAggregate(BaseEstimator):
                     cpu_seconds=self.function_cpu_seconds,
                 )
                 for question, votes in zip(new, values.reveal(), strict=True):
-                    known[question] = kept.answers.answer(reservation, question, Secret(votes))
+                    kept.answers.answer(reservation, question, Secret(votes))
+                known = kept.stored.read(reservation)
         return [None if value is None else decode_value(value) for value in map(known.__getitem__, questions)]
 
     def _checked_shards(self, mechanism: StableSparseVector) -> int:
@@ -386,6 +386,7 @@ class _ShardedRows:
     account: Account
     unit: str
     n_jobs: int
+    stored: StoredAnswers = field(default_factory=StoredAnswers)
 
 
 def _votes_ahead(distance: int) -> int:

@@ -105,11 +105,26 @@ class OnlineAnswers:
         with self.memo.lock:
             return self._ask(digests)
 
-    def _ask(self, digests: Sequence[bytes]) -> IntArray:
+    def count_new(self, digests: Sequence[bytes]) -> int:
+        """Return how many queries of a batch :meth:`ask` would draw: where there are none, no teacher is needed.
+
+        Raises
+        ------
+        BudgetExhausted
+            If there are any, and the mechanism is closed.
+        """
+        return len(self._new(digests)[0])
+
+    def _new(self, digests: Sequence[bytes]) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the rows to be asked, and what :func:`~quorate.labelling.memo.distinct` returns."""
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
         if len(new) and self._answering.closed:
             raise self._closed(len(new))
+        return new, first, which
+
+    def _ask(self, digests: Sequence[bytes]) -> IntArray:
+        new, first, which = self._new(digests)
         for purpose, part in self._paid_for(new):
             self._ask_part(purpose, part, [digests[row] for row in part])
         codes = (self.memo.recall(digests[first[query]]) for query in which)

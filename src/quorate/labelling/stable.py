@@ -7,12 +7,13 @@ and until when, stands in :mod:`quorate.release.stages`: no number of threads, p
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from threading import Lock
 
 import numpy as np
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.ledger import Reservation
+from quorate.ledger import Receipt, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.release import Stages, check_covered
@@ -56,7 +57,7 @@ class StableAnswers:
     'red'
     >>> answers.answer(reservation, "size", Secret(["S"] * 110 + ["M"] * 110)) is None
     True
-    >>> answers.declines_left(reservation), reservation.remaining(QUERY), stored_answers(reservation)
+    >>> answers.declines_left(reservation), reservation.remaining(QUERY), StoredAnswers().read(reservation)
     (1, 98, {'colour': 'red', 'size': None})
     """
 
@@ -151,16 +152,43 @@ def _value(values: Sequence[str], code: int) -> str | None:
     return values[code] if 0 <= code < len(values) else None
 
 
-def stored_answers(reservation: Reservation) -> dict[str, str | None]:
-    """Return every answer that was released, by its question; None for declined.
+class StoredAnswers:
+    """Every answer that was released, by its question; None for declined. Each block of answers is read once.
 
     A query whose process died before it was stored is not among them: it was counted, and nobody saw its answer.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget, Ledger
+    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=9)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> reservation = ledger.reserve(
+    ...     mechanism.event, delta=1e-5, purposes=stable_purposes(mechanism), key="questions")
+    >>> stored = StoredAnswers()
+    >>> _ = reservation.store(reservation.draw(QUERY), [{"question": "colour", "value": "red"}])
+    >>> stored.read(reservation)
+    {'colour': 'red'}
     """
-    found: dict[str, str | None] = {}
-    for block in reservation.blocks(QUERY):
-        for told in block.answers or ():
-            found.setdefault(told["question"], told["value"])  # the first answer to a question stays
-    return found
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._reservation: Receipt | None = None
+        self._settled = 0  # no block up to this entry will get an answer that was not read
+        self._found: dict[str, str | None] = {}
+
+    def read(self, reservation: Reservation) -> Mapping[str, str | None]:
+        """Return what a reservation's blocks hold."""
+        with self._lock:
+            if self._reservation != reservation.receipt:
+                self._reservation, self._settled, self._found = reservation.receipt, 0, {}
+            settled = True
+            for block in reservation.blocks(QUERY, after=self._settled):
+                for told in block.answers or ():
+                    self._found.setdefault(told["question"], told["value"])  # the first answer to a question stays
+                settled = settled and block.status == "stored"
+                if settled:
+                    self._settled = block.sequence
+            return self._found
 
 
 def tally(votes: Sequence[str | None]) -> tuple[list[str], IntArray]:

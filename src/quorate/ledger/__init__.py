@@ -19,6 +19,7 @@ from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import verify
 from quorate.ledger.entries import Entry
+from quorate.ledger.journal import Verified
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
 from quorate.ledger.reservation import Reservation
@@ -45,6 +46,7 @@ __all__ = [
     "Reservation",
     "SqliteStore",
     "Totals",
+    "Verified",
     "verify",
 ]
 

@@ -33,6 +33,11 @@ def utc(moment: datetime) -> str:
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
+def now() -> datetime:
+    """Return the time, with its zone."""
+    return datetime.now(UTC)
+
+
 def extend(head: Head, contents: Iterable[Content], *, time: str, session: int | None) -> tuple[Entry, ...]:
     """Join ``contents`` to a chain that ends in ``head``; ``session`` None begins one with the first of them.
 
@@ -110,6 +115,46 @@ def verify(lines: Sequence[object], *, anchor: Head | None = None) -> LedgerStat
     if anchor is not None:
         check_anchor(state, anchor)
     return state
+
+
+def resume(known: LedgerState, lines: Sequence[object], *, anchor: Head) -> bool:
+    """Verify what a chain holds beyond entries that this process verified before, and add it to what they add up to.
+
+    Parameters
+    ----------
+    known : LedgerState
+        What the chain added up to when it was verified; it grows by the newer entries.
+    lines : sequence of str or dict
+        The stored entries from the newest known one on, oldest first.
+    anchor : Head
+        The head that was anchored last.
+
+    Returns
+    -------
+    bool
+        Whether the chain goes on from the newest known entry. Where it does not, nothing was added, and all of it has
+        to be verified.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        An entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no more use then.
+
+    Examples
+    --------
+    >>> from quorate.ledger.state import GENESIS
+    >>> resume(LedgerState(), [], anchor=GENESIS)
+    False
+    """
+    if not lines:
+        return False
+    newest = read_line(lines[0])
+    if Head(sequence=newest.sequence, hash=newest.hash) != known.head:
+        return False
+    for line in lines[1:]:
+        replay(known, read_line(line))
+    check_anchor(known, anchor)
+    return True
 
 
 def replay(state: LedgerState, entry: Entry) -> None:

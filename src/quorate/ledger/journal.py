@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 from quorate.errors import LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.chain import extend, read_line, replay, utc, verify
+from quorate.ledger.chain import extend, read_line, replay, resume, utc, verify
 from quorate.ledger.entries import Content, Entry, Opened, Started
 from quorate.ledger.json_values import Json
 from quorate.ledger.process import this_process
 from quorate.ledger.rules import apply
-from quorate.ledger.state import LedgerState
+from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 
 R = TypeVar("R")
@@ -32,6 +32,20 @@ class _Ticket(Generic[R]):
     error: QuorateError | None = None
 
 
+@dataclass(frozen=True, eq=False, slots=True)
+class Verified:
+    """What a process verified of a chain before it let go of it: it may go on from there, and so may nobody else.
+
+    Parameters
+    ----------
+    state : LedgerState
+        All that the entries up to the newest one add up to. Handed on, not shared: whoever opens the ledger with it
+        changes it.
+    """
+
+    state: LedgerState
+
+
 class Journal:
     """One verified chain in one store, used by the threads of one process.
 
@@ -41,6 +55,8 @@ class Journal:
         Where the chain is; it is read and verified at once.
     clock : callable
         Returns the time, with a time zone.
+    known : Verified, optional
+        What this process verified of the chain before: what is newer is verified, where the chain goes on from there.
 
     Notes
     -----
@@ -56,7 +72,7 @@ class Journal:
     0
     """
 
-    def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime]) -> None:
+    def __init__(self, store: LedgerStore, *, clock: Callable[[], datetime], known: Verified | None = None) -> None:
         self._store = store
         self._clock = clock
         self._process = this_process()
@@ -66,9 +82,8 @@ class Journal:
         self._queue: list[_Ticket[Any]] = []
         self._session: int | None = None
         self._stopped: LedgerIntegrityError | PreconditionFailed | None = None
-        stored = store.load()
-        self._state = verify(stored.lines, anchor=stored.anchor)
-        if stored.anchor != self._state.head:  # the process died between the commit and the anchor
+        self._state, anchor = _verified(store, known)
+        if anchor != self._state.head:  # the process died between the commit and the anchor
             store.anchor(self._state.head)
 
     @property
@@ -144,12 +159,18 @@ class Journal:
             _refuse_changed(state == self._state and stored.anchor == state.head)
             check(state)
 
-    def close(self) -> None:
-        """Let go of the store. May be called again; a forked child leaves it to its parent."""
-        if this_process() == self._process:
-            with self._commit_lock:
-                self._stopped = self._stopped or PreconditionFailed("the ledger was closed; open it again")
-                self._store.close()
+    def close(self) -> Verified | None:
+        """Let go of the store. May be called again; a forked child leaves it to its parent.
+
+        Return what was verified, for whoever opens the chain again in this process; None where it stopped before.
+        """
+        if this_process() != self._process:
+            return None
+        with self._commit_lock:
+            verified = Verified(self._state) if self._stopped is None else None
+            self._stopped = self._stopped or PreconditionFailed("the ledger was closed; open it again")
+            self._store.close()
+            return verified
 
     def _commit(self) -> None:
         batch: Sequence[_Ticket[Any]] = ()
@@ -233,6 +254,16 @@ class Journal:
     def _check_process(self) -> None:
         if this_process() != self._process:
             raise PreconditionFailed("a ledger belongs to the process that opened it; open it there")
+
+
+def _verified(store: LedgerStore, known: Verified | None) -> tuple[LedgerState, Head]:
+    """Read a chain and verify it, from what is known of it or from its first entry; return its sum and its anchor."""
+    if known is not None and known.state.hashes:
+        stored = store.load(known.state.head.sequence - 1)
+        if resume(known.state, stored.lines, anchor=stored.anchor):
+            return known.state, stored.anchor
+    stored = store.load()
+    return verify(stored.lines, anchor=stored.anchor), stored.anchor
 
 
 def _refuse_changed(same: bool) -> None:

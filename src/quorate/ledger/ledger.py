@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,9 +14,9 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.ledger.admission import admit_binding, admit_reservation, check_budget, check_reservation
 from quorate.ledger.block import Receipt, receipt_of
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
-from quorate.ledger.chain import holds
+from quorate.ledger.chain import holds, now
 from quorate.ledger.entries import BudgetRaised, Closed, Entry, Opened, Reserved, SameRelease
-from quorate.ledger.journal import Journal
+from quorate.ledger.journal import Journal, Verified
 from quorate.ledger.json_values import Json
 from quorate.ledger.pricing import check_prices, priced_request
 from quorate.ledger.reservation import Reservation
@@ -28,10 +28,6 @@ from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 class Ledger:
@@ -47,6 +43,9 @@ class Ledger:
         Returns the time, with a time zone. The system's clock by default.
     store : LedgerStore, optional
         Where to keep the ledger instead of ``path``.
+    known : Verified, optional
+        What :meth:`close` returned in this process: what is newer is verified. All is, where the chain does not go on
+        from there, and by :meth:`verify`.
 
     Raises
     ------
@@ -88,8 +87,9 @@ class Ledger:
         path: str | os.PathLike[str] | None = None,
         *,
         budget: Budget | None = None,
-        clock: Callable[[], datetime] = _now,
+        clock: Callable[[], datetime] = now,
         store: LedgerStore | None = None,
+        known: Verified | None = None,
     ) -> None:
         if budget is not None and not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
@@ -100,7 +100,7 @@ class Ledger:
         self.path = None if path is None else getattr(store, "path", None) if is_url(path) else Path(path)
         self._store = store
         try:
-            self._journal = Journal(store, clock=clock)
+            self._journal = Journal(store, clock=clock, known=known)
             self._journal.read(lambda state: check_budget(state, budget))
             if not self.head.sequence:
                 self._begin(budget)
@@ -116,9 +116,9 @@ class Ledger:
         )
         self._journal.submit(lambda _: opened, receipt_of)
 
-    def close(self) -> None:
-        """Let go of the file. May be called again."""
-        self._journal.close()
+    def close(self) -> Verified | None:
+        """Let go of the file. May be called again. Return what was verified of it; None where something was wrong."""
+        return self._journal.close()
 
     def __enter__(self) -> Ledger:
         return self

@@ -33,9 +33,9 @@ class MemoryStore:
         """The store's kind."""
         return {"store": "memory"}
 
-    def load(self) -> Stored:
-        """Return all lines, and the anchor."""
-        return Stored(lines=tuple(self._lines), anchor=self._anchor)
+    def load(self, after: int = 0) -> Stored:
+        """Return all lines beyond ``after``, and the anchor."""
+        return Stored(lines=tuple(self._lines[after:]), anchor=self._anchor)
 
     def begin(self, after: int, /) -> Sequence[str]:
         """Begin to write: nobody else can have appended."""

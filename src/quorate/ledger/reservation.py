@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 
 from quorate import accounting
@@ -173,8 +174,9 @@ class Reservation:
         told = Json.of(answers, "answers")
         return self._journal.submit(lambda state: admit_answers(state, block.sequence, told), receipt_of)
 
-    def blocks(self, purpose: str) -> tuple[Block, ...]:
+    def blocks(self, purpose: str, *, after: int = 0) -> tuple[Block, ...]:
         """Return all blocks drawn for a purpose, in order of `first`; together they are the answers given so far.
+        Blocks whose entry is not beyond entry `after` are left out.
 
         A run that resumes reads them, takes every block without answers as declined, and draws what remains.
         """
@@ -184,7 +186,7 @@ class Reservation:
             found.remaining(purpose)  # refuses a purpose that was not reserved
             return tuple(
                 self._block(state, sequence)
-                for sequence in found.blocks
+                for sequence in found.blocks[bisect_right(found.blocks, after) :]
                 if state.blocks[sequence].drawn.purpose == purpose
             )
 

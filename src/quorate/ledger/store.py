@@ -39,8 +39,8 @@ class LedgerStore(Protocol):
     def facts(self) -> Mapping[str, str]:
         """What is recorded about the store when a session starts: its kind and version."""
 
-    def load(self) -> Stored:
-        """Return all lines, oldest first, and the anchor."""
+    def load(self, after: int = 0) -> Stored:
+        """Return all lines beyond ``after``, oldest first, and the anchor."""
 
     def begin(self, after: int, /) -> Sequence[object]:
         """Begin to write; return the lines beyond ``after`` that others appended (none in an exclusive store)."""

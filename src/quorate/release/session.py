@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
-from quorate.ledger import Budget, Ledger, Receipt
+from quorate.ledger import Budget, Ledger, Receipt, Verified
 from quorate.ledger.stores import is_url
 from quorate.ledger.uncounted import uncounted
 
@@ -44,7 +44,8 @@ class RollbackGuard:
     """The newest entry of a ledger that a fitted estimator knows of.
 
     Between two questions a ledger's file is let go of. Were an older state put back in its place, anchor and all, the
-    answers given since would be given again from what was reserved; so each opening asks for that entry.
+    answers given since would be given again from what was reserved; so each opening asks for that entry. What the
+    entries up to it add up to is remembered with it, so that an opening verifies what is newer, and not all of it.
 
     Examples
     --------
@@ -59,6 +60,16 @@ class RollbackGuard:
 
     def __init__(self) -> None:
         self._receipt: Receipt | None = None
+        self._verified: Verified | None = None
+
+    def take(self) -> Verified | None:
+        """Hand on what was verified of the ledger when its file was let go of."""
+        verified, self._verified = self._verified, None
+        return verified
+
+    def keep(self, verified: Verified | None) -> None:
+        """Remember what was verified, for the next opening: it then verifies what is newer."""
+        self._verified = verified
 
     def check(self, ledger: Ledger) -> None:
         """Refuse a ledger that does not hold the newest entry that was seen."""
@@ -120,7 +131,7 @@ def session(
     (False, ('keyed hash of the data',))
     """
     guard = guard or RollbackGuard()
-    with _held(given, budget, in_memory, same_budget=same_budget, seeded=seeded) as ledger:
+    with _held(given, budget, in_memory, guard, same_budget=same_budget, seeded=seeded) as ledger:
         guard.check(ledger)
         try:
             if fingerprint is not None:
@@ -137,7 +148,13 @@ def session(
 
 @contextmanager
 def _held(
-    given: GivenLedger, budget: Budget | None, in_memory: Ledger | None, *, same_budget: bool, seeded: bool | None
+    given: GivenLedger,
+    budget: Budget | None,
+    in_memory: Ledger | None,
+    guard: RollbackGuard,
+    *,
+    same_budget: bool,
+    seeded: bool | None,
 ) -> Iterator[Ledger]:
     if isinstance(given, Ledger):
         yield given
@@ -147,15 +164,18 @@ def _held(
     elif given is None:
         yield in_memory or Ledger(budget=budget)
     else:
-        with _opened_file(Path(given), budget, same_budget=same_budget) as ledger:
+        ledger = _opened_file(Path(given), budget, guard.take(), same_budget=same_budget)
+        try:
             yield ledger
+        finally:
+            guard.keep(ledger.close())
 
 
-def _opened_file(path: Path, budget: Budget | None, *, same_budget: bool) -> Ledger:
+def _opened_file(path: Path, budget: Budget | None, known: Verified | None, *, same_budget: bool) -> Ledger:
     if same_budget or budget is None:
-        return Ledger(path, budget=budget)
+        return Ledger(path, budget=budget, known=known)
     try:
-        return Ledger(path)
+        return Ledger(path, known=known)
     except PreconditionFailed as refusal:
         if type(refusal) is not PreconditionFailed:
             raise

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from quorate.data import check_features, match_columns, read_data, row_digests, take
+from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
 from quorate.mechanisms import DECLINED
@@ -65,7 +66,8 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
     path : path
         Rows with the columns of the public pool; a label or unit column is left out.
     watch : callable, optional
-        ``watch(stage, done, total)``: teachers that were not kept are trained again, and come out the same.
+        ``watch(stage, done, total)``: where a question is new, teachers that were not kept are trained again, and come
+        out the same.
 
     Raises
     ------
@@ -103,15 +105,15 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
                 f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
             )
         purposes = answering_purposes(task, reservation)
-        ensemble = teachers(task, stages, watch or (lambda stage, done, total: None))
         queries, mechanism = task.queries, task.recipe.mechanism
         if task.strategy is None:
             released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
         else:
             labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
             queries, released = labelled.rows, labelled.released
+        ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
         online = OnlineAnswers(
-            count_votes=lambda new: asked_of(task, ensemble, task.views.teacher(take(rows, new))),
+            count_votes=lambda new: asked_of(task, ensembles[0], task.views.teacher(take(rows, new))),
             mechanism=mechanism,
             reservation=reservation,
             noise=task.noise,
@@ -120,7 +122,10 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
             purposes=purposes,
         )
         online.recall_stored()
-        codes = online.ask(row_digests(rows))
+        digests = row_digests(rows)
+        if 0 < online.count_new(digests) <= answers_left(task, reservation):  # before anything is drawn
+            ensembles.append(teachers(task, stages, watch or (lambda stage, done, total: None)))
+        codes = online.ask(digests)
         left = answers_left(task, reservation)
     return Asked(
         answers=[None if code < 0 else task.inputs.classes[code] for code in codes],
