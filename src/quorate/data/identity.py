@@ -126,7 +126,14 @@ def _id_text(value: Any, name: str) -> str:
     raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column")
 
 
-def fingerprint(X: Rows, y: Any | None, unit_keys: Sequence[bytes] | None, key: Secret[bytes]) -> str:
+def fingerprint(
+    X: Rows,
+    y: Any | None,
+    unit_keys: Sequence[bytes] | None,
+    key: Secret[bytes],
+    *,
+    digests: Sequence[bytes] | None = None,
+) -> str:
     """Keyed fingerprint of a private data set, the same for every order of its rows.
 
     Parameters
@@ -140,6 +147,8 @@ def fingerprint(X: Rows, y: Any | None, unit_keys: Sequence[bytes] | None, key: 
     key : Secret of 32 bytes
         Key that stays with the ledger's private side. Without it the fingerprint tells nothing about the rows,
         not even to somebody who guesses the whole table.
+    digests : sequence of n_rows bytes, optional
+        ``row_digests(X)``, where the caller has them already.
 
     Returns
     -------
@@ -159,7 +168,7 @@ def fingerprint(X: Rows, y: Any | None, unit_keys: Sequence[bytes] | None, key: 
     >>> a == b
     True
     """
-    digests = row_digests(X)
+    digests = row_digests(X) if digests is None else digests
     labels = [b""] * len(digests) if y is None else [_label_bytes(value) for value in as_list(y)]
     named = unit_keys is not None and not all(slot.startswith(_POSITION) for slot in unit_keys)
     owners: Sequence[bytes] = unit_keys if named and unit_keys is not None else [b""] * len(digests)
@@ -190,8 +199,15 @@ def _label_bytes(value: Any) -> bytes:
     return b"?" + type(value).__name__.encode()
 
 
-def public_digest(X: Rows) -> str:
+def public_digest(X: Rows, *, digests: Sequence[bytes] | None = None) -> str:
     """Content hash of a public table: rows in order, and the names of the columns where there are any.
+
+    Parameters
+    ----------
+    X : Rows
+        Public rows.
+    digests : sequence of n_rows bytes, optional
+        ``row_digests(X)``, where the caller has them already.
 
     Returns
     -------
@@ -206,18 +222,22 @@ def public_digest(X: Rows) -> str:
     rows = as_rows(X)
     content = blake2b(digest_size=32)
     content.update(repr((width(rows), columns(rows))).encode("utf-8", "surrogatepass"))
-    for digest in row_digests(rows):
+    for digest in row_digests(rows) if digests is None else digests:
         content.update(digest)
     return content.hexdigest()
 
 
-def is_same_table(private: Rows, public: Rows) -> bool:
+def is_same_table(
+    private: Rows, public: Rows, *, digests: tuple[Sequence[bytes], Sequence[bytes]] | None = None
+) -> bool:
     """Tell whether the public table is the private one given again.
 
     Parameters
     ----------
     private, public : Rows
         Feature tables of the same schema.
+    digests : pair of sequences of bytes, optional
+        ``row_digests`` of both, where the caller has them already.
 
     Returns
     -------
@@ -256,7 +276,7 @@ def is_same_table(private: Rows, public: Rows) -> bool:
         return True
     if width(private) != width(public):
         return False
-    theirs, ours = Counter(row_digests(private)), Counter(row_digests(public))
+    theirs, ours = map(Counter, (row_digests(private), row_digests(public)) if digests is None else digests)
     if theirs == ours:
         return True
     if len(theirs) < DISTINCT_SHARE * n_rows(private) or len(ours) < DISTINCT_SHARE * n_rows(public):

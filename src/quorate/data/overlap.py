@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 
@@ -35,6 +35,8 @@ class PrivateRecords:
     key : Secret[bytes]
         32 secret bytes, best drawn for this purpose. Without them the digests tell nothing about a row that somebody
         guesses.
+    digests : sequence of n_rows bytes, optional
+        ``row_digests(X)``, where the caller has them already.
 
     Notes
     -----
@@ -52,9 +54,9 @@ class PrivateRecords:
 
     __slots__ = ("_counts", "_key")
 
-    def __init__(self, X: Rows, codes: IntArray, key: Secret[bytes]) -> None:
+    def __init__(self, X: Rows, codes: IntArray, key: Secret[bytes], *, digests: Sequence[bytes] | None = None) -> None:
         self._key = Secret(derive(key, "records"))
-        self._counts = Secret(self._count(X, codes))
+        self._counts = Secret(self._count(row_digests(X) if digests is None else digests, codes))
 
     def are_in(self, X: Rows, codes: IntArray) -> bool:
         """Tell whether these records hold more of the private ones than chance explains.
@@ -108,11 +110,10 @@ class PrivateRecords:
         >>> records.are_in(coins[:999], np.zeros(999, dtype=np.int64))
         True
         """
-        theirs, ours = self._counts.reveal(), self._count(X, codes)
+        theirs, ours = self._counts.reveal(), self._count(row_digests(X), codes)
         return _too_even(theirs, ours) or _too_many_found(theirs, ours)
 
-    def _count(self, X: Rows, codes: IntArray) -> Counter[bytes]:
-        digests = row_digests(X)
+    def _count(self, digests: Sequence[bytes], codes: IntArray) -> Counter[bytes]:
         if len(digests) != len(codes):
             raise DataRefused("rows and labels differ in length; give one label for every row")
         key = self._key.reveal()

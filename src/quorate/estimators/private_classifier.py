@@ -229,7 +229,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 result=result,
                 account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
                 memo=result.memo(task),
-                records=PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32))),
+                records=PrivateRecords(
+                    private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests
+                ),
                 metadata=RunMetadata(
                     title="PrivateClassifier.fit",
                     command="PrivateClassifier(...).fit(X, y, public=...)",

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from quorate.data import (
     PublicPool,
     check_classes,
@@ -43,11 +45,17 @@ HOLDS_PRIVATE = (
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)`` and one slot a row."""
+    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row."""
 
     X: Rows
     codes: IntArray
     unit_keys: list[bytes]
+    digests: list[bytes]
+
+    @classmethod
+    def none(cls) -> PrivateRows:
+        """No rows: what is left once they are no longer needed."""
+        return cls(None, np.empty(0, dtype=np.int64), [], [])
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +129,17 @@ def check_inputs(
         raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
     unit_keys = slot_bytes(groups, n, name=group_name)
     rows, pool = match_columns(rows, public.rows())
-    if not labels_only and is_same_table(rows, pool):
+    digests, public_digests = row_digests(rows), row_digests(pool)
+    if not labels_only and is_same_table(rows, pool, digests=(digests, public_digests)):
         raise DataRefused(
             "public holds the private rows again; every row of the pool is published, in effect. Give rows that may "
             "be shown and are about nobody in the private table"
         )
     return Inputs(
-        private=Secret(PrivateRows(rows, codes, unit_keys)), public=pool, digests=row_digests(pool), classes=declared
+        private=Secret(PrivateRows(rows, codes, unit_keys, digests)),
+        public=pool,
+        digests=public_digests,
+        classes=declared,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import count, one_of
-from quorate.data import check_classes, fingerprint, public_digest, row_digests
+from quorate.data import check_classes, fingerprint, public_digest
 from quorate.ensemble import (
     ClassifierTeacher,
     Partition,
@@ -167,14 +167,13 @@ class Task:
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
-        nothing = PrivateRows(None, np.empty(0, dtype=np.int64), [])
-        return replace(self, inputs=replace(self.inputs, private=Secret(nothing)))
+        return replace(self, inputs=replace(self.inputs, private=Secret(PrivateRows.none())))
 
     @cached_property
     def fingerprint(self) -> str:
         """Keyed hash of the private data set, to which its ledger is bound."""
         private = self.inputs.private.reveal()
-        return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key)
+        return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key, digests=private.digests)
 
     @cached_property
     def order(self) -> str:
@@ -187,7 +186,7 @@ class Task:
             return ""
         private = self.inputs.private.reveal()
         hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
-        for digest in row_digests(private.X):
+        for digest in private.digests:
             hashed.update(digest)
         hashed.update(private.codes.tobytes())
         return hashed.hexdigest()
@@ -211,7 +210,7 @@ class Task:
         return {
             "data": self.fingerprint,
             "order": self.order,
-            "public": public_digest(self.inputs.public),
+            "public": public_digest(self.inputs.public, digests=self.inputs.digests),
             "classes": [repr(each) for each in self.inputs.classes],
             "teacher": described(self.teacher),
             "encoded": self.views.teacher.encoder is not None,

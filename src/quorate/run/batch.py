@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data
+from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data, row_digests
 from quorate.data.spreadsheets import csv_text
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
@@ -194,8 +194,9 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"column {data.label!r} of evaluation")
     private = task.inputs.private.reveal()
-    records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)))
-    if data.evaluation.samefile(data.private) or is_same_table(private.X, rows) or records.are_in(rows, codes):
+    records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests)
+    same = is_same_table(private.X, rows, digests=(private.digests, row_digests(rows)))
+    if data.evaluation.samefile(data.private) or same or records.are_in(rows, codes):
         raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
