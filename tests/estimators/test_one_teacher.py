@@ -15,9 +15,11 @@ from tests.estimators.small_task import POOL, SETTINGS, N, X, Y
 from quorate import PublicPool
 from quorate.audit import audit_shards
 from quorate.noise import OSNoise
+from quorate.pipeline.config import RunConfig
 from quorate.pipeline.flow import teachers
+from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import NoStages
-from quorate.pipeline.task import RunConfig, Task, prepare
+from quorate.pipeline.task import Task
 from quorate.release.described import described
 from quorate.types import Secret
 

@@ -30,10 +30,11 @@ from quorate.data import (
 from quorate.errors import InvalidParameter, SeededNoiseRefused
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, guarantee
 from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.models import Role, built_in
-from quorate.pipeline.task import RunConfig, prepare
+from quorate.pipeline.prepare import prepare
 from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.keys import fingerprint_key

@@ -20,10 +20,11 @@ from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
 from quorate.estimators.fitted_run import FittedRun
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, guarantee, score
 from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.task import RunConfig, prepare
+from quorate.pipeline.prepare import prepare
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key

@@ -25,8 +25,8 @@ from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.pipeline.config import processes, unit_of
 from quorate.pipeline.scope import scope_of_rows
-from quorate.pipeline.task import processes, unit_of
 from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key

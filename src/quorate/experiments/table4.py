@@ -27,7 +27,7 @@ from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent
 from quorate.experiments.recipes import best_recipe
 from quorate.experiments.sources import Labelled, Split, a9a, folder_of_files, imdb, mushroom, real_sim, split
 from quorate.labelling.active import OracularCAL, Random
-from quorate.pipeline.task import processes
+from quorate.pipeline.config import processes
 from quorate.report import Axis, Chart
 
 EPSILONS = (0.5, 1.0, 2.0)

@@ -16,12 +16,14 @@ from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger
 from quorate.mechanisms import Values
+from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, score, told
 from quorate.pipeline.flow import RunResult, Watch, run_pipeline, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, model_of, student_of
+from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import stage_key
-from quorate.pipeline.task import RunConfig, Task, prepare
+from quorate.pipeline.task import Task
 from quorate.planning import form_of, scale_of
 from quorate.release import Charge
 from quorate.release.described import described_mechanism

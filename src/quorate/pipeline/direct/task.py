@@ -22,8 +22,8 @@ from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.ledger import GuaranteeScope, Ledger
 from quorate.noise import NoiseSource
+from quorate.pipeline.config import unit_of
 from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
-from quorate.pipeline.task import unit_of
 from quorate.release import Charge
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.purposes import GRADIENT_ROUND

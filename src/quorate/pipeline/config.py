@@ -1,0 +1,92 @@
+"""What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL
+from quorate.arguments import count
+from quorate.ensemble import (
+    Partition,
+    Preprocessing,
+)
+from quorate.errors import InvalidParameter
+from quorate.labelling.active import Strategy
+from quorate.students import Declined
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunConfig:
+    """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``.
+
+    Names and meanings are those of :class:`quorate.PrivateClassifier`.
+    """
+
+    classes: Sequence[Any]
+    epsilon: float
+    delta: float
+    teacher: Any = None
+    student: Any = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
+    online_answers: int = 0
+    n_records: int | None = None
+    unit: str | None = None
+    partition: Partition = "hash"
+    declined: Declined = "drop"
+    preprocessing: Preprocessing = "inside"
+    prior_matching: bool = False
+    n_jobs: int | None = None
+    built_in: bool = False  # the models are ours, and want every frame encoded
+    labels_only: bool = False  # features are public, and the private rows are the pool
+    classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
+    caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
+    label_name: str = "y"
+    group_name: str = "groups"
+
+
+def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> str:
+    """Return the word for whose data is protected, and refuse one that the rows cannot keep.
+
+    Examples
+    --------
+    >>> unit_of(None, grouped=True), unit_of(None, grouped=False), unit_of("household", grouped=True)
+    ('person', 'record', 'household')
+    >>> unit_of(None, grouped=False, labels_only=True), unit_of("patient", grouped=True, labels_only=True)
+    ('label', "patient's labels")
+    """
+    if labels_only:
+        return LABELS_OF.format(unit_of(wish, grouped=True)) if grouped else ONE_LABEL
+    if wish is None:
+        return "person" if grouped else "record"
+    if not isinstance(wish, str) or not wish.strip():
+        raise InvalidParameter(f'unit must be a word such as "person" or "record", got {wish!r}')
+    if wish != "record" and not grouped:
+        raise InvalidParameter(
+            f'{wish}s may cross shards: unit is "{wish}" but no groups were given. Without them the guarantee would '
+            'hold per record only. Pass groups=, or say unit="record"'
+        )
+    if wish == "record" and grouped:
+        raise InvalidParameter(
+            'groups were given, but unit is "record"; leave out groups=, or give the word for whose rows they are'
+        )
+    return wish
+
+
+def processes(wish: int | None) -> int:
+    """Return the number of processes: as wished, or as many as there are cores.
+
+    Examples
+    --------
+    >>> processes(2), processes(None) >= 1
+    (2, True)
+    """
+    if wish is not None:
+        return count("n_jobs", wish, at_least=1)
+    from joblib import cpu_count
+
+    return int(cpu_count())

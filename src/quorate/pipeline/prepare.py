@@ -1,0 +1,257 @@
+"""From what the user asked for to a task: each step refuses what can be known to be wrong by then.
+
+arguments → tables → how models see them → a rehearsal on public rows → public facts → the recipe → the task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from quorate.arguments import count, one_of
+from quorate.data import check_classes
+from quorate.ensemble import (
+    ClassifierTeacher,
+    PriorMatchingTeacher,
+    as_teacher,
+    check_unfitted,
+)
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.labelling.active import Strategy
+from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
+from quorate.noise import NoiseSource
+from quorate.outcomes import Caution, Severity, caution
+from quorate.pipeline.config import RunConfig, processes, unit_of
+from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
+from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
+from quorate.pipeline.models import built_in
+from quorate.pipeline.task import Task
+from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe
+from quorate.release.target import floor_budget
+from quorate.students import Student, as_student
+from quorate.types import Secret
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Arguments:
+    """What the arguments alone say, read and checked; None where a choice is left open."""
+
+    epsilon: float
+    delta: float
+    teacher: Any
+    student: Student
+    mechanism: Mechanism | type[Mechanism] | str | None
+    n_teachers: int | None
+    online_answers: int
+    unit: str
+    strategy: Strategy | None
+
+
+def prepare(
+    config: RunConfig,
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    groups: Any | None,
+    key: Secret[bytes],
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+) -> Task:
+    """Check everything that can be wrong before any private row is used, and fill in what was left open.
+
+    Raises
+    ------
+    InvalidParameter
+        If an argument is of the wrong kind or out of range, or a model of the user's own fails on public rows.
+    DataRefused
+        If a table is wrong as a whole.
+    """
+    asked = _read(config, grouped=groups is not None)
+    inputs = check_inputs(
+        X,
+        y,
+        public=public,
+        classes=config.classes,
+        groups=groups,
+        label_name=config.label_name,
+        group_name=config.group_name,
+        labels_only=config.labels_only,
+    )
+    views = look(
+        inputs,
+        teacher=asked.teacher,
+        student=asked.student.learner,
+        built_in=config.built_in or config.teacher is None,
+    )
+    _rehearse(config, asked, inputs, views)
+    facts = _public_facts(config, asked, inputs, views)
+    made = _fill_in(config, asked, facts)
+    _refuse_too_many_teachers(made, inputs)
+    return Task(
+        inputs=inputs,
+        views=views,
+        teacher=asked.teacher,
+        student=asked.student,
+        facts=facts,
+        recipe=made,
+        unit=asked.unit,
+        n_was_read=asked.n_teachers is None and config.n_records is None,
+        partition=config.partition,
+        declined=config.declined,
+        preprocessing=config.preprocessing,
+        prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
+        labels_only=config.labels_only,
+        classes_were_read=config.classes_were_read,
+        caveats=config.caveats,
+        key=key,
+        fingerprint_key=fingerprint_key,
+        noise=noise,
+        n_jobs=processes(config.n_jobs),
+        strategy=asked.strategy,
+    )
+
+
+def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
+    """Check each argument by itself, before any table is looked at."""
+    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    one_of("declined", config.declined, ("drop", "random"))
+    one_of("partition", config.partition, ("hash", "balanced"))
+    one_of("preprocessing", config.preprocessing, ("inside", "public"))
+    teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
+    student = as_student(built_in("logistic", "student") if config.student is None else config.student)
+    as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    if config.classes is None:
+        raise InvalidParameter(
+            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
+            'Example: classes=["no", "yes"]'
+        )
+    return _Arguments(
+        epsilon=epsilon,
+        delta=delta,
+        teacher=teacher,
+        student=student,
+        mechanism=_mechanism(config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))),
+        online_answers=count("online_answers", config.online_answers),
+        n_teachers=None if config.n_teachers == "auto" else count("n_teachers", config.n_teachers, at_least=1),
+        unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
+        strategy=config.queries if isinstance(config.queries, Strategy) else None,
+    )
+
+
+def _rehearse(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> None:
+    """Try what is the user's own on public rows; the models of quorate need no trial."""
+    if config.teacher is not None and not config.built_in:
+        rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
+    if config.student is not None and not config.built_in:
+        rehearse_student(asked.student.learner, inputs, views)
+    if asked.strategy is not None:
+        asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
+        rehearse_strategy(asked.strategy, inputs, views)
+
+
+def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> PublicFacts:
+    """Gather all that the recipe may depend on."""
+    return PublicFacts(
+        n_records=_n_records(config.n_records, inputs, needed=asked.n_teachers is None),
+        n_public=len(set(inputs.digests)),
+        n_classes=len(inputs.classes),
+        width=views.width,
+        epsilon=asked.epsilon,
+        delta=asked.delta,
+        online_answers=asked.online_answers,
+    )
+
+
+def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts) -> Recipe:
+    """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
+    strategy, student = asked.strategy, asked.student
+    made = recipe(
+        facts,
+        n_teachers=asked.n_teachers,
+        n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
+        mechanism=asked.mechanism,
+        fields=config.mechanism_fields,
+    )
+    answers = made.n_queries + made.online_answers
+    check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
+    student.check(made.mechanism)
+    informed = made.mechanism.takes == "votes and predictions"
+    if informed and not hasattr(student.learner, "predict_proba"):
+        raise InvalidParameter(
+            f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
+            "has no predict_proba; choose another student, or ConfidentNoisyMax"
+        )
+    return made if strategy is None else _told_of(strategy, made, width=facts.width)
+
+
+def _refuse_too_many_teachers(made: Recipe, inputs: Inputs) -> None:
+    if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
+        raise DataRefused(
+            f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
+            "some could only abstain. Give fewer teachers, or the true n_records"
+        )
+
+
+def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
+    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
+    if made.mechanism.takes == "votes and predictions":
+        raise InvalidParameter(
+            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            "give queries= a number, or take ConfidentNoisyMax"
+        )
+    name = type(strategy).__name__
+    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
+    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
+    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
+    if not strategy.learns:
+        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
+
+
+def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
+    """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
+    if isinstance(wish, type) and issubclass(wish, Mechanism):
+        return check_declared(wish) if is_own(wish) else one_of("mechanism", wish.__name__, for_runs())
+    if isinstance(wish, Mechanism) and wish.takes != "sums":
+        if is_own(wish):
+            check_declared(type(wish))
+        check_mechanism(wish, n_classes=n_classes)
+        return wish
+    name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")
+    if name != "auto":
+        return name
+    return "NoisyCounts" if given else None
+
+
+def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
+    if not isinstance(wish, bool):
+        raise InvalidParameter(f"prior_matching must be True or False, got {wish!r}")
+    if wish and n_classes != 2:
+        raise InvalidParameter(f"prior_matching is for two classes, and there are {n_classes}; leave it out")
+    if wish:
+        PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
+    return wish
+
+
+def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
+    if declared is not None:
+        return count("n_records", declared, at_least=1)
+    return len(set(inputs.private.reveal().unit_keys)) if needed else None
+
+
+def _n_queries(wish: Any, n_public: int) -> int | None:
+    if wish == "auto":
+        return None
+    if wish == "all":
+        return n_public
+    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
+    if asked > n_public:
+        raise InvalidParameter(
+            f"queries={asked:,} but the pool has {n_public:,} distinct points; ask at most that many"
+        )
+    return asked
