@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from tests.preloaded import Forked
 
 on_linux = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are found again through /proc")
 
@@ -29,7 +30,7 @@ START_SECONDS = 90.0  # on a machine that is busy with other things
 class Tree:
     """A process and its descendants."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     token: str
     said: Path
     began: float = field(default_factory=time.monotonic)
@@ -42,7 +43,8 @@ class Tree:
             with suppress(OSError, IndexError):
                 if (folder / "stat").read_text("latin-1").rpartition(")")[2].split()[0] in "ZX":
                     continue
-                if self.token.encode() in (folder / "environ").read_bytes():
+                own = folder.name == str(self.process.pid)  # a fork shows the environment of what it was forked from
+                if own or self.token.encode() in (folder / "environ").read_bytes():
                     command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode("latin-1")
                     found.append(f"{folder.name} {command[-90:]}")
         return found
@@ -86,9 +88,15 @@ class Tree:
         return self.said.read_text()
 
 
-def start(code: str, *arguments: object, said: Path, **environment: str) -> Tree:
-    """Start Python on `code` as the leader of a group of its own, so that no signal meant for it reaches the test."""
+def start(code: str, *arguments: object, said: Path, preloaded: bool = False, **environment: str) -> Tree:
+    """Start Python on `code` as the leader of a group of its own, so that no signal meant for it reaches the test.
+
+    With ``preloaded=True`` it has loaded what a run needs when it begins; see :mod:`tests.preloaded`.
+    """
     token = secrets.token_hex(16)
+    if preloaded:
+        said.write_bytes(b"")
+        return Tree(Forked(code, *arguments, said=said, TEST_TOKEN=token, **environment), token, said)
     with said.open("w") as stream:
         process = subprocess.Popen(
             [sys.executable, "-c", code, *map(str, arguments)],

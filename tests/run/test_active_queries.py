@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
+from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
@@ -421,7 +420,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     whole = [row["row"] for row in labels(unbroken)]
     before: list[Any] = []
     for reached in (8, 14):
-        process = subprocess.Popen([sys.executable, "-c", CLI, "run", str(root)], stdout=-3, stderr=-3)
+        process = Forked(CLI, "run", root, said=root / "said.txt")
         until = time.monotonic() + 60
         while entries_so_far(root) < reached and process.poll() is None:
             assert time.monotonic() < until

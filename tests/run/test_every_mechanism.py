@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.linear_model import RidgeClassifier
+from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
@@ -287,12 +286,8 @@ execute(load_run(root), command="quorate run")
 
 
 def kill(root: Path, when: str, at: int) -> None:
-    with (root / "stderr.txt").open("w") as said:
-        ended = subprocess.run(
-            [sys.executable, "-c", KILLED, root, when, str(at)],
-            stdout=subprocess.DEVNULL, stderr=said, check=False, timeout=60,
-        )  # fmt: skip
-    assert ended.returncode == -signal.SIGKILL, (root / "stderr.txt").read_text()
+    said = root / "said.txt"
+    assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
 
 
 def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) -> None:

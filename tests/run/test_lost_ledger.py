@@ -6,13 +6,12 @@ import os
 import shutil
 import signal
 import stat
-import subprocess
-import sys
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.preloaded import Forked
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
@@ -211,8 +210,8 @@ POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "
 @pytest.mark.parametrize("point", POINTS)
 def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: Any, point: str) -> None:
     root = make_run(n=200, m=40)
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(root), point], check=False, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr.decode()
+    said = root / "said.txt"
+    assert Forked(KILLED, root, point, said=said).wait(60) == -signal.SIGKILL, said.read_text()
     drawn = fingerprint_key(root / "ledger.db").reveal()
     if point in ("key", "lock", "first entry"):
         check(load_run(root))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 import pytest
+from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import DiscreteLaplace, Repeated
@@ -324,10 +324,8 @@ execute(load_run(Path(sys.argv[1])), command="quorate run")
 
 def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     root = make_own(m=150)
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, root], capture_output=True, text=True, check=False, timeout=120
-    )
-    assert ended.returncode == -signal.SIGKILL, ended.stderr
+    said = root / "said.txt"
+    assert Forked(KILLED, root, said=said).wait(60) == -signal.SIGKILL, said.read_text()
     with Ledger(root / "ledger.db") as ledger:
         spent = ledger.spent
     run(root)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger, Reservation, Totals
@@ -26,13 +27,13 @@ CLI = "from quorate.cli import main; main()"
 TEN_KILLS = 10
 
 
-def start(root: Path) -> subprocess.Popen[bytes]:
-    with (root / "stderr.txt").open("w") as said:
-        return subprocess.Popen([sys.executable, "-c", CLI, "run", str(root)], stdout=subprocess.DEVNULL, stderr=said)
+def start(root: Path) -> Forked:
+    (root / "said.txt").write_bytes(b"")
+    return Forked(CLI, "run", root, said=root / "said.txt")
 
 
 def said_by(root: Path) -> str:
-    return (root / "stderr.txt").read_text()
+    return (root / "said.txt").read_text()
 
 
 def entries_so_far(root: Path) -> int:

@@ -42,7 +42,7 @@ def model():
 
 
 def run(root: Path, *options: str) -> Tree:
-    return start(COMMAND, root, *options, said=root / "said.txt")
+    return start(COMMAND, root, *options, said=root / "said.txt", preloaded=True)
 
 
 def slow(root: Path) -> Path:
@@ -109,7 +109,7 @@ def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
     """``nohup quorate run``: the terminal may be closed."""
     root = make_run(m=60)
     code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {COMMAND}"
-    tree = start(code, root, said=root / "said.txt")
+    tree = start(code, root, said=root / "said.txt", preloaded=True)
     tree.wait_for(lambda: entries_so_far(root) > 0)
     tree.signal(signal.SIGHUP)
     assert tree.process.wait() == 0, tree.text()
