@@ -212,7 +212,7 @@ def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
     "change",
     [
         ("self._lines += lines", "self._lines += [] if self._lines else lines"),
-        ("lines=tuple(self._lines)", "lines=tuple(self._lines[:-1])"),
+        ("lines=tuple(self._lines[after:])", "lines=tuple(self._lines[after:-1])"),
     ],
 )
 def test_a_store_that_loses_an_entry_is_missed(follow: Any, tmp_path: Path, change: tuple[str, str]) -> None:
