@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from quorate.audit import cheats
+from quorate.audit import cheats, measured_sizes
+from quorate.audit.detectable import read_sizes, stored_sizes, write_sizes
 from quorate.mechanisms import gaussian_noise
 from quorate.noise import discrete_gaussian
 from quorate.run import audited
@@ -135,3 +137,62 @@ def test_every_shipped_cheat_is_caught_from_the_command_line_and_no_correct_twin
     shown = json.loads(cli("audit", "--show-cheats", "--json", "--seed", 20_260_821)[1])
     assert len(shown["cases"]) == len(cheats.CHEATS) + len(cheats.HONEST)
     assert all(case["caught"] == case["broken"] for case in shown["cases"])
+
+
+# --- how small a fault is found ---------------------------------------------------------------------------------------
+
+
+def test_it_says_how_small_a_fault_would_have_been_found(finished: Path, cli: Any) -> None:
+    code, out, _ = cli("audit", finished, "--runs", 400, "--seed", 1)
+    text = " ".join(out.split())
+    assert code == 0
+    assert "No size was measured at the setting of this audit" in text
+    assert "There, noise smaller by" in text
+    assert max(map(len, out.splitlines()[:-1])) <= 80
+
+
+def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli: Any) -> None:
+    code, out, said = cli("audit", "--sizes")
+    assert (code, said) == (0, "")
+    assert max(map(len, out.splitlines())) <= 80
+    rows = stored_sizes()
+    for row in rows:
+        assert f"\n{row.setting.mechanism}: " in f"\n{out}"
+        assert row.fault_in_words in out
+    one = cli("audit", "--sizes", "NoisySum")[1]
+    assert one.startswith("NoisySum: one answer")
+    assert "PrivatePrediction" not in one
+    assert read_sizes(cli("audit", "--sizes", "--json")[1]) == rows
+
+
+def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {(row.setting.mechanism, row.fault): row for row in stored_sizes()}
+    asked = []
+
+    def measure(name: str, fault: str) -> Any:
+        asked.append((name, fault))
+        return replace(rows[name, fault], size=77)
+
+    monkeypatch.setattr(measured_sizes, "measure", measure)
+    path = tmp_path / "sizes.json"
+    path.write_text(write_sizes([rows["NoisySum", "less noise"], rows["Exponential", "less noise"]]))
+    code, out, _ = cli("audit", "--sizes", "NoisySum", "--measure", path)
+    assert code == 0
+    assert asked == [("NoisySum", "bare answers")]
+    assert "one answer in 77 without noise" in out
+    assert [(row.setting.mechanism, row.size) for row in read_sizes(path.read_text())] == [
+        ("NoisySum", rows["NoisySum", "less noise"].size), ("NoisySum", 77),
+        ("Exponential", rows["Exponential", "less noise"].size),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("--sizes", "NoisySums"), ("--measure", "here.json"), ("--sizes", "--measure", "no-such-folder/sizes.json")],
+)
+def test_a_mechanism_that_is_none_and_a_file_without_sizes_are_refused(cli: Any, wrong: tuple[str, ...]) -> None:
+    code, _, said = cli("audit", *wrong)
+    assert code == 2
+    assert wrong[-2] in said

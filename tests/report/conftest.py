@@ -19,6 +19,8 @@ from quorate.report import (
     Choice,
     ExPost,
     Facts,
+    FaultSize,
+    FaultSizes,
     Fitted,
     InternalFacts,
     Part,
@@ -182,7 +184,18 @@ def made_up_facts(**changes: Any) -> Facts:
                     attack="one patient's rows replaced", claimed_epsilon=1.0, lower_bound=0.2241, confidence=0.95,
                     trials=2000,
                 ),
-            )
+            ),
+            sizes=FaultSizes(
+                faults=(
+                    FaultSize(fault="noise smaller by 13 %", attack="one vote moved at the margin", probability=0.9),
+                    FaultSize(
+                        fault="no noise on any answer", attack="one patient's rows replaced", probability=0.91,
+                        found=False,
+                    ),
+                ),
+                certainty=0.97,
+                elsewhere="53 answers; 70,000 runs",
+            ),
         ),
     )  # fmt: skip
     return replace(facts, **changes)

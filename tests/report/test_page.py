@@ -19,7 +19,17 @@ import pytest
 
 import quorate.report
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import Audit, AuditLine, Facts, InternalFacts, Utility, render_html, worlds_told_apart
+from quorate.report import (
+    Audit,
+    AuditLine,
+    Facts,
+    FaultSize,
+    FaultSizes,
+    InternalFacts,
+    Utility,
+    render_html,
+    worlds_told_apart,
+)
 from quorate.types import Secret
 
 SECTIONS = [
@@ -269,6 +279,39 @@ def test_an_attack_that_beats_the_claim_is_said_in_words(facts):
 
     assert "the guarantee does not hold" in render_html(replace(facts, audit=Audit(lines=(beaten,))))
     assert "the guarantee does not hold" not in render_html(facts)
+
+
+def said_of(facts, sizes):
+    return Page(render_html(replace(facts, audit=replace(facts.audit, sizes=sizes)))).text()
+
+
+def test_how_small_a_fault_would_have_been_found_is_said_as_it_was_measured(facts):
+    fault = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
+    here = said_of(facts, FaultSizes(faults=(fault,), certainty=0.95))
+    there = said_of(facts, FaultSizes(faults=(fault,), certainty=0.95, elsewhere="50 answers"))
+    nowhere = said_of(facts, FaultSizes())
+
+    found = "noise smaller by 12 % would have been found with probability 0.9 or more"
+    assert f"At these runs, {found} (all 50 answers)." in here
+    assert "with confidence 95 %" in here
+    assert found not in there + nowhere
+    assert "No size was measured at the setting of this audit" in there
+    assert "Sizes were measured at another setting: 50 answers." in there
+    assert "There, noise smaller by 12 % is found with probability 0.9 or more (all 50 answers)." in there
+    assert "No size was measured for this mechanism" in nowhere
+    gross = said_of(facts, FaultSizes(faults=(replace(fault, found=False),), certainty=0.95))
+    assert found not in gross
+    assert "not even noise smaller by 12 % is known to be found with probability 0.9 or more" in gross
+    assert "No size was measured" not in said_of(facts, None)
+
+
+def test_sizes_without_a_certainty_are_refused(facts):
+    fault = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
+    for certainty in (None, 0.0, 1.0):
+        with pytest.raises(InvalidParameter, match="certainty"):
+            FaultSizes(faults=(fault,), certainty=certainty)
+    with pytest.raises(InvalidParameter, match="probability"):
+        replace(fault, probability=1.0)
 
 
 def test_every_check_says_its_outcome_and_what_looked(facts):

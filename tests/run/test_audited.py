@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, SumOfAnswers, claim_on, hard_votes
+from quorate.audit.detectable import Sizes, stored_sizes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.mechanisms import (
     ConfidentNoisyMax,
@@ -123,7 +124,7 @@ def test_one_of_two_neighbours_passes_a_test_without_noise(threshold: float) -> 
 def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both() -> None:
     first, last = hard_votes(GaussianNoisyMax(sigma=40.0), 100, 5)
     assert first.neighbours[1].tolist() == [49, 51, 0, 0, 0]
-    assert last.neighbours[1].tolist() == [0, 0, 0, 51, 49]
+    assert last.neighbours[1].tolist() == [0, 0, 0, 49, 51]
 
 
 def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
@@ -205,6 +206,36 @@ def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
     found = audit_mechanism_of(make_run, monkeypatch, name)
     assert not found.violated, found.verdict
     assert all(0 <= each.proved <= each.claimed <= 4.0 for each in found.attacks)
+
+
+# --- how small a fault would have been found --------------------------------------------------------------------------
+
+
+def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished: Path) -> None:
+    found = audit(finished, runs=400)
+    assert not found.sizes.here
+    assert [row.setting.mechanism for row in found.sizes.rows] == ["NoisyCounts"] * 2
+    text = " ".join(found.said_of_sizes)
+    assert text.startswith("No size was measured at the setting of this audit")
+    assert "would have been found" not in text
+    assert found.tree()["sizes"]["measured_at_this_setting"] is False
+
+
+def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_programs(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tuple(row for row in stored_sizes() if row.setting.mechanism == "NoisyCounts")
+    monkeypatch.setattr(audited, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
+    found = audit(finished, runs=400)
+    facts = publish_audit(load_run(finished).folder, read_facts(finished), found)
+    page, tree = render_html(facts), json.loads((finished / "public" / "audit.json").read_text())["sizes"]
+    assert tree["measured_at_this_setting"] is True
+    for row, told in zip(rows, tree["faults"], strict=True):
+        sentence = f"At these runs, {row.fault_in_words} would have been found with probability 0.9 or more"
+        assert sentence in page
+        assert sentence in tree["verdict"]
+        assert (told["fault"], told["size"], told["probability"]) == (row.fault, row.size, 0.9)
+    assert Facts.from_json(facts.to_json()) == facts
 
 
 # --- broken ones are -------------------------------------------------------------------------------------------------

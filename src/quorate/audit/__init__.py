@@ -14,6 +14,7 @@ or object that somebody outside can see.
 :func:`audit_target`               a whole run behind a :class:`Target`: with or without a poisoned canary unit
 :func:`reconstruct`                the same question again and again, averaged; what a memo is against
 :func:`audit_schedule`             everything that one run of a mechanism answers, from several sides at one confidence
+:func:`sizes_for`                  how small a fault such an audit would have found, where that was measured
 :func:`audit_answers`              a sparse vector's answers against their exact distribution
 :func:`hard_votes`                 neighbouring votes on which a shipped mechanism shows most
 :class:`Surfaces`                  the surface walk: search everything public for forbidden facts
@@ -29,6 +30,7 @@ a run or a folder: those hand in what is theirs. Begin with :mod:`~quorate.audit
 from quorate.audit import cheats
 from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
+from quorate.audit.detectable import DetectableSize, Setting, Sizes, setting_of, sizes_for, stored_sizes
 from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
 from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
 from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold
@@ -38,12 +40,13 @@ from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
 from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.plans import Attack
 from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.probe import Probe
 from quorate.audit.releases import Releases
 from quorate.audit.repeated_queries import Reconstruction, reconstruct
 from quorate.audit.sampled import AuditResult, audit_mechanism, tied_neighbours
-from quorate.audit.schedules import Attack, ScheduleAudit, StageLoss, audit_schedule
+from quorate.audit.schedules import ScheduleAudit, StageLoss, audit_schedule
 from quorate.audit.shards import ShardAudit, audit_shards
 from quorate.audit.step_by_step import StepByStep
 from quorate.audit.surfaces import Surface, Surfaces
@@ -70,6 +73,12 @@ __all__ = [
     "ScheduleAudit",
     "Attack",
     "StageLoss",
+    "sizes_for",
+    "setting_of",
+    "stored_sizes",
+    "Sizes",
+    "Setting",
+    "DetectableSize",
     "audit_answers",
     "GoodnessOfFit",
     "ExpectedAnswers",

@@ -43,7 +43,7 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
     ----------
     mechanism : mechanism
         Any of :mod:`quorate.mechanisms`: a tie shows most of a noisy max; votes that stand at a threshold show most
-        of a test. A stream mechanism gets a short stream.
+        of a test. A stream mechanism gets a short stream. One that takes sums gets sums of K contributions.
     n_teachers, n_classes : int
         K ≥ 1 and C ≥ 2; both public.
 
@@ -74,10 +74,12 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
     if test is not None and test.statistic == "distance to instability":
         pair = _ahead(n_teachers, n_classes, 2 * int(test.threshold) + 1)
         return (HardVotes("the lead stands at the threshold", pair),)
+    if getattr(mechanism, "takes", "votes") == "sums":
+        return (HardVotes("one contribution moves", _sums(mechanism, n_teachers)),)
     tied = _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
     found = [HardVotes("two classes tie", tied)]
     if n_classes > 2:  # the two that the first pair leaves without a chance
-        found.append(HardVotes("the last two classes tie", (tied[0][::-1].copy(), tied[1][::-1].copy())))
+        found.append(HardVotes("the last two classes tie", (np.roll(tied[0], -2), np.roll(tied[1], -2))))
     if test is not None:
         top = min(n_teachers, max(1, ceil(test.threshold)))  # the least count that passes without noise
         found.append(
@@ -188,6 +190,13 @@ def _ahead(n_teachers: int, n_classes: int, gap: int) -> tuple[NDArray[Any], NDA
         return _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
     second = max(1, (n_teachers - gap) // 2)
     return _pair(n_classes, min(second + gap, n_teachers - second), second, +1)
+
+
+def _sums(mechanism: Any, n_teachers: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return sums of shares, in grid steps, and those after one contributor moved all of it to another cell."""
+    zero = np.array([n_teachers // 2 + 1, n_teachers // 2], dtype=np.int64) * mechanism.grid
+    one = zero + np.array([-mechanism.grid, mechanism.grid])
+    return (zero[:1], one[:1]) if mechanism.form == "single" else (zero, one)
 
 
 def _scores(n_teachers: int, gap: int, bins: int, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:

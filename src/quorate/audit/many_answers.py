@@ -87,6 +87,6 @@ def _told(mechanism: QueryMechanism, counts: IntArray, noise: NoiseSource) -> In
     """Return what each answer adds to a sum, ``(n_runs, n_queries, …)``: its values, or a 1 for its class or ⊥."""
     n_runs, n_queries, n_classes = counts.shape
     answers = np.asarray(mechanism.release_many(counts.reshape(-1, n_classes), noise)).reshape(n_runs, n_queries, -1)
-    if getattr(mechanism, "releases_values", False):
+    if getattr(getattr(mechanism, "mechanism", mechanism), "releases_values", False):  # of what a twin is made of
         return answers
     return np.asarray(answers == np.array([DECLINED, *range(n_classes)]), dtype=np.int64)

@@ -15,10 +15,12 @@ from quorate.errors import InvalidParameter
 if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit
     from quorate.audit.cheats import Case
+    from quorate.audit.detectable import DetectableSize
     from quorate.pipeline.flow import Watch
     from quorate.run.audited import RunAudit
 
 WIDTH = 80
+EVERY = "every"  # mechanism
 CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a million audits
 
 
@@ -29,6 +31,19 @@ CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a mil
 @click.option("--seed", type=int, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
 @click.option("--jobs", "n_jobs", type=int, default=1, show_default=True, help="Processes.")
 @click.option("--show-cheats", is_flag=True, help="Audit broken mechanisms and their correct twins instead of a run.")
+@click.option(
+    "--sizes",
+    is_flag=False,
+    flag_value=EVERY,
+    metavar="[NAME]",
+    help="Show how small a fault is found in a mechanism, by its class name (default: in each), instead of a run.",
+)
+@click.option(
+    "--measure",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="With --sizes: measure them anew, into this JSON file; what it holds already is kept. Takes minutes.",
+)
 @mechanism_fields
 @click.option("--epsilon", type=float, help="Of a MECHANISM: what all its answers may cost, where no noise is set.")
 @click.option("--delta", type=float, default=1e-5, show_default=True, help="Of a MECHANISM: at which ε is told.")
@@ -43,6 +58,8 @@ def command(
     seed: int | None,
     n_jobs: int,
     show_cheats: bool,
+    sizes: str | None,
+    measure: Path | None,
     as_json: bool,
     given: tuple[str, ...],
     epsilon: float | None,
@@ -52,14 +69,20 @@ def command(
 
     The run's own code and noise answer made-up votes on which one changed teacher shows most, once and for all its
     answers together. Its teachers and its partition are tried on public rows. Nothing private is looked at and nothing
-    is charged; the result goes to public/audit.json and into the report. A pass is not a proof. The exit code is 0
-    whatever is found; programs read "violated".
+    is charged; the result goes to public/audit.json and into the report. A pass is not a proof; how small a fault would
+    have been found is said beside it, where that was measured. The exit code is 0 whatever is found; programs read
+    "violated".
 
     A MECHANISM is a name such as GaussianNoisyMax, or package.module:Class of your own, which is imported. It is
     attacked in the same way, as a run would use it; --set gives its fields.
     """
     if show_cheats:
         _show_cheats(runs, CHEATS_CONFIDENCE if confidence is None else confidence, seed, n_jobs, as_json)
+        return
+    if measure is not None and sizes is None:
+        raise InvalidParameter("--measure takes --sizes, and measures these; to audit a run, leave it out")
+    if sizes is not None:
+        _show_sizes(sizes, measure, as_json)
         return
     from quorate.run.audited import RUNS, publish_audit
     from quorate.run.methods import method_of
@@ -132,6 +155,7 @@ def _lines(found: RunAudit) -> list[str]:
         "",
         *_wrapped(f"Shards: {found.told_of_shards}", WIDTH),
         *_wrapped(found.verdict, WIDTH),
+        *(line for sentence in found.said_of_sizes for line in _wrapped(sentence, WIDTH)),
     ]
 
 
@@ -193,6 +217,60 @@ def _show_cheats(runs: int | None, confidence: float, seed: int | None, n_jobs: 
         WIDTH,
     ):
         click.echo(line)
+
+
+def _show_sizes(name: str, measure: Path | None, as_json: bool) -> None:
+    """Print the stored sizes, of one mechanism or of each; or measure them and print those."""
+    from quorate.arguments import one_of
+    from quorate.audit.detectable import stored_sizes, write_sizes
+    from quorate.mechanisms import REGISTERED
+
+    names = tuple(REGISTERED) if name == EVERY else (one_of("--sizes", name, tuple(REGISTERED)),)
+    rows = [row for row in stored_sizes() if row.setting.mechanism in names]
+    if measure is not None:
+        rows = _measured(names, measure, quiet=as_json)
+    if as_json:
+        click.echo(write_sizes(rows), nl=False)
+        return
+    for each in names:
+        of_one = [row for row in rows if row.setting.mechanism == each]
+        for line in _wrapped(f"{each}: {of_one[0].setting_in_words}", WIDTH) if of_one else ():
+            click.echo(line)
+        for row in of_one:
+            seen = row.fault_in_words if row.found else f"not even {row.fault_in_words}"
+            for line in _wrapped(f"{seen} ({row.attack})", WIDTH - 2):
+                click.echo(f"  {line}")
+    if rows:
+        often, surely = min(row.probability for row in rows), min(row.certainty for row in rows)
+        for line in _wrapped(
+            f"A fault of this size is found with probability {often:g} or more; measured with confidence "
+            f"{_percent(surely)}, on copies of the mechanism that have the fault.",
+            WIDTH,
+        ):
+            click.echo(line)
+
+
+def _measured(names: tuple[str, ...], path: Path, *, quiet: bool) -> list[DetectableSize]:
+    """Measure the rows that a file does not hold; the file is written after each."""
+    from quorate.audit.detectable import read_sizes, write_sizes
+    from quorate.audit.faults import FAULTS
+    from quorate.audit.measured_sizes import rows_of
+
+    if not path.resolve().parent.is_dir():
+        raise InvalidParameter(f"--measure must name a file in a folder that exists, got {path}; make the folder first")
+    kept = read_sizes(path.read_text(encoding="utf-8")) if path.exists() else ()
+    rows: list[DetectableSize] = []
+    with progress(quiet=quiet) as watch:
+        for row in rows_of(names, kept):
+            rows.append(row)
+            done = {(each.setting.mechanism, each.fault) for each in rows}
+            others = [old for old in kept if (old.setting.mechanism, old.fault) not in done]
+            partly = path.with_name(f"{path.name}.partly")
+            partly.write_text(write_sizes([*rows, *others]), encoding="utf-8")
+            partly.replace(path)  # at once, so that a file that was stopped at can be gone on with
+            if watch is not None:
+                watch("measuring", len(rows), len(names) * len(FAULTS))
+    return rows
 
 
 def _row(case: Case, broken: bool, result: Any) -> dict[str, Any]:

@@ -45,11 +45,23 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
+    from quorate.report.audited import said_of_sizes
     from quorate.report.card import model_card
     from quorate.report.chart import Axis, Chart
     from quorate.report.checks import Check
     from quorate.report.facts import Facts, Provenance, Setup, render_json
-    from quorate.report.findings import Audit, AuditLine, Choice, Comparison, Fitted, Score, StageLine, Utility
+    from quorate.report.findings import (
+        Audit,
+        AuditLine,
+        Choice,
+        Comparison,
+        FaultSize,
+        FaultSizes,
+        Fitted,
+        Score,
+        StageLine,
+        Utility,
+    )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
     from quorate.report.page import render_html
     from quorate.report.rounds import Rounds
@@ -74,6 +86,8 @@ __all__ = [
     "AuditLine",
     "Comparison",
     "StageLine",
+    "FaultSize",
+    "FaultSizes",
     "Provenance",
     "InternalFacts",
     "TeacherFacts",
@@ -87,6 +101,7 @@ __all__ = [
     "render_html",
     "render_json",
     "model_card",
+    "said_of_sizes",
     "miss_rate",
     "worlds_told_apart",
 ]

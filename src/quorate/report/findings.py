@@ -200,6 +200,64 @@ class StageLine(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class FaultSize(Plain):
+    """A fault that an audit finds, as small as it was measured to find it.
+
+    Parameters
+    ----------
+    fault : str
+        In words: ``"noise smaller by 12 %"``.
+    attack : str
+        Which attack finds it.
+    probability : float
+        It is found with this probability or more.
+    found : bool
+        False where not even this fault, the grossest that was tried, is found with that probability.
+
+    Examples
+    --------
+    >>> FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9).found
+    True
+    """
+
+    fault: str
+    attack: str
+    probability: float
+    found: bool = True
+
+    def _check(self) -> None:
+        require(0 < self.probability < 1, f"probability must be in (0, 1), got {self.probability!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FaultSizes(Plain):
+    """What is known of the faults that an audit would have found.
+
+    Parameters
+    ----------
+    faults : tuple of FaultSize
+        One for each kind; empty where none was measured for the mechanism.
+    certainty : float or None
+        With which each of them was measured.
+    elsewhere : str or None
+        The setting at which they were measured, where it is not that of the audit; None where it is.
+
+    Examples
+    --------
+    >>> FaultSizes().faults
+    ()
+    """
+
+    faults: tuple[FaultSize, ...] = ()
+    certainty: float | None = None
+    elsewhere: str | None = None
+
+    def _check(self) -> None:
+        certain = self.certainty is not None and 0 < self.certainty < 1
+        require(certain or not self.faults, "sizes that were measured have a certainty in (0, 1)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Audit(Plain):
     """What an audit measured.
 
@@ -211,6 +269,8 @@ class Audit(Plain):
         Of a sparse vector's answers with their distribution.
     stage : StageLine or None
         The exact loss of one of its stages.
+    sizes : FaultSizes or None
+        How small a fault it would have found; None where an earlier version wrote the facts.
 
     Examples
     --------
@@ -221,6 +281,7 @@ class Audit(Plain):
     lines: tuple[AuditLine, ...]
     comparisons: tuple[Comparison, ...] = ()
     stage: StageLine | None = None
+    sizes: FaultSizes | None = None
 
     @property
     def violated(self) -> bool:

@@ -1,4 +1,4 @@
-"""The sections on what was measured: utility, audit, and how sensitive the choice of ε is."""
+"""The sections on what was measured: utility, and how sensitive the choice of ε is."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from quorate.report import drawing, sentences
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
-from quorate.report.findings import Audit, Choice, Score
+from quorate.report.findings import Choice, Score
 from quorate.report.layout import table
 from quorate.report.method import words_of
-from quorate.report.notation import at_least, at_most, percent, wilson_interval
+from quorate.report.notation import at_most, percent, wilson_interval
 
 PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
 
@@ -50,83 +50,6 @@ def _score(name: str, score: Score) -> tuple[Child, ...]:
     balanced = "—" if score.balanced_accuracy is None else percent(score.balanced_accuracy)
     interval = f"{low.removesuffix(' %')} to {high}"
     return (name, percent(score.accuracy), drawing.bar(score.accuracy), interval, balanced, f"{score.n_rows:,}")
-
-
-def audit(facts: Facts) -> tuple[Child, ...] | None:
-    """Return claimed ε beside what attacks prove, or how to measure it, or None where neither can be said."""
-    if facts.audit is None:
-        if facts.audit_command is None:
-            return None
-        return (element("p", "Not audited yet. Run ", element("code", facts.audit_command), "."),)
-    lines = facts.audit.lines
-    longest = max(max(line.claimed_epsilon, line.lower_bound) for line in lines)
-    verdict = (
-        "What was measured contradicts what was claimed: the guarantee does not hold."
-        if facts.audit.violated and not any(line.violated for line in lines)
-        else "An attack proves more than was claimed: the guarantee does not hold."
-        if facts.audit.violated
-        else "No attack proves more than was claimed. An audit can find a fault; it cannot show that there is none."
-    )
-    return (
-        element("p", verdict, class_="verdict" if facts.audit.violated else None),
-        table(
-            "The bar is the ε that an attack proves, the mark the ε that was claimed.",
-            ("Attack", "", "#Claimed ε", "#Proved ε", "#Confidence", "#Trials"),
-            (
-                (
-                    line.attack,
-                    drawing.against(
-                        f"Measured at least {at_least(line.lower_bound)}, claimed {at_most(line.claimed_epsilon)}.",
-                        measured=line.lower_bound,
-                        claimed=line.claimed_epsilon,
-                        longest=longest,
-                    ),
-                    at_most(line.claimed_epsilon),
-                    at_least(line.lower_bound),
-                    percent(line.confidence).replace(".0 %", " %"),
-                    f"{line.trials:,}",
-                )
-                for line in lines
-            ),
-        ),
-        *_comparisons(facts.audit),
-    )
-
-
-def _comparisons(found: Audit) -> tuple[Child, ...]:
-    """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
-    if not found.comparisons:
-        return ()
-    stage = found.stage
-    return (
-        table(
-            "How often the sparse vector gave certain answers to made-up votes, and how often it should give them.",
-            ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
-            (
-                (
-                    each.name,
-                    each.event,
-                    percent(each.observed),
-                    percent(each.expected),
-                    "no" if each.violated else "yes",
-                    percent(each.confidence).replace(".0 %", " %"),
-                    f"{each.trials:,}",
-                )
-                for each in found.comparisons
-            ),
-        ),
-        *(
-            ()
-            if stage is None
-            else (
-                element(
-                    "p",
-                    f"One stage was charged ε = {at_most(stage.claimed_epsilon)}. An exact sum over its noise gives a "
-                    f"privacy loss of {at_least(stage.exact_epsilon)}.",
-                ),
-            )
-        ),
-    )
 
 
 def sensitivity(facts: Facts) -> tuple[Child, ...]:

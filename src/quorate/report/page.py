@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, overload
 
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import drawing, measured, origin, promised, sentences
+from quorate.report import audited, drawing, measured, origin, promised, sentences
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
 from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_section
@@ -79,7 +79,7 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
         ("mechanisms", "Mechanisms", promised.mechanisms(facts)),
         ("implementation", "Implementation", promised.implementation(facts)),
         ("utility", "Utility", measured.utility(facts)),
-        ("audit", "Audit", measured.audit(facts)),
+        ("audit", "Audit", audited.audit(facts)),
         ("sensitivity", "Sensitivity of the choice", measured.sensitivity(facts)),
         ("provenance", "Trust model, data collection, provenance", origin.provenance(facts)),
     )

@@ -16,15 +16,25 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Event
-from quorate.audit import Attack, ScheduleAudit, ShardAudit, audit_schedule, audit_shards
+from quorate.audit import (
+    Attack,
+    ScheduleAudit,
+    ShardAudit,
+    Sizes,
+    audit_schedule,
+    audit_shards,
+    setting_of,
+    sizes_for,
+)
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
 from quorate.pipeline.flow import Watch
 from quorate.pipeline.task import Task
-from quorate.report import Audit, AuditLine, Check, Comparison, Facts, StageLine, render_html, render_json
+from quorate.report import Check, Facts, render_html, render_json, said_of_sizes
 from quorate.report.checks import name_of
+from quorate.run.audit_section import audit_section, fault_sizes, size_tree
 from quorate.run.batch import LoadedRun
 from quorate.run.folder import RunFolder
 from quorate.run.published import FACTS, publish_files
@@ -46,6 +56,8 @@ class RunAudit:
     ----------
     schedule : ScheduleAudit
         On the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact distribution.
+    sizes : Sizes
+        How small a fault the audit of the mechanism would have found, as far as that was measured.
     delta : float
         The run's δ.
     shards : ShardAudit or None
@@ -61,6 +73,7 @@ class RunAudit:
     """
 
     schedule: ScheduleAudit
+    sizes: Sizes
     delta: float
     shards: ShardAudit | None
     without_shards: str | None
@@ -112,6 +125,11 @@ class RunAudit:
         return " ".join(told)
 
     @property
+    def said_of_sizes(self) -> tuple[str, ...]:
+        """How small a fault would have been found, in sentences."""
+        return said_of_sizes(fault_sizes(self.sizes))
+
+    @property
     def told_of_shards(self) -> str:
         """What became of the shard audit, in a sentence or two."""
         if self.shards is None:
@@ -130,6 +148,11 @@ class RunAudit:
             "comparisons": [
                 asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
             ],
+            "sizes": {
+                "measured_at_this_setting": self.sizes.here,
+                "faults": [size_tree(size) for size in self.sizes.rows],
+                "verdict": " ".join(self.said_of_sizes),
+            },
             "stage": None if (stage := self.schedule.stage) is None else asdict(stage) | {"violated": stage.violated},
             "shards": None
             if self.shards is None
@@ -217,8 +240,10 @@ def audit_run(
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
+    setting = setting_of(task.recipe.mechanism, event, task.recipe.n_teachers, task.n_classes, task.facts.delta)
     return RunAudit(
         schedule=schedule,
+        sizes=sizes_for(setting, schedule),
         delta=task.facts.delta,
         shards=shards,
         without_shards=why_not,
@@ -310,38 +335,7 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
             )
         )
     kept = [each for each in facts.checks if each.code not in {"audit", "shard audit"}]
-    return replace(facts, audit=_section(found.schedule), checks=(*kept, *added))
-
-
-def _section(schedule: ScheduleAudit) -> Audit:
-    """What was found about the mechanism, as a report shows it."""
-    return Audit(
-        lines=tuple(
-            AuditLine(
-                attack=attack.name,
-                claimed_epsilon=attack.claimed,
-                lower_bound=attack.proved,
-                confidence=attack.result.confidence,
-                trials=attack.result.trials,
-            )
-            for attack in schedule.attacks
-        ),
-        comparisons=tuple(
-            Comparison(
-                name=comparison.name,
-                event=comparison.event,
-                observed=comparison.observed,
-                expected=comparison.expected,
-                violated=comparison.violated,
-                confidence=comparison.confidence,
-                trials=comparison.trials,
-            )
-            for comparison in schedule.comparisons
-        ),
-        stage=None
-        if (stage := schedule.stage) is None
-        else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
-    )
+    return replace(facts, audit=audit_section(found.schedule, found.sizes), checks=(*kept, *added))
 
 
 def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from quorate.arguments import count
-from quorate.audit import audit_schedule
+from quorate.audit import audit_schedule, setting_of, sizes_for
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism, check_own, noise_fields
 from quorate.pipeline.flow import Watch
@@ -88,10 +88,10 @@ def audit_alone(
     -----
     Privacy: made of public numbers alone. Nothing is charged.
     """
-    begun = clock()
+    begun, event = clock(), mechanism.schedule(answers)
     schedule = audit_schedule(
         mechanism,
-        mechanism.schedule(answers),
+        event,
         n_teachers=n_teachers,
         n_classes=n_classes,
         delta=delta,
@@ -103,6 +103,7 @@ def audit_alone(
     )
     return RunAudit(
         schedule=schedule,
+        sizes=sizes_for(setting_of(mechanism, event, n_teachers, n_classes, delta), schedule),
         delta=delta,
         shards=None,
         without_shards=NO_SHARDS,

@@ -1,0 +1,274 @@
+"""Which attacks are made on one run of a mechanism: what is asked, on which votes, how often, and what it claims.
+
+A plan is made of public settings alone, before anything is drawn; whatever answers can be put to it, also a twin with a
+fault (:mod:`quorate.audit.faults`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.accounting import Event, Repeated
+from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.audit.claims import GaussianClaim
+from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
+from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
+from quorate.audit.hard_votes import HardVotes, claim_on, every_second, hard_votes
+from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
+from quorate.audit.sampled import AuditResult, audit_mechanism
+from quorate.audit.step_by_step import StepByStep
+from quorate.mechanisms import StableSparseVector
+
+#: Told what is done, and how much of it: ``watch(stage, done, total)``.
+Watch: TypeAlias = Callable[[str, int, int], None]
+
+FEWEST = 400
+_CELLS = 100_000_000  # noisy counts that all runs of a whole schedule draw together
+_CELLS_BESIDE = 20_000_000  # the same, of each further attack on it
+_STREAMS = 4_000  # runs of a mechanism that is a Python loop over queries
+_STREAMS_COMPARED = 20_000  # runs whose answers are compared with their distribution
+_STEPS_COMPARED = 8_000
+_ENDS_COMPARED = 100  # what comes after the cut-off is the same in every run
+_LONGEST = 10_000  # declined queries in one run
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attack:
+    """One attack on a mechanism, in terms of ε at the run's δ.
+
+    Attributes
+    ----------
+    name : str
+        What was attacked, and on which votes.
+    claimed, proved : float
+        The ε that was charged for it, and the one that the attack proves from below. Where a Gaussian trade-off curve
+        is claimed, the proved ε is that of the curve the attack proves.
+    result : AuditResult
+        As measured.
+    """
+
+    name: str
+    claimed: float
+    proved: float
+    result: AuditResult
+
+    @property
+    def violated(self) -> bool:
+        """Whether the attack proves more than was charged."""
+        return self.proved > self.claimed
+
+    @property
+    def trials(self) -> int:
+        """Runs that were counted."""
+        return self.result.trials
+
+    @property
+    def confidence(self) -> float:
+        """Of the proved ε."""
+        return self.result.confidence
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedAttack:
+    """An attack that is still to be made.
+
+    Attributes
+    ----------
+    name : str
+        What is attacked, and on which votes.
+    neighbours : pair of arrays
+        Made-up votes, as :func:`~quorate.audit.audit_mechanism` takes them.
+    event : Event
+        What the attack may at most prove.
+    runs : int
+        How often the mechanism is run.
+    asked : callable
+        Makes of a mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
+    """
+
+    name: str
+    neighbours: tuple[NDArray[Any], NDArray[Any]] = field(repr=False)
+    event: Event
+    runs: int
+    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+
+    def audit(
+        self,
+        asked: Any,
+        confidence: float,
+        *,
+        delta: float,
+        seed: int | None = None,
+        n_jobs: int = 1,
+        watch: Watch | None = None,
+    ) -> Attack:
+        """Make the attack on what :attr:`asked` made; ε is told at `delta`."""
+        see = watch or (lambda stage, done, total: None)
+        claim = claim_on(self.event, delta)
+        result = audit_mechanism(
+            asked,
+            self.neighbours,
+            claim,
+            confidence,
+            self.runs,
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=lambda done, total: see(self.name, done, total),
+        )
+        proved = result.lower_bound
+        if isinstance(claim, GaussianClaim):
+            proved = epsilon_of_gaussian(delta, proved) if proved > 0 else 0.0
+        return Attack(name=self.name, claimed=price(self.event, delta), proved=proved, result=result)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedComparison:
+    """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
+
+    Attributes
+    ----------
+    expected : ExpectedAnswers
+        The stream, and the answers that it should get.
+    runs : int
+        How often the stream is asked.
+    stages_spent : int or None
+        None where the stream is handed over whole; else it is asked query by query, after so many spent stages.
+    """
+
+    expected: ExpectedAnswers = field(repr=False)
+    runs: int
+    stages_spent: int | None
+
+    @property
+    def name(self) -> str:
+        """What the stream looks at, and how it is asked."""
+        return f"{self.expected.name}, {'as one stream' if self.stages_spent is None else 'step by step'}"
+
+    def asked(self, mechanism: Any) -> Any:
+        """Return what answers the stream: the sparse vector of a mechanism, whole or step by step."""
+        sparse = sparse_vector_of(mechanism)
+        return sparse if self.stages_spent is None else StepByStep(sparse, self.stages_spent)  # type: ignore[arg-type]
+
+    def audit(
+        self,
+        asked: Any,
+        confidence: float,
+        *,
+        delta: float,
+        seed: int | None = None,
+        n_jobs: int = 1,
+        watch: Watch | None = None,
+    ) -> GoodnessOfFit:
+        """Compare the answers of what :attr:`asked` made; distances have no `delta`, and one process makes them."""
+        see = watch or (lambda stage, done, total: None)
+        see(self.name, 0, 1)
+        comparison = audit_answers(asked, self.expected, confidence, self.runs, seed=seed)
+        see(self.name, 1, 1)
+        return replace(comparison, name=self.name)
+
+
+Planned: TypeAlias = PlannedAttack | PlannedComparison
+
+
+def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
+    """Return the sparse vector that a stream mechanism tests its queries with; None for any other."""
+    sparse: StableSparseVector | None = getattr(mechanism, "sparse_vector", None)
+    return sparse
+
+
+def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs: int) -> tuple[Planned, ...]:
+    """Return the attacks on a run of `mechanism` that was charged `event`, and then the comparisons.
+
+    Parameters
+    ----------
+    mechanism : mechanism
+        Any of :mod:`quorate.mechanisms`, or one with the same methods.
+    event : Event
+        What was charged for the whole run.
+    n_teachers, n_classes : int
+        K and C; both public.
+    runs : int
+        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> mechanism = NoisyCounts(sigma=40.0, form="binary")
+    >>> for each in planned(mechanism, mechanism.schedule(1_000), 250, 2, 100_000):
+    ...     print(each.name, each.runs)
+    one answer: two classes tie 100000
+    all 1,000 answers: two classes tie 50000
+    every second of 1,000 answers: two classes tie 10000
+    """
+    hard = hard_votes(mechanism, n_teachers, n_classes)
+    sparse = sparse_vector_of(mechanism)
+    if sparse is None:
+        return tuple(_on_answers(event, hard, runs))
+    compared = _compared(mechanism, sparse, runs) if can_be_summed(sparse) else ()
+    return (*_on_streams(event, hard, runs), *compared)
+
+
+def share_of(confidence: float, parts: int) -> float:
+    """Return the confidence that each of so many parts needs for all of them to hold together with `confidence`.
+
+    Examples
+    --------
+    >>> round(share_of(0.95, 5), 6)
+    0.99
+    """
+    return 1 - (1 - confidence) / parts
+
+
+def _on_streams(event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterator[PlannedAttack]:
+    for votes in hard:
+        yield PlannedAttack(
+            name=f"the whole run: {votes.name}", neighbours=votes.neighbours, event=event, runs=min(runs, _STREAMS)
+        )
+
+
+def _on_answers(event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterator[PlannedAttack]:
+    one, answers = (event.event, event.times) if isinstance(event, Repeated) else (event, 1)
+    n_classes = len(hard[0].neighbours[0])
+
+    def fitting(queries: int, cells: int) -> int:
+        return min(runs, max(FEWEST, cells // (queries * n_classes)))
+
+    for votes in hard:
+        yield PlannedAttack(name=f"one answer: {votes.name}", neighbours=votes.neighbours, event=one, runs=runs)
+    if answers == 1:
+        return
+    for place, votes in enumerate(hard):
+        zero, one_ = (np.broadcast_to(side, (answers, side.size)) for side in votes.neighbours)
+        yield PlannedAttack(
+            name=f"all {answers:,} answers: {votes.name}",
+            neighbours=(zero, one_),
+            event=event,
+            runs=fitting(answers, _CELLS_BESIDE if place else _CELLS),
+            asked=SumOfAnswers,
+        )
+    changed = answers // 2
+    for votes in (hard[0], *hard[1:][-1:]):  # a tie, and the threshold where there is one
+        yield PlannedAttack(
+            name=f"every second of {2 * changed:,} answers: {votes.name}",
+            neighbours=every_second(votes, 2 * changed),
+            event=Repeated(one, changed),  # an answer whose votes do not change tells nothing of the change
+            runs=fitting(2 * changed, _CELLS_BESIDE),
+            asked=ContrastsOfAnswers,
+        )
+
+
+def _compared(mechanism: Any, sparse: StableSparseVector, runs: int) -> Iterator[PlannedComparison]:
+    at_threshold = answers_at_threshold(sparse)
+    if mechanism is sparse:
+        yield PlannedComparison(expected=at_threshold, runs=min(runs, _STREAMS_COMPARED), stages_spent=None)
+        if sparse.cutoff <= _LONGEST and (ended := answers_after_cutoff(sparse)):
+            yield PlannedComparison(expected=ended, runs=min(runs, _ENDS_COMPARED), stages_spent=None)
+    yield PlannedComparison(expected=at_threshold, runs=min(runs, _STEPS_COMPARED), stages_spent=0)
+    if ended := answers_after_cutoff(sparse, sparse.cutoff - 1):
+        yield PlannedComparison(expected=ended, runs=min(runs, _ENDS_COMPARED), stages_spent=sparse.cutoff - 1)
