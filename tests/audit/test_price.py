@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
-from quorate.accounting import ApproxDP, Composed, DiscreteGaussian, DiscreteLaplace, Event, PureDP, Repeated
-from quorate.audit import PriceFault, price_faults
+from quorate.accounting import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Event,
+    PureDP,
+    Repeated,
+    register_event,
+)
+from quorate.audit import GaussianClaim, PriceFault, PureClaim, claim_on, price_faults
 
 
 def laplace(scale: float) -> list[Any]:
@@ -56,6 +66,27 @@ def test_a_price_that_is_a_little_too_low_is_found(event: Event, outcomes: Any, 
     faults = price_faults(event, outcomes)
     assert {fault.rule for fault in faults} == rules
     assert all(isinstance(fault, PriceFault) and fault.exact > fault.claimed for fault in faults)
+
+
+@register_event("tests.audited_gaussian", priced_as=lambda event: Repeated(DiscreteGaussian(event.sigma, 1.0), 2))
+@dataclass(frozen=True)
+class OwnGaussian(Event):
+    sigma: float
+
+
+@register_event("tests.audited_coin", priced_as=lambda event: PureDP(event.epsilon))
+@dataclass(frozen=True)
+class OwnCoin(Event):
+    epsilon: float
+
+
+def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as() -> None:
+    """A trade-off curve, or pure privacy, which are sharper to test than their (ε, δ)."""
+    known = Repeated(DiscreteGaussian(40.0, 1.0), 2)
+    assert claim_on(OwnGaussian(40.0), 1e-5) == claim_on(known, 1e-5)
+    assert isinstance(claim_on(OwnGaussian(40.0), 1e-5), GaussianClaim)
+    assert claim_on(Repeated(OwnGaussian(40.0), 3), 1e-5) == claim_on(Repeated(known, 3), 1e-5)
+    assert claim_on(OwnCoin(0.5), 1e-5) == PureClaim(0.5)
 
 
 def test_two_releases_are_looked_at_beside_one() -> None:

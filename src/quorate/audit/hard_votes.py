@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.accounting import Composed, DiscreteGaussian, Event, Gaussian, Repeated
+from quorate.accounting.own_events import stands_for
 from quorate.arguments import count
 from quorate.audit.claims import Claim, GaussianClaim, claim_of
 from quorate.mechanisms import AgreementTest, StableSparseVector
@@ -155,12 +156,14 @@ def claim_on(event: Event, delta: float) -> Claim:
     >>> type(claim_on(Repeated(DiscreteGaussian(2.0, 1.0), 100), 1e-5)).__name__  # the lattice shows
     'ApproxClaim'
     """
+    event = stands_for(event)
     squared = _squared_mu(event)
     return claim_of(event, delta) if squared is None else GaussianClaim(sqrt(squared))
 
 
 def _squared_mu(event: Event) -> float | None:
     """μ² where the event is made of Gaussian noise that is wide beside the lattice; they add up."""
+    event = stands_for(event)
     if isinstance(event, Gaussian) or (isinstance(event, DiscreteGaussian) and event.sigma >= _SMOOTH_FROM):
         return (event.l2_sensitivity / event.sigma) ** 2
     if isinstance(event, Repeated):
