@@ -13,7 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from quorate.release.described import described
+from quorate.mechanisms import ConfidentNoisyMax
+from quorate.release.described import described, described_mechanism
 
 POOL = np.random.default_rng(2).normal(size=(120, 4))
 
@@ -44,3 +45,19 @@ def test_what_an_estimator_is_not_has_no_say_in_its_description() -> None:
             self.lock = lock
 
     assert described(Held(object())) == described(Held(object()))
+
+
+class Strict(ConfidentNoisyMax):
+    """A user's own, without slots beside those that it inherits."""
+
+
+class NoisyCounts(ConfidentNoisyMax):
+    """A user's own that has the name of another."""
+
+
+def test_a_mechanism_of_a_users_own_is_told_with_its_module_and_every_field() -> None:
+    told = described_mechanism(Strict(8.0, 60.0, 30.0))
+    assert told == (f"{__name__}.Strict(threshold=8.0, sigma_threshold=60.0, sigma_answer=30.0, form='histogram')")
+    assert described_mechanism(Strict(9.0, 60.0, 30.0)) != told
+    assert described_mechanism(NoisyCounts(8.0, 60.0, 30.0)).startswith(f"{__name__}.NoisyCounts(")
+    assert described_mechanism(ConfidentNoisyMax(8.0, 60.0, 30.0)) == repr(ConfidentNoisyMax(8.0, 60.0, 30.0))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from functools import partial
 from hashlib import blake2b
 from types import CodeType, FunctionType, MethodType
@@ -76,7 +77,11 @@ def described_mechanism(mechanism: Mechanism) -> str:
     >>> described_mechanism(NoisyCounts(sigma=5.0))
     "NoisyCounts(sigma=5.0, form='histogram')"
     """
-    return described(mechanism) if is_own(mechanism) else repr(mechanism)
+    if not is_own(mechanism):
+        return repr(mechanism)
+    # Field by field, wherever a class keeps them: one that inherits from a class with slots has them in two places.
+    values = (f"{each.name}={described(getattr(mechanism, each.name))}" for each in fields(mechanism))
+    return f"{stored_name(type(mechanism))}({', '.join(values)})"
 
 
 def _without_dict(value: Any, depth: int) -> str:
