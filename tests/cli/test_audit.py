@@ -24,9 +24,8 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def finished(make_run: Any, cli: Any) -> Path:
-    root: Path = make_run()
-    assert cli("run", root)[0] == 0
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run()
     return root
 
 

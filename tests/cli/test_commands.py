@@ -24,9 +24,8 @@ from quorate.run.settings import read_settings
 
 
 @pytest.fixture
-def finished(make_run: Any, cli: Any) -> Path:
-    root: Path = make_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
-    assert cli("run", root)[0] == 0
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"mechanism.online_answers": 5, "data.evaluation": "evaluation.csv"})
     return root
 
 

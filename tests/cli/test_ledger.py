@@ -16,9 +16,8 @@ REASON = "two visits were entered twice"
 
 
 @pytest.fixture
-def finished(make_run: Any, cli: Any) -> Path:
-    root: Path = make_run(**{"mechanism.queries": 20, "mechanism.online_answers": 5, "mechanism.sigma": 60})
-    assert cli("run", root)[0] == 0
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"mechanism.queries": 20, "mechanism.online_answers": 5, "mechanism.sigma": 60})
     return root
 
 

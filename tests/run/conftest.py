@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +14,7 @@ import polars as pl
 import pytest
 
 from quorate.cli import main
+from quorate.run.batch import execute, load_run
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
@@ -47,35 +50,57 @@ def toml(settings: dict[str, dict[str, Any]]) -> str:
     )
 
 
+def write_run(root: Path, n: int = 400, m: int = 150, **changes: Any) -> Path:
+    """Write the folder of a run; `changes` are ``{"section.key": value}``, and a value of None drops the key."""
+    root.mkdir()
+    rows, ill = visits(n, seed=1)
+    patients = [f"P{number % (n // 2):04d}" for number in range(n)]
+    rows.with_columns(pl.Series("ill", ill), pl.Series("patient_id", patients)).write_csv(root / "private.csv")
+    if not changes.get("data.unit"):
+        rows.with_columns(pl.Series("ill", ill)).write_csv(root / "private.csv")
+    visits(m, seed=2)[0].write_csv(root / "public.csv")
+    shown, truth = visits(100, seed=3)
+    shown.with_columns(pl.Series("ill", truth)).write_csv(root / "evaluation.csv")
+    settings = {section: dict(keys) for section, keys in SETTINGS.items()}
+    for place, value in changes.items():
+        section, _, key = place.partition(".")
+        settings.setdefault(section, {})[key] = value
+        if value is None:
+            del settings[section][key]
+    (root / "quorate.toml").write_text(toml(settings), encoding="utf-8")
+    assert "nan" in toml(settings) or tomllib.loads(toml(settings))
+    return root
+
+
 MakeRun = Callable[..., Path]
 
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> MakeRun:
-    """Return ``make(name="run", n=400, m=150, **{"section.key": value})``; a value of None drops the key."""
+    """Return ``make(name="run", n=400, m=150, **{"section.key": value})``; see :func:`write_run`."""
+    return lambda name="run", n=400, m=150, **changes: write_run(tmp_path / name, n, m, **changes)
 
-    def make(name: str = "run", n: int = 400, m: int = 150, **changes: Any) -> Path:
-        root = tmp_path / name
-        root.mkdir()
-        rows, ill = visits(n, seed=1)
-        patients = [f"P{number % (n // 2):04d}" for number in range(n)]
-        rows.with_columns(pl.Series("ill", ill), pl.Series("patient_id", patients)).write_csv(root / "private.csv")
-        if not changes.get("data.unit"):
-            rows.with_columns(pl.Series("ill", ill)).write_csv(root / "private.csv")
-        visits(m, seed=2)[0].write_csv(root / "public.csv")
-        shown, truth = visits(100, seed=3)
-        shown.with_columns(pl.Series("ill", truth)).write_csv(root / "evaluation.csv")
-        settings = {section: dict(keys) for section, keys in SETTINGS.items()}
-        for place, value in changes.items():
-            section, _, key = place.partition(".")
-            settings.setdefault(section, {})[key] = value
-            if value is None:
-                del settings[section][key]
-        (root / "quorate.toml").write_text(toml(settings), encoding="utf-8")
-        assert "nan" in toml(settings) or tomllib.loads(toml(settings))
-        return root
 
-    return make
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
+    """Return ``finished(**{"section.key": value})``: a run made once for all tests, which none of them may change."""
+    made: dict[str, Path] = {}
+
+    def finished(**changes: Any) -> Path:
+        key = json.dumps(changes, sort_keys=True)
+        if key not in made:
+            root = write_run(tmp_path_factory.mktemp("finished") / "run", **changes)
+            execute(load_run(root), command="quorate run")
+            made[key] = root
+        return made[key]
+
+    return finished
+
+
+@pytest.fixture
+def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
+    """Return ``finished(**{"section.key": value})``: a finished run of this test's own, copied from one made before."""
+    return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
 
 
 Cli = Callable[..., tuple[int, str, str]]

@@ -50,9 +50,8 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def finished(make_run: Any) -> Path:
-    root: Path = make_run(**{"mechanism.online_answers": 5})
-    execute(load_run(root), command="quorate run")
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"mechanism.online_answers": 5})
     return root
 
 

@@ -43,9 +43,8 @@ def mode(path: Path) -> int:
 
 
 @pytest.fixture
-def finished(make_run: Any) -> Path:
-    root: Path = make_run(**{"data.evaluation": "evaluation.csv"})
-    run(root)
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"data.evaluation": "evaluation.csv"})
     return root
 
 
