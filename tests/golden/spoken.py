@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +23,7 @@ from tests.golden import folders
 from tests.golden.fits import CODES, ONLINE, PEOPLE, POOL, SEED, K, N, X
 from tests.golden.learned import CUTS, UNLABELLED
 from tests.golden.learned import X as POINTS
+from tests.golden.printed import rows_of, sentences_of_card, sentences_of_page, settled
 
 from quorate import (
     Budget,
@@ -49,6 +49,7 @@ LARGE = Budget(100.0, 1e-2)  # of a ledger that several share
 Spoken = dict[str, list[str]]  # the sentences, by where they are said
 
 ADDED, REPLACED, LABELS = "add, remove or replace", "replace only", "labels only"
+STATED = "add, remove or replace, as the owner states"
 OWN, IN_MEMORY, SHARED = "a file of its own", "in memory, not the first fit", "shared with an earlier one"
 AFTER_SEEDED, MIXED = "shared with an earlier, seeded one", "shared with one of the other neighbours"
 OTHER: Mapping[str, str] = {ADDED: REPLACED, REPLACED: ADDED}
@@ -138,7 +139,7 @@ ESTIMATORS: Mapping[str, Callable[..., Any]] = {
     "AgnosticPrediction": _learner(AgnosticPrediction(concepts=CUTS, epsilon=EPSILON, n_queries=2)),
 }
 LEARNERS = tuple(ESTIMATORS)[4:]
-RUN = "quorate run"
+RUN, VOTES = "quorate run", "quorate votes release"
 
 
 def combinations() -> tuple[Combination, ...]:
@@ -151,13 +152,15 @@ def combinations() -> tuple[Combination, ...]:
         ),
         *(("LabelPrivateClassifier", LABELS, unit) for unit in ("label", "person's labels")),
         *((name, REPLACED, "record") for name in LEARNERS),
+        *((VOTES, STATED, unit) for unit in ("record", "patient")),
     ]
-    order = (*ESTIMATORS, RUN)
+    order = (*ESTIMATORS, RUN, VOTES)
     made = []
     for name, neighbours, unit in sorted(scopes, key=lambda scope: order.index(scope[0])):
-        ledgers = [OWN, SHARED] if name == RUN else [OWN, IN_MEMORY, SHARED]
+        ledgers = {VOTES: [OWN], RUN: [OWN, SHARED]}.get(name, [OWN, IN_MEMORY, SHARED])
         made += [Combination(name, neighbours, unit, noise, kept) for noise in ("secret", "seeded") for kept in ledgers]
-        made.append(Combination(name, neighbours, unit, "secret", AFTER_SEEDED))
+        if SHARED in ledgers:
+            made.append(Combination(name, neighbours, unit, "secret", AFTER_SEEDED))
         if neighbours in OTHER and name not in (RUN, *LEARNERS):
             made.append(Combination(name, neighbours, unit, "secret", MIXED))
     return tuple(made)
@@ -193,8 +196,8 @@ def _votes(n: int) -> Secret[Any]:
 def spoken(combination: Combination, *, trained: bool = False) -> Spoken:
     """Fit what a combination says, and gather every sentence about privacy."""
     with made_up_votes(trained=trained), TemporaryDirectory() as place:
-        if combination.estimator == RUN:
-            return _spoken_by_run(combination, Path(place))
+        if combination.estimator in (RUN, VOTES):
+            return _spoken_by_commands(combination, Path(place))
         return _spoken_by_estimator(combination, Path(place) / "ledger.db")
 
 
@@ -219,10 +222,10 @@ def _spoken_by_estimator(combination: Combination, path: Path) -> Spoken:
         if facts is not None:
             said |= said_of_facts(facts)
         elif hasattr(made, "summary"):
-            said["summary()"] = _rows_of(made.summary())
+            said["summary()"] = rows_of(made.summary())
     if caught:
         said["warning"] = [str(each.message) for each in caught if each.category is PrivacyWarning]
-    return {where: [_settled(each, path.parent) for each in lines] for where, lines in said.items()}
+    return {where: [settled(each, path.parent) for each in lines] for where, lines in said.items()}
 
 
 def said_of_guarantee(guarantee: Guarantee) -> Spoken:
@@ -241,8 +244,8 @@ def said_of_facts(facts: Facts) -> Spoken:
 
     Those that a guarantee says of itself stand there once.
     """
-    public = _sentences_of_page(render_html(facts))
-    internal = _sentences_of_page(render_html(facts, "internal", Secret(InternalFacts())))
+    public = sentences_of_page(render_html(facts))
+    internal = sentences_of_page(render_html(facts, "internal", Secret(InternalFacts())))
     promised = facts.guarantee
     once = {
         promised.odds: "(the odds, as the guarantee says them)",
@@ -252,20 +255,21 @@ def said_of_facts(facts: Facts) -> Spoken:
     return {
         "report": [once.get(line, line) for line in public],
         "report, internal edition": [line for line in internal if line not in public],
-        "model card": [once.get(line, line) for line in _sentences_of_card(model_card(facts))],
-        "summary()": _rows_of(render_text(facts)),
+        "model card": [once.get(line, line) for line in sentences_of_card(model_card(facts))],
+        "summary()": rows_of(render_text(facts)),
     }
 
 
-def _spoken_by_run(combination: Combination, place: Path) -> Spoken:
+def _spoken_by_commands(combination: Combination, place: Path) -> Spoken:
+    commands = _run if combination.estimator == RUN else _votes_made_elsewhere
     seeds = {SHARED: (None, SEED if combination.seeded else None), AFTER_SEEDED: (SEED + 1, None)}
     said: Spoken = {}
     for seed in seeds.get(combination.ledger, (SEED if combination.seeded else None,)):
-        said = _commands(combination, place / "my-run", seed, first=not said)
-    return {where: [_settled(each, place) for each in lines] for where, lines in said.items()}
+        said = commands(combination, place / "my-run", seed, first=not said)
+    return {where: [settled(each, place) for each in lines] for where, lines in said.items()}
 
 
-def _commands(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
+def _run(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
     """Go through the commands of a run; once more, with other settings, where the ledger is shared."""
     folders.write(
         root,
@@ -285,7 +289,7 @@ def _commands(combination: Combination, root: Path, seed: int | None, *, first: 
         text = text.replace("[teachers]", '[teachers]\npartition = "balanced"')
     settings.write_text(text, encoding="utf-8")
     said = {f"quorate {name}": _said_by(name, root) for name in ("check", "run", "status", "report")}
-    said["quorate run"] = _rows_of("\n".join(said["quorate run"]))
+    said["quorate run"] = rows_of("\n".join(said["quorate run"]))
     facts = Facts.from_json((root / "public" / "facts.json").read_text(encoding="utf-8"))
     said |= said_of_guarantee(facts.guarantee) | said_of_facts(facts)
     said["quorate ask"] = [line for line in _said_by("ask", root, root / "public.csv") if ":" in line or "left" in line]
@@ -293,98 +297,29 @@ def _commands(combination: Combination, root: Path, seed: int | None, *, first: 
     return said
 
 
+def _votes_made_elsewhere(combination: Combination, root: Path, seed: int | None, *, first: bool) -> Spoken:
+    """Release counts of votes, in a folder of their own."""
+    assert first
+    counts = root.with_name("counts.csv")
+    rows = _votes(24).reveal().tolist()
+    counts.write_text("no,yes\n" + "".join(f"{no},{yes}\n" for no, yes in rows), encoding="utf-8")
+    said = _said_by(
+        "votes", "release", counts, "--classes", "no,yes", "--out", root, "--unit", combination.unit,
+        "--epsilon", EPSILON, "--delta", DELTA,
+        *([] if seed is None else ["--unsafe-noise-seed", seed]),
+    )  # fmt: skip
+    guarantee = Guarantee.from_json((root / "public" / "guarantee.json").read_text(encoding="utf-8"))
+    return said_of_guarantee(guarantee) | {
+        "quorate votes release": [line for line in said if line.startswith(("guarantee", "caveat"))],
+        "quorate ledger show": _said_by("ledger", "show", root),
+    }
+
+
 def _said_by(*arguments: object) -> list[str]:
     code, said = folders.command(*arguments)
     if code:
         raise AssertionError(said)
     return [line.rstrip() for line in said.splitlines() if line.strip()]
-
-
-# --- from what is printed to sentences --------------------------------------------------------------------------------
-
-_ROWS = ("!", "caution:", "teachers", "noise", "ex post", "guarantee", "spent", "raised", "left", "failed", "shards",
-         "answered", "ledger", "caveat")  # fmt: skip
-_SECTIONS = ("guarantee", "composition", "implementation", "internal")
-_SENTENCES = {"p", "li", "dd", "dt", "figcaption"}
-_SILENT = {"head", "svg", "style", "details"}
-
-
-def _rows_of(table: str) -> list[str]:
-    """Return the lines of a terminal table that speak of privacy, each on one line."""
-    rows: list[str] = []
-    for line in table.splitlines():
-        if line.startswith(" " * 12) and rows:
-            rows[-1] += f" {line.strip()}"
-        else:
-            rows.append(line)
-    said = [re.sub(r"\s+", " ", row) for row in rows if row.startswith(_ROWS)]
-    return [row for row in said if "answers left" not in row]
-
-
-class _Page(HTMLParser):
-    """Gathers the sentences of the sections about privacy."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[str] = []
-        self._parts: list[str] = []
-        self._section, self._silent = "top", 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = dict(attrs)
-        if tag == "section":
-            self._section = names.get("id") or names.get("aria-labelledby") or ""
-        elif tag == "footer":
-            self._section = "top"
-        self._silent += tag in _SILENT
-        if tag in _SENTENCES:
-            self._end()
-        else:
-            self._parts.append(" ")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._silent -= tag in _SILENT
-        if tag in _SENTENCES:
-            self._end(": " if tag == "dt" else "")
-
-    def handle_data(self, data: str) -> None:
-        if not self._silent and (self._section == "top" or self._section.startswith(_SECTIONS)):
-            self._parts.append(data)
-
-    def _end(self, mark: str = "") -> None:
-        line = re.sub(r"\s+", " ", "".join(self._parts)).strip()
-        self._parts = [f"{line}{mark}"] if mark else []
-        if line and not mark:
-            self.lines.append(line)
-
-
-def _sentences_of_page(page: str) -> list[str]:
-    parser = _Page()
-    parser.feed(page)
-    return list(dict.fromkeys(parser.lines))
-
-
-def _sentences_of_card(card: str) -> list[str]:
-    """Return what a model card says of privacy: all but figures of utility and where it came from."""
-    parts = re.split(r"^## ", card.replace("\\", ""), flags=re.MULTILINE)
-    said = [part for part in parts if not part.startswith(("Utility", "Provenance"))]
-    lines = [line.strip() for part in said for line in part.splitlines()[1:]]
-    return [line for line in lines if line and not line.startswith("|--") and not line.startswith("Classes:")]
-
-
-_MOVING = (
-    (re.compile(r"quorate \d+(\.\w+)+"), "quorate"),
-    (re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ?"), "TIME"),
-    (re.compile(r"\b[0-9a-f]{32,}\b"), "HASH"),
-)
-
-
-def _settled(line: str, place: Path) -> str:
-    """Return a line without what moves from one run to the next."""
-    line = line.replace(f"{place.resolve()}/", "").replace(f"{place}/", "")
-    for moving, name in _MOVING:
-        line = moving.sub(name, line)
-    return line
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

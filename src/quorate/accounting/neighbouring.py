@@ -115,7 +115,7 @@ class Neighbouring:
             "replace-labels": f"changing one {self.unit}",
             "stated": f"the change that is stated (“{self.stated}”)",
         }[self.change]
-        return noun + _OWNER * self.owner_states
+        return noun + f", where each {self._owned} went to exactly one teacher{_OWNER}" * self.owner_states
 
     @property
     def any_one(self) -> str:
