@@ -12,6 +12,7 @@ from quorate.errors import SecretRefused
 
 IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 WordArray: TypeAlias = NDArray[np.uint64]
 
 T = TypeVar("T")

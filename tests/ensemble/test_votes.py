@@ -307,3 +307,15 @@ def test_numbers_that_are_none_are_refused(option):
             count_votes(ensemble(ConstantVoter(0)), X, **{option: value})
     with pytest.raises(InvalidParameter, match="voter_cpu_seconds"):
         count_votes(ensemble(ConstantVoter(0)), X, voter_cpu_seconds=0.0)
+
+
+def test_a_model_without_weights_does_not_make_up_for_one_that_is_undecided():
+    """Of one row, no class of the first model and two of the second are near: as many as there are models."""
+    nothing, undecided = (
+        forged(np.zeros((3, 2)), np.zeros(3)),
+        forged(np.array([[1.0, 0], [1.0, 0], [0, 0]]), np.zeros(3)),
+    )
+    counts = np.zeros((1, 3), dtype=np.int64)
+    taken = linear_counts([nothing, undecided], np.array([[1.0, 1.0]]), counts)
+    assert counts.tolist() == [[0, 0, 0]]
+    assert [rows.tolist() for rows in taken.values()] == [[0], [0]]

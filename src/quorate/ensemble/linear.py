@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
     from quorate.ensemble.teachers import Voter
-    from quorate.types import FloatArray, IntArray
+    from quorate.types import BoolArray, FloatArray, IntArray
 
 _UNIT_ROUNDOFF = 2.0**-53
-_SCORES_AT_ONCE = 4_000_000  # 32 MB
+# Scores and what is made of them stay in a core's cache; fewer rows than this waste the matrix product.
+_SCORES_AT_ONCE = 2**17
+_FEWEST_ROWS = 32
 # Below this many voters a product saves nothing worth its care.
 _FEWEST = 2
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -44,24 +46,36 @@ class _Alike:
         Which voters they are.
     codes : tuple of int
         The classes that they know.
-    weights : FloatArray, (n_features, M × n_scores)
-        Their coefficients; two classes have one score.
-    offsets, weight_norms : FloatArray, (M × n_scores,)
-        Their intercepts, and the Euclidean length of each column of `weights`.
+    weights : FloatArray, (n_features, n_scores × M)
+        Their coefficients, all models' of one score side by side; two classes have one score.
+    offsets : FloatArray, (n_scores × M,)
+        Their intercepts.
+    lengths, largest : FloatArray, (M,)
+        For each model the Euclidean length of the longest weight vector, and the largest intercept without its sign.
     """
 
     numbers: tuple[int, ...]
     codes: tuple[int, ...]
     weights: FloatArray
     offsets: FloatArray
-    weight_norms: FloatArray
+    lengths: FloatArray
+    largest: FloatArray
 
     @classmethod
     def of(cls, numbers: Sequence[int], models: Sequence[Any], codes: tuple[int, ...]) -> _Alike:
         n_scores = 1 if len(codes) == 2 else len(codes)
-        weights = np.concatenate([np.reshape(model.coef_, (n_scores, -1)) for model in models]).T
-        offsets = np.concatenate([np.broadcast_to(np.ravel(model.intercept_), (n_scores,)) for model in models])
-        return cls(tuple(numbers), codes, weights, offsets, np.sqrt(np.sum(weights**2, axis=0)))
+        weights = np.stack([np.reshape(model.coef_, (n_scores, -1)) for model in models], axis=1)
+        offsets = np.stack([np.broadcast_to(np.ravel(model.intercept_), (n_scores,)) for model in models], axis=1)
+        with np.errstate(over="ignore"):
+            lengths = np.sqrt(np.sum(weights**2, axis=2)).max(axis=0)
+        return cls(
+            tuple(numbers),
+            codes,
+            np.ascontiguousarray(weights.reshape(n_scores * len(models), -1).T),
+            offsets.reshape(-1),
+            lengths,
+            np.abs(offsets).max(axis=0),
+        )
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -132,25 +146,33 @@ class LinearVoters:
 
 def _count_alike(alike: _Alike, X: Any, counts: IntArray, n_jobs: int) -> dict[int, IntArray]:
     """Count models that know the same classes; return the rows that each leaves open, where it leaves any."""
-    n_models = len(alike.numbers)
-    n_scores = len(alike.offsets) // n_models
-    # Twice γ, and twice again for the rounding of this bound itself.
-    slack = 4 * (X.shape[1] + 2) * _UNIT_ROUNDOFF
-    step = max(1, _SCORES_AT_ONCE // (n_models * n_scores))
+    n_models, n_scores = len(alike.numbers), len(alike.offsets) // len(alike.numbers)
+    votes = _votes_by_sign if n_scores == 1 else _votes_by_largest
+    step = max(_FEWEST_ROWS, n_jobs * _SCORES_AT_ONCE // (n_models * n_scores))
     left: dict[int, list[IntArray]] = {}
-    for start in range(0, X.shape[0], step):
-        rows = X[start : start + step]
-        # Overflow gives inf or NaN, which the comparisons below leave open.
-        with _blas().limit(limits=n_jobs), np.errstate(all="ignore"):
-            scores = np.asarray(rows @ alike.weights) + alike.offsets
-            bounds = slack * (np.multiply.outer(_row_norms(rows), alike.weight_norms) + np.abs(alike.offsets))
-            votes, certain = _votes(scores.reshape(-1, n_models, n_scores), bounds.reshape(-1, n_models, n_scores))
-        for label, code in enumerate(alike.codes):
-            counts[start : start + step, code] += np.count_nonzero((votes == label) & certain, axis=1)
-        for model in np.flatnonzero(~certain.all(axis=0)):
-            rows_left = (start + np.flatnonzero(~certain[:, model])).astype(np.int64)
-            left.setdefault(alike.numbers[model], []).append(rows_left)
+    # Overflow gives inf or NaN, which the comparisons leave open.
+    with _blas().limit(limits=n_jobs), np.errstate(all="ignore"):
+        for start in range(0, X.shape[0], step):
+            rows = X[start : start + step]
+            scores = np.asarray(rows @ alike.weights)
+            scores += alike.offsets
+            found, certain = votes(scores.reshape(-1, n_scores, n_models), _bounds(alike, rows))
+            counts[start : start + step, list(alike.codes)] += found
+            if certain is not None:
+                for model in np.flatnonzero(~certain.all(axis=0)):
+                    open_here = (start + np.flatnonzero(~certain[:, model])).astype(np.int64)
+                    left.setdefault(alike.numbers[model], []).append(open_here)
     return {number: np.concatenate(parts) for number, parts in left.items()}
+
+
+def _bounds(alike: _Alike, rows: Any) -> FloatArray:
+    """How far two evaluations of one score may lie apart, at most: ``(n_rows, M)``, for every score of a model."""
+    # Twice γ, and twice again for the rounding of this bound itself and of what it is taken from.
+    slack = 4 * (rows.shape[1] + 2) * _UNIT_ROUNDOFF
+    bounds = np.multiply.outer(_row_norms(rows), alike.lengths)
+    bounds += alike.largest
+    bounds *= slack
+    return bounds
 
 
 @cache
@@ -161,12 +183,32 @@ def _blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _votes(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, Any]:
-    """Return each model's label on each row, and whether no rounding could change it."""
-    if scores.shape[2] == 1:
-        return (scores[..., 0] > 0).astype(np.int64), np.abs(scores[..., 0]) > bounds[..., 0]
-    ranked = np.sort(scores, axis=2)
-    return np.argmax(scores, axis=2), ranked[..., -1] - ranked[..., -2] > 2 * bounds.max(axis=2)
+def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, BoolArray | None]:
+    """Count the votes of one score ``(n_rows, 1, M)``, where no rounding could change its sign.
+
+    Returns ``(n_rows, 2)`` votes, and which of them are certain, ``(n_rows, M)``; None where all are.
+    """
+    second = scores[:, 0] > bounds
+    np.negative(bounds, out=bounds)
+    first = scores[:, 0] < bounds
+    found = np.stack([np.count_nonzero(first, axis=1), np.count_nonzero(second, axis=1)], axis=1)
+    return found, None if found.sum() == first.size else first | second
+
+
+def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, BoolArray | None]:
+    """Count the votes of the largest of C scores ``(n_rows, C, M)``, where no rounding could change which it is.
+
+    That is where no other score is within twice the bound of the largest one. Returns ``(n_rows, C)`` votes, and which
+    of them are certain, ``(n_rows, M)``; None where all are.
+    """
+    largest = scores.max(axis=1)
+    near = scores >= (largest - 2 * bounds)[:, np.newaxis]
+    found = np.count_nonzero(near, axis=2)
+    # A finite largest score is near itself, so with as many near ones as models each model has that one alone.
+    if np.isfinite(largest).all() and np.all(found.sum(axis=1) == scores.shape[2]):
+        return found, None
+    certain = (np.count_nonzero(near, axis=1) == 1) & np.isfinite(largest)
+    return np.count_nonzero(near & certain[:, np.newaxis], axis=2), certain
 
 
 def _row_norms(rows: Any) -> FloatArray:
