@@ -22,7 +22,8 @@ NAMED_IN_THE_LITERATURE_OR_SHIPPED = {
     "no threshold noise", "missing factor 2", "missing factor 2, reset threshold", "noise shared by all classes",
     "sigma used as variance", "half the noise", "sensitivity 1 instead of √2", "a seed reused per query",
     "one draw for two queries", "even noise", "noise on one class", "ties by true counts", "data-dependent stop",
-    "clipped noise",
+    "clipped noise", "a clip that does not clip", "a norm by the wrong axis", "a round drawn twice",
+    "neighbouring sums half as far apart",
 }  # fmt: skip
 
 

@@ -160,6 +160,31 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: 
     assert "no internal edition" in err
 
 
+def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
+    root = make_direct()
+    run(root)
+    told = read_facts(root)
+    assert told.audit is None
+    assert told.audit_command == "quorate audit run"
+    code, out, _ = cli("audit", root, "--runs", 2_000, "--seed", 1)
+    assert code == 0
+    assert "all 4 rounds" in out
+    assert "Contributions: Public rows" in out
+    assert "No violation found" in out
+    audited = json.loads((root / "public" / "audit.json").read_text())
+    assert not audited["violated"]
+    after = read_facts(root)
+    assert after.audit is not None
+    assert len(after.audit.lines) == 2
+    (check,) = [each for each in after.checks if each.code == "audit"]
+    assert check.ran == "quorate.audit.rounds.audit_rounds"
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    code, _, err = cli("audit", root)
+    assert code == 4
+    assert "holds no charge" in err
+
+
 def test_every_method_can_be_asked_for_everything() -> None:
     assert sorted(METHODS) == ["direct", "teachers"]
 

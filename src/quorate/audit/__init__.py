@@ -15,6 +15,7 @@ or object that somebody outside can see.
 :func:`reconstruct`                the same question again and again, averaged; what a memo is against
 :func:`audit_schedule`             everything that one run of a mechanism answers, from several sides at one confidence
 :func:`sizes_for`                  how small a fault such an audit would have found, where that was measured
+:func:`audit_rounds`               the rounds of the direct method, on two public units that are far apart
 :func:`audit_answers`              a sparse vector's answers against their exact distribution
 :func:`hard_votes`                 neighbouring votes on which a shipped mechanism shows most
 :class:`Surfaces`                  the surface walk: search everything public for forbidden facts
@@ -45,6 +46,7 @@ from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.probe import Probe
 from quorate.audit.releases import Releases
 from quorate.audit.repeated_queries import Reconstruction, reconstruct
+from quorate.audit.rounds import audit_rounds
 from quorate.audit.sampled import AuditResult, audit_mechanism, tied_neighbours
 from quorate.audit.schedules import ScheduleAudit, StageLoss, audit_schedule
 from quorate.audit.shards import ShardAudit, audit_shards
@@ -53,6 +55,7 @@ from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [
     "audit_mechanism",
+    "audit_rounds",
     "price_faults",
     "PriceFault",
     "AuditResult",

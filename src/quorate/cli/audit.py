@@ -153,7 +153,7 @@ def _lines(found: RunAudit) -> list[str]:
         *lines,
         *_compared(found.schedule),
         "",
-        *_wrapped(f"Shards: {found.told_of_shards}", WIDTH),
+        *_wrapped(f"{found.beside}: {found.told_of_shards}", WIDTH),
         *_wrapped(found.verdict, WIDTH),
         *(line for sentence in found.said_of_sizes for line in _wrapped(sentence, WIDTH)),
     ]

@@ -70,6 +70,10 @@ class RunAudit:
         Of the audit.
     seconds : float
         That it took.
+    beside : str
+        What was looked at beside the mechanism, in a word.
+    ran : str
+        Name of the function that attacked it.
     """
 
     schedule: ScheduleAudit
@@ -80,6 +84,8 @@ class RunAudit:
     seeded: bool
     seed: int | None
     seconds: float
+    beside: str = "Shards"
+    ran: str = name_of(audit_schedule)
 
     @property
     def attacks(self) -> tuple[Attack, ...]:
@@ -321,7 +327,7 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
             question="Do attacks prove no more than was claimed?",
             outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
             evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
-            ran=name_of(audit_schedule),
+            ran=found.ran,
         )
     ]
     if found.shards is not None:

@@ -195,7 +195,7 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
             started=started,
             utility=_utility(run, result.model, extra or Utility()),
         )
-        made = direct_facts(task, result, ledger, metadata)
+        made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     publish_run(folder, result.model, made, {}, seeded=task.noise.seeded)
     return made
 

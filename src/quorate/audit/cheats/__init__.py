@@ -12,10 +12,12 @@ Examples
 True
 """
 
-from quorate.audit.cheats import faulty_noise, noisy_max, sparse_vector, stability
+from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, sparse_vector, stability
 from quorate.audit.cheats.case import Case
 
-CHEATS: tuple[Case, ...] = (*sparse_vector.CHEATS, *stability.CHEATS, *noisy_max.CHEATS, *faulty_noise.CHEATS)
-HONEST: tuple[Case, ...] = (*sparse_vector.HONEST, *stability.HONEST, *noisy_max.HONEST, *faulty_noise.HONEST)
+_FILES = (sparse_vector, stability, noisy_max, faulty_noise, gradient_rounds)
+
+CHEATS: tuple[Case, ...] = tuple(case for each in _FILES for case in each.CHEATS)
+HONEST: tuple[Case, ...] = tuple(case for each in _FILES for case in each.HONEST)
 
 __all__ = ["CHEATS", "HONEST", "Case"]

@@ -1,0 +1,171 @@
+"""The rounds of the direct method, attacked: which of two public units that are far apart was in the sums.
+
+Everything is made from public rows with made-up labels: what such an attack finds on private rows would be about
+private rows. Contributions, noise and its size are those of the run; the attacker knows all units but one, the weights
+and the direction in which the two candidates differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any, ClassVar
+
+import numpy as np
+
+from quorate.accounting import Event, Repeated
+from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.audit.claims import GaussianClaim
+from quorate.audit.plans import FEWEST, Attack, Watch
+from quorate.audit.sampled import audit_mechanism
+from quorate.audit.schedules import ScheduleAudit
+from quorate.data.rows import Rows, take
+from quorate.direct.contributions import lengths_of, of_records
+from quorate.direct.plan import DirectPlan
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.types import FloatArray, IntArray
+
+_ROWS = 100  # public rows that the two units are chosen among
+_OTHERS = 3  # units that stay as they are
+_STEEP = 50.0  # length of logits at which a wrong label has all of its slope
+_NUMBERS = 40_000_000  # noisy numbers that the runs of one attack draw together
+_BLOCK = 4_000_000  # at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NoisyRounds:
+    """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
+
+    Attributes
+    ----------
+    plan : DirectPlan
+        Contributions and noise.
+    rows : Rows
+        Encoded public rows; a unit is the number of one, and a label.
+    weights : FloatArray, (n_coordinates, n_outputs)
+        At which the rounds are gone.
+    direction : FloatArray, (n_coordinates * n_outputs,)
+        Of length one: noisy sums are projected on it.
+    rounds : int
+        How many.
+    """
+
+    plan: DirectPlan
+    rows: Rows = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    direction: FloatArray = field(repr=False)
+    rounds: int
+    takes_streams: ClassVar[bool] = True
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> FloatArray:
+        """Go the rounds on one table ``(n_units, 2)``."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> FloatArray:
+        """Go the rounds on each of ``(n_tables, n_units, 2)``; return the sum of all, and the first."""
+        tables, which = np.unique(counts, axis=0, return_inverse=True)
+        exact = np.array([contribution(self.plan, self.rows, table, self.weights) for table in tables]) @ self.direction
+        per_run = self.rounds * len(self.direction)
+        told = np.empty((len(counts), 2))
+        step = max(1, _BLOCK // per_run)
+        for start in range(0, len(counts), step):
+            runs = slice(start, min(start + step, len(counts)))
+            shape = (runs.stop - runs.start, self.rounds, len(self.direction))
+            noisy = discrete_gaussian(self.plan.sigma, shape, noise) @ self.direction
+            noisy += exact[which.ravel()[runs], None]
+            told[runs] = np.column_stack([noisy.sum(axis=1), noisy[:, 0]])
+        return told
+
+
+def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatArray) -> FloatArray:
+    """Return the sum that units ``(n_units, 2)`` of rows and labels add in one round, as one vector."""
+    z = plan.coordinates(take(rows, units[:, 0]))
+    return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, plan.grid), dtype=np.float64).ravel()
+
+
+def audit_rounds(
+    plan: DirectPlan,
+    event: Event,
+    rows: Rows,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    runs: int = 100_000,
+    seed: int | None = None,
+    n_jobs: int = 1,
+    watch: Watch | None = None,
+) -> ScheduleAudit:
+    """Attack one round, and all of them together.
+
+    Parameters
+    ----------
+    plan : DirectPlan
+        Of the run.
+    event : Event
+        What was charged for all rounds: ``Repeated`` of one.
+    rows : (n_public, n_columns)
+        Public rows, encoded.
+    delta : float
+        At which ε is told.
+    confidence : float, default 0.95
+        Of both attacks together.
+    runs : int, default 100,000
+        Of each attack at most; where a round has many numbers as many as fit, and 400 at least.
+    seed : int, optional
+        Of the audit.
+    n_jobs : int, default 1
+        Processes.
+    watch : callable, optional
+        ``watch(stage, done, total)``.
+    """
+    see = watch or (lambda stage, done, total: None)
+    neighbours, weights = _far_apart(plan, rows)
+    first, second = (contribution(plan, rows, units, weights) for units in neighbours)
+    direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
+    share = 1 - (1 - confidence) / 2
+    attacks = []
+    for name, rounds, charged in _planned(plan, event):
+        numbers = rounds * len(direction)
+        result = audit_mechanism(
+            NoisyRounds(plan, rows, weights, direction, rounds),
+            neighbours,
+            GaussianClaim(sqrt(rounds) * plan.round_event.l2_sensitivity / plan.sigma),
+            share,
+            min(runs, max(FEWEST, _NUMBERS // numbers)),
+            seed=seed,
+            n_jobs=n_jobs,
+            progress=lambda done, total, name=name: see(name, done, total),  # type: ignore[misc]
+        )
+        proved = epsilon_of_gaussian(delta, result.lower_bound) if result.lower_bound > 0 else 0.0
+        attacks.append(Attack(name=name, claimed=price(charged, delta), proved=proved, result=result))
+    return ScheduleAudit(attacks=tuple(attacks), comparisons=(), stage=None, confidence=confidence)
+
+
+def _planned(plan: DirectPlan, event: Event) -> Iterator[tuple[str, int, Event]]:
+    yield "one round: one of two public units", 1, event.event if isinstance(event, Repeated) else event
+    rounds = plan.settings.rounds
+    if rounds > 1:
+        yield f"all {rounds:,} rounds: one of two public units", rounds, event
+
+
+def _far_apart(plan: DirectPlan, rows: Rows) -> tuple[tuple[IntArray, IntArray], FloatArray]:
+    """Return two tables that differ in one unit, and weights at which the two contributions are far apart."""
+    rng = np.random.default_rng(0)
+    chosen = np.unique(np.linspace(0, rows.shape[0] - 1, _ROWS).astype(np.int64))
+    n_classes = max(plan.n_outputs, 2)
+    units = np.array([(row, label) for row in chosen for label in range(min(n_classes, 4))], dtype=np.int64)
+    steep = rng.normal(size=plan.start.shape)
+    steep *= _STEEP / max(float(np.linalg.norm(steep)), 1e-300)
+    best: tuple[float, Any, Any] = (-1.0, None, None)
+    for weights in (plan.start, steep):
+        each = np.array([contribution(plan, rows, unit[None], weights) for unit in units])
+        squares = (each * each).sum(axis=1)
+        apart = squares[:, None] + squares[None, :] - 2 * each @ each.T
+        place = int(np.argmax(apart))
+        if apart.flat[place] > best[0]:
+            best = (float(apart.flat[place]), divmod(place, len(units)), weights)
+    others = units[rng.permutation(len(units))[:_OTHERS]]
+    one, other = (np.vstack([others, units[number][None]]) for number in best[1])
+    return (one, other), best[2]
