@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,12 @@ FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 
 def modules() -> list[Path]:
     return sorted(SOURCE.rglob("*.py"))
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The tree of a file, for many tests; none of them changes it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def room_of(path: Path) -> str:
@@ -56,7 +63,7 @@ FRONT_DOOR = SOURCE / "__init__.py"  # re-exports the shells, so it may import a
     "path", [path for path in modules() if path != FRONT_DOOR], ids=lambda path: str(path.relative_to(SOURCE))
 )
 def test_a_room_imports_only_the_rooms_it_stands_on(path: Path) -> None:
-    assert breaches(room_of(path), imported_names(ast.parse(path.read_text(encoding="utf-8")))) == []
+    assert breaches(room_of(path), imported_names(parsed(path))) == []
 
 
 def test_an_import_that_points_up_is_caught() -> None:
@@ -66,10 +73,7 @@ def test_an_import_that_points_up_is_caught() -> None:
 
 def test_imports_are_absolute_so_that_this_file_can_read_them() -> None:
     relative = [
-        path
-        for path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.level
+        path for path in modules() for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom) and node.level
     ]
     assert relative == []
 
@@ -78,7 +82,7 @@ def test_no_private_scikit_learn_name_is_imported() -> None:
     private = [
         (path.name, name)
         for path in modules()
-        for name in imported_names(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(parsed(path))
         if name.startswith("sklearn") and any(part.startswith("_") for part in name.split("."))
     ]
     assert private == []
@@ -89,7 +93,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
     pickled = {
         path.relative_to(SOURCE).as_posix()
         for path in modules()
-        for name in imported_names(ast.parse(path.read_text(encoding="utf-8")))
+        for name in imported_names(parsed(path))
         if name.split(".")[0] in {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
     }
     assert pickled <= {"ensemble/functions.py", "ensemble/training.py"}
@@ -130,7 +134,7 @@ def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
         path.relative_to(SOURCE).as_posix(): ways
         for path in modules()
         if room_of(path) not in exempt
-        if (ways := noise_without_a_block(room_of(path), ast.parse(path.read_text(encoding="utf-8"))))
+        if (ways := noise_without_a_block(room_of(path), parsed(path)))
     }
     assert found == {}
 
@@ -198,9 +202,7 @@ def import_graph() -> dict[str, set[str]]:
     graph = {}
     for path in modules():
         if path != FRONT_DOOR:
-            found = (
-                name.removeprefix("quorate.") for name in imported_names(ast.parse(path.read_text(encoding="utf-8")))
-            )
+            found = (name.removeprefix("quorate.") for name in imported_names(parsed(path)))
             graph[name_of(path)] = {name if name in names else name.rpartition(".")[0] for name in found} & names - {
                 name_of(path)
             }
@@ -249,7 +251,7 @@ def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}"
         for path in modules()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and own_lines(node) > LONGEST_FUNCTION
     }
     assert long == set()

@@ -130,19 +130,17 @@ def test_the_best_rectangle_is_the_first_of_all_rectangles_of_the_grid(rows):
     table = np.array(rows)
     points, labels, weights = table[:, :2], table[:, 2], table[:, 3]
     best = Rectangles(4, 2).erm(points, labels, weights)
-    values = [sorted({0, *points[:, j].tolist()}) for j in (0, 1)]
-    every = [Rectangle((1, 1), (0, 0))] + [
-        Rectangle((a, c), (b, d))
-        for a in values[0]
-        for b in values[0]
-        if b >= a
-        for c in values[1]
-        for d in values[1]
-        if d >= c
-    ]
-    errors = [int(weights[rule.labels(points) != labels].sum()) for rule in every]
+    sides = [[(a, b) for a in range(16) for b in range(a, 16) if {a, b} <= {0, *points[:, j].tolist()}] for j in (0, 1)]
+    across, down = (
+        np.array([(a <= points[:, j]) & (points[:, j] <= b) for a, b in sides[j]]) for j in (0, 1)
+    )  # fmt: skip
+    inside = across[:, None] & down[None]
+    every = [Rectangle((1, 1), (0, 0))] + [Rectangle((a, c), (b, d)) for a, b in sides[0] for c, d in sides[1]]
+    errors = [int(weights[labels == 1].sum()), *((inside != labels) * weights).sum(axis=2).ravel().tolist()]
+    assert errors[-1] == weights[every[-1].labels(points) != labels].sum()
+    fewest = min(errors)
     first = min(
-        (rule for rule, error in zip(every, errors, strict=True) if error == min(errors)),
+        (rule for rule, error in zip(every, errors, strict=True) if error == fewest),
         key=lambda rule: (rule != every[0], -rule.low[0], rule.high[0], -rule.low[1], rule.high[1]),
     )
     assert best == first
