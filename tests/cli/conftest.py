@@ -12,4 +12,4 @@ _runs = module_from_spec(_spec)
 _spec.loader.exec_module(_runs)
 
 make_run, cli, visits, toml = _runs.make_run, _runs.cli, _runs.visits, _runs.toml
-finished_runs, finished_run = _runs.finished_runs, _runs.finished_run
+finished_runs, finished_run, small_shards = _runs.finished_runs, _runs.finished_run, _runs.small_shards

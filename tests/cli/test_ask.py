@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.run.conftest import entries
 
 from quorate.ledger import Ledger
 from quorate.run import online
@@ -22,12 +23,6 @@ def asked(make_run: Any, cli: Any) -> Path:
     assert cli("run", root)[0] == 0
     pl.read_csv(root / "evaluation.csv").head(5).write_csv(root / "new.csv")  # with a label column, which is left out
     return root
-
-
-def entries(root: Path) -> int:
-    with Ledger(root / "ledger.db") as ledger:
-        ledger.verify(prices=True)
-        return ledger.head.sequence
 
 
 def left(root: Path) -> int:

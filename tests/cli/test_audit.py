@@ -13,14 +13,8 @@ from quorate.audit import cheats, measured_sizes
 from quorate.audit.detectable import read_sizes, stored_sizes, write_sizes
 from quorate.mechanisms import gaussian_noise
 from quorate.noise import discrete_gaussian
-from quorate.run import audited
 
-
-@pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
-    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
-    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+pytestmark = pytest.mark.usefixtures("small_shards")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2_contingency
+from tests.labelling.doubles import vector
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -23,7 +24,6 @@ from quorate.mechanisms import (
     GaussianNoisyMax,
     InteractiveNoisyMax,
     SoftLabel,
-    StableSparseVector,
 )
 from quorate.noise import OSNoise, SeededNoise
 from quorate.release import NEVER_ASKED
@@ -34,10 +34,6 @@ FALSE_ALARM = 1e-6
 DELTA = 1e-5
 SURE, SPLIT = [100_000, 0], [50, 50]
 SURE_SCORES, SPLIT_SCORES = [0.99] * 5000, [0.05, 0.35, 0.65, 0.95] * 25
-
-
-def vector(cutoff=4, n_queries=1000):
-    return StableSparseVector(epsilon=1.0, delta=DELTA, cutoff=cutoff, n_queries=n_queries)
 
 
 def soft(cutoff=3, n_queries=1000):

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.labelling.doubles import vector
 
 from quorate.labelling import answering, label, stages_of, stored_labels
 from quorate.labelling.never_asked import never_asked
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel, StableSparseVector
+from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel
 from quorate.noise import OSNoise
 from quorate.release import NEVER_ASKED
 from quorate.release.purposes import is_closed
@@ -19,10 +20,6 @@ from quorate.types import Secret
 
 DELTA = 1e-5
 SPLIT, SURE = [50, 50], [100_000, 0]
-
-
-def vector(cutoff, n_queries=1_000):
-    return StableSparseVector(epsilon=1.0, delta=DELTA, cutoff=cutoff, n_queries=n_queries)
 
 
 def reserved(mechanism, n):

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chi2
+from tests.labelling.doubles import Killed, Mortal
 
 from quorate.accounting import Repeated
 from quorate.errors import InvalidParameter
@@ -23,38 +24,6 @@ from quorate.types import Secret
 FALSE_ALARM = 1e-6
 SIGMA = 6.0
 MECHANISM = NoisyCounts(sigma=SIGMA, form="binary")
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class Mortal:
-    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store."""
-
-    def __init__(self, reservation, dies_at):
-        self.reservation, self.left, self.drawn = reservation, dies_at, []
-
-    def __getattr__(self, name):
-        return getattr(self.reservation, name)
-
-    def _live(self):
-        self.left -= 1
-        if self.left < 0:
-            raise Killed
-
-    def draw(self, purpose, count=1):
-        self._live()
-        block = self.reservation.draw(purpose, count)
-        self.drawn.append((block.first, block.count))
-        self._live()
-        return block
-
-    def store(self, block, answers):
-        self._live()
-        receipt = self.reservation.store(block, answers)
-        self._live()
-        return receipt
 
 
 # --- the order -----------------------------------------------------------------------------------------------

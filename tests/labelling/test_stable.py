@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.labelling.doubles import Killed
 
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling.stable import QUERY, STAGE, StableAnswers, StoredAnswers, stable_purposes, tally
@@ -130,10 +131,6 @@ def test_stage_and_query_are_in_the_ledger_before_noise_is_drawn_and_the_answer_
     assert all(f"drawn {STAGE}" in kinds and f"drawn {QUERY}" in kinds for kinds in seen)
     assert ledger.entries()[-1].kind == "stored"
     assert StoredAnswers().read(reservation) == {"q": "a"}
-
-
-class Killed(Exception):
-    pass
 
 
 def test_an_interruption_anywhere_spends_its_stage_and_is_never_repeated(ledger: Ledger, monkeypatch: Any) -> None:

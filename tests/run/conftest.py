@@ -14,6 +14,8 @@ import polars as pl
 import pytest
 
 from quorate.cli import main
+from quorate.ledger import Ledger
+from quorate.run import audited
 from quorate.run.batch import execute, load_run
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -101,6 +103,20 @@ def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
 def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
     """Return ``finished(**{"section.key": value})``: a finished run of this test's own, copied from one made before."""
     return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
+
+
+def entries(root: Path) -> int:
+    """Number of entries in a run's ledger, which is verified."""
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        return ledger.head.sequence
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
+    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
+    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
 
 
 Cli = Callable[..., tuple[int, str, str]]

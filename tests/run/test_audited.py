@@ -42,11 +42,7 @@ from quorate.run.batch import execute, load_run, read_facts
 CONFIDENCE = 1 - 1e-6
 
 
-@pytest.fixture(autouse=True)
-def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
-    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
-    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+pytestmark = pytest.mark.usefixtures("small_shards")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.run.conftest import entries
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
@@ -72,12 +73,6 @@ def says(done: VotesReleased, caveat: str) -> bool:
 def labels(root: Path) -> list[dict[str, str]]:
     with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
-
-
-def entries(root: Path) -> int:
-    with Ledger(root / "ledger.db") as ledger:
-        ledger.verify(prices=True)
-        return ledger.head.sequence
 
 
 def drawn(root: Path) -> tuple[Any, list[int]]:

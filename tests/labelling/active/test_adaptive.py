@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from tests.labelling.doubles import Killed, Mortal
 
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -382,37 +383,6 @@ def test_a_stream_answers_a_strategy(kind):
 
 
 # --- a run that is killed -------------------------------------------------------------------------------------
-
-
-class Killed(BaseException):
-    """The process ends here."""
-
-
-class Mortal:
-    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store."""
-
-    def __init__(self, reservation, dies_at):
-        self.reservation, self.left = reservation, dies_at
-
-    def __getattr__(self, name):
-        return getattr(self.reservation, name)
-
-    def _live(self):
-        self.left -= 1
-        if self.left < 0:
-            raise Killed
-
-    def draw(self, purpose, count=1):
-        self._live()
-        block = self.reservation.draw(purpose, count)
-        self._live()
-        return block
-
-    def store(self, block, answers):
-        self._live()
-        receipt = self.reservation.store(block, answers)
-        self._live()
-        return receipt
 
 
 class Spied(NoisyCounts):

@@ -1,0 +1,44 @@
+"""Doubles that several files of this room use: a reservation whose process dies, and a small sparse vector."""
+
+from __future__ import annotations
+
+from quorate.mechanisms import StableSparseVector
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+class Mortal:
+    """A reservation whose process dies at one of its acts: before or after a draw, before or after a store.
+
+    ``drawn`` holds the first number and the length of every block that was drawn.
+    """
+
+    def __init__(self, reservation, dies_at):
+        self.reservation, self.left, self.drawn = reservation, dies_at, []
+
+    def __getattr__(self, name):
+        return getattr(self.reservation, name)
+
+    def _live(self):
+        self.left -= 1
+        if self.left < 0:
+            raise Killed
+
+    def draw(self, purpose, count=1):
+        self._live()
+        block = self.reservation.draw(purpose, count)
+        self.drawn.append((block.first, block.count))
+        self._live()
+        return block
+
+    def store(self, block, answers):
+        self._live()
+        receipt = self.reservation.store(block, answers)
+        self._live()
+        return receipt
+
+
+def vector(cutoff=4, n_queries=1_000):
+    return StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=cutoff, n_queries=n_queries)
