@@ -13,6 +13,7 @@ from quorate.accounting import GridGaussian, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
+from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
 from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
 from quorate.data.rows import kind, take
@@ -98,7 +99,7 @@ class DirectPlan:
         )
         return (
             basis,
-            f"one unit adds a vector of length {self.grid.clip:.4g} at most to a round, the clip B",
+            f"one unit adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
             f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by n₀ = {self.n_units:,}",
             noise,
         )

@@ -113,13 +113,11 @@ def models(facts: Facts) -> tuple[str, str]:
 def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
     """Return the rounds, the coordinates and the noise."""
     rounds = _of(facts)
+    adds = f"one {facts.setup.unit} adds {at_most(rounds.clip, 4)} at most"
     return [
         ("rounds", counted(facts)),
         ("linear in", f"{rounds.feature_map} · {several(rounds.n_coordinates, 'public coordinate')}"),
-        (
-            "noise",
-            f"{rounds.noise:.4g} on each number of a round; one {facts.setup.unit} adds {rounds.clip:.4g} at most",
-        ),
+        ("noise", f"{at_least(rounds.noise, 4)} on each number of a round; {adds}"),
     ]
 
 

@@ -14,8 +14,8 @@ _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
 
 LIMITS = (
-    "The model is meant for rows like the public ones. A class with few released answers is learnt badly: "
-    "see the figures per class in the report."
+    "The model is meant for rows like the public ones. A rare class is learnt badly: see the figures per class in the "
+    "report."
 )
 
 

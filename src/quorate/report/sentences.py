@@ -44,7 +44,7 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
         f"{classes}.",
         "The names of the features.",
         f"The public pool ({several(setup.n_public, 'row')} without labels).",
-        f"Facts true of everyone: what the answers teach about {learned}, in the data or not.",
+        f"Facts true of everyone: what was published teaches about {learned}, in the data or not.",
     )
     if setup.n_records is not None:
         known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"

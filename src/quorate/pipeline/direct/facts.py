@@ -169,7 +169,7 @@ def _checks(task: DirectTask, ledger: Ledger) -> tuple[Check, ...]:
         classes(were_read=False),
         Check(
             code="preprocessing",
-            question="Was nothing that quorate fitted fitted on the pooled private rows?",
+            question="Did quorate fit nothing on the pooled private rows?",
             outcome=Outcome.BY_CONSTRUCTION,
             evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts.",
         ),
