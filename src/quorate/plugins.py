@@ -11,6 +11,8 @@ students need none of this: ``quorate.toml`` names them by their module.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,9 +34,35 @@ def added(group: str) -> Mapping[str, EntryPoint]:
     >>> "run" in added(COMMANDS)
     False
     """
-    from importlib.metadata import entry_points  # here, since few commands need it
+    if not _is_named(group):
+        return {}
+    from importlib.metadata import entry_points
 
     return {each.name: each for each in entry_points(group=group)}
+
+
+def _is_named(group: str) -> bool:
+    """Whether any installed package names the group at all.
+
+    A look into the files takes a millisecond or two, and ``quorate --help`` takes one; loading what parses them takes
+    longer than everything else that it does.
+    """
+    for place in sys.path:
+        try:
+            names = os.listdir(place or ".")  # noqa: PTH208 - pathlib alone takes longer to load than this
+        except OSError:
+            if os.path.isfile(place):  # noqa: PTH113
+                return True  # an archive, which is read by what knows how
+            continue
+        for name in names:
+            if name.endswith(("-info", "EGG-INFO")):
+                try:
+                    with open(os.path.join(place, name, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123
+                        if group.encode() in file.read():
+                            return True
+                except OSError:
+                    continue  # it declares none
+    return False
 
 
 def package_of(point: EntryPoint) -> str:
