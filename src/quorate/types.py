@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, final
 
@@ -14,6 +15,9 @@ IntArray: TypeAlias = NDArray[np.int64]
 FloatArray: TypeAlias = NDArray[np.float64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 WordArray: TypeAlias = NDArray[np.uint64]
+
+#: Told of progress: a stage, how much of it is done, and of how much. None of it is a private number.
+Watch: TypeAlias = Callable[[str, int, int], None]
 
 T = TypeVar("T")
 

@@ -14,7 +14,14 @@ from quorate.experiments import EXPERIMENTS, Measured
 from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE
 from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
-from quorate.experiments.few_labels.draws import Population, Size, Task, fewest_rows, labels_needed, learning_curves
+from quorate.experiments.few_labels.draws import (
+    LearningTask,
+    Population,
+    Size,
+    fewest_rows,
+    labels_needed,
+    learning_curves,
+)
 from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
 from quorate.experiments.few_labels.tables import TABLES, as_markdown
 from quorate.experiments.few_labels.vc import classes
@@ -30,8 +37,8 @@ SMALL = Size(
     unlabelled=(1_000, 5_000),
     sanitized_rows=5_000,
     tasks=(
-        Task(label_noise=0.4, excess=0.05, epsilons=(1.0, 0.1), most_rows=60_000),
-        Task(label_noise=0.45, excess=0.03, epsilons=(1.0,), most_rows=60_000, hardest=True),
+        LearningTask(label_noise=0.4, excess=0.05, epsilons=(1.0, 0.1), most_rows=60_000),
+        LearningTask(label_noise=0.45, excess=0.03, epsilons=(1.0,), most_rows=60_000, hardest=True),
     ),
 )
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.experiments.sources import (
-    Labelled,
+    LabelledTable,
     a9a,
     found,
     idx,
@@ -26,8 +26,8 @@ from quorate.experiments.sources import (
 LARGER = Path(__import__("os").environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
-def numbered(n: int) -> Labelled:
-    return Labelled(name="numbers", X=np.arange(n, dtype=float)[:, None], codes=np.arange(n) % 2)
+def numbered(n: int) -> LabelledTable:
+    return LabelledTable(name="numbers", X=np.arange(n, dtype=float)[:, None], codes=np.arange(n) % 2)
 
 
 def test_a_split_gives_every_row_one_role() -> None:

@@ -32,8 +32,8 @@ from quorate.learners.label_boost.learner import BoostPlan
 from quorate.learners.label_boost.paper import PaperConstants
 from quorate.learners.label_boost.price import bns15_lemma_4_1, relabelling
 from quorate.learners.label_boost.schedule import (
+    BoostSchedule,
     Round,
-    Schedule,
     iteration_accuracy,
     largest_relabelled,
     price_of,
@@ -53,8 +53,8 @@ PARTING = ((0, 0, 0), (1, 0, 0), (0, 0, 1), (0, 1, 1))  # see test_amplification
 
 def one_iteration(
     labelled: int, kept: int, taken: int, kept_taken: int, *, left: int, drawn: int, epsilon_0: float = 1.0
-) -> Schedule:
-    return Schedule(
+) -> BoostSchedule:
+    return BoostSchedule(
         labelled=labelled,
         unlabelled=taken,
         first_labelled=labelled,
@@ -263,7 +263,7 @@ def all_pairs(n_labelled: int, n_unlabelled: int, domain: int) -> Iterator[tuple
                 yield (S, (a, *rest)), (S, (b, *rest))
 
 
-def parting_pairs(schedule: Schedule) -> list[tuple[Data, Data]]:
+def parting_pairs(schedule: BoostSchedule) -> list[tuple[Data, Data]]:
     """The pairs that part the class: where the price of relabelling is highest."""
     S, D = ((2, 1),) * schedule.labelled, ((2, -1),) * schedule.unlabelled
     pairs: list[tuple[Data, Data]] = [((((0, y), *S[1:]), D), (((1, z), *S[1:]), D)) for y in (0, 1) for z in (0, 1)]
@@ -291,14 +291,14 @@ def test_a_tiny_run_costs_at_most_what_is_claimed_on_all_neighbours(concepts: tu
         (one_iteration(5, 5, 1, 1, left=6, drawn=10), 1.0, 0.9),
     ],
 )
-def test_the_claim_is_not_idle(schedule: Schedule, epsilon: float, share: float) -> None:
+def test_the_claim_is_not_idle(schedule: BoostSchedule, epsilon: float, share: float) -> None:
     claimed = price_of(schedule, Price(epsilon)).epsilon
     found = price(lambda data: boosted(data, schedule, PARTING), parting_pairs(schedule), epsilon)
     assert share * claimed < found <= claimed + NEAR
 
 
 def test_two_iterations_cost_at_most_what_is_claimed() -> None:
-    schedule = Schedule(
+    schedule = BoostSchedule(
         labelled=3,
         unlabelled=3,
         first_labelled=3,
@@ -319,7 +319,7 @@ def test_two_iterations_cost_at_most_what_is_claimed() -> None:
 
 
 def test_a_sample_before_everything_is_priced() -> None:
-    schedule = Schedule(
+    schedule = BoostSchedule(
         labelled=4, unlabelled=2, first_labelled=2, first_unlabelled=1,
         rounds=(Round(labelled=2, kept_labelled=2, taken=1, kept_taken=1, epsilon_0=1.0),), kept=3, drawn=4,
     )  # fmt: skip
@@ -362,7 +362,9 @@ def law_of_cuts(inputs: Inputs, epsilon: float, n_cuts: int) -> dict[int, object
     return law
 
 
-def drawn_cuts(schedule: Schedule, S: Rows, D: Rows, runs: int, learner: LabelBoost, base: PrivateLearner) -> list[int]:
+def drawn_cuts(
+    schedule: BoostSchedule, S: Rows, D: Rows, runs: int, learner: LabelBoost, base: PrivateLearner
+) -> list[int]:
     fit = BaseFit(
         plan=base._plan(schedule.drawn, 0, 1.0, 0.0), price=Price(1.0), n_labelled=schedule.drawn, n_unlabelled=0
     )
@@ -374,7 +376,7 @@ def drawn_cuts(schedule: Schedule, S: Rows, D: Rows, runs: int, learner: LabelBo
     return [learner._learn(points, labels, noise.at("run", i), plan).cut for i in range(runs)]  # type: ignore[attr-defined]
 
 
-SMALL = Schedule(
+SMALL = BoostSchedule(
     labelled=4, unlabelled=4, first_labelled=3, first_unlabelled=3,
     rounds=(
         Round(labelled=3, kept_labelled=2, taken=2, kept_taken=1, epsilon_0=2.0),

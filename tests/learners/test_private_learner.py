@@ -28,7 +28,7 @@ from quorate.learners import (
     SubSampling,
 )
 from quorate.learners.concepts import Threshold, Thresholds
-from quorate.learners.private_learner import bare
+from quorate.learners.private_learner import without_ledger
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Ledger
 
@@ -411,6 +411,11 @@ def test_what_a_learner_inside_does_not_use_makes_no_other_fit(kind, tmp_path):
 
 def test_a_learner_without_what_is_not_used_is_the_same_in_all_else():
     inner = AnyCut(epsilon=0.25, rows="theorem", ledger=ledger(), unsafe_noise_seed=3)
-    assert bare(inner).get_params() == {**inner.get_params(), "rows": "any", "ledger": None, "unsafe_noise_seed": None}
-    assert bare(ApproximateCut(delta=0.5)).delta == 0.5
+    assert without_ledger(inner).get_params() == {
+        **inner.get_params(),
+        "rows": "any",
+        "ledger": None,
+        "unsafe_noise_seed": None,
+    }
+    assert without_ledger(ApproximateCut(delta=0.5)).delta == 0.5
     assert inner.rows == "theorem"

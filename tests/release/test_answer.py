@@ -13,7 +13,7 @@ from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import NoisySum, StableSparseVector
 from quorate.noise import OSNoise, discrete_laplace
-from quorate.release import Drawn, Stages, draw, release, release_once
+from quorate.release import DrawnBlock, Stages, draw, release, release_once
 from quorate.release.purposes import EVALUATION, LABEL, STAGE
 from quorate.types import Secret
 
@@ -48,7 +48,7 @@ def reserved(event: Any, purposes: dict[str, int], delta: float = 1e-5) -> tuple
 
 
 def by_release(reservation: Any, noise: Any) -> Any:
-    def compute(drawn: Drawn) -> list[int]:
+    def compute(drawn: DrawnBlock) -> list[int]:
         return [int(z) for z in discrete_laplace(2.0, drawn.count, drawn.noise(noise))]
 
     return release(reservation, EVALUATION, 1, compute)[1]
@@ -107,7 +107,7 @@ def test_thresholds_and_queries_have_noise_of_blocks_that_are_durable(ahead: int
 def test_a_failure_between_draw_and_store_leaves_a_block_that_is_never_drawn_again() -> None:
     _, reservation = reserved(PureDP(1.0), {"sum": 2}, delta=0.0)
 
-    def broken(drawn: Drawn) -> list[int]:
+    def broken(drawn: DrawnBlock) -> list[int]:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -123,7 +123,7 @@ def test_nothing_is_told_where_it_cannot_be_stored() -> None:
     ledger, reservation = reserved(PureDP(1.0), {"sum": 2}, delta=0.0)
     told = []
 
-    def compute(drawn: Drawn) -> list[int]:
+    def compute(drawn: DrawnBlock) -> list[int]:
         ledger.close()
         return [7]
 

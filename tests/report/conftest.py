@@ -11,7 +11,7 @@ import pytest
 from quorate.accounting import Guarantee
 from quorate.report import (
     AgreementFacts,
-    Answers,
+    AnswerCounts,
     Audit,
     AuditLine,
     BudgetRaise,
@@ -146,7 +146,7 @@ def made_up_facts(**changes: Any) -> Facts:
                 ),
             ),
         ),
-        answers=Answers(asked=1037, per_class=(811, 226)),
+        answers=AnswerCounts(asked=1037, per_class=(811, 226)),
         provenance=Provenance(
             run="Readmission within 30 days",
             started="2026-08-21T10:04:09Z",
@@ -208,7 +208,9 @@ def many_classes(n_classes: int, *, name: str = "class") -> Facts:
     return replace(
         facts,
         setup=replace(facts.setup, classes=tuple(f"{name} {c}" for c in range(n_classes)), n_queries=10 * n_classes),
-        answers=Answers(asked=10 * n_classes, per_class=tuple(c % 10 for c in range(n_classes)), declined=n_classes),
+        answers=AnswerCounts(
+            asked=10 * n_classes, per_class=tuple(c % 10 for c in range(n_classes)), declined=n_classes
+        ),
         utility=Utility(student=score, ensemble=score, non_private=score),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from quorate.report import Answers, Fitted, Utility, model_card
+from quorate.report import AnswerCounts, Fitted, Utility, model_card
 
 HEADINGS = [
     "# Readmission within 30 days",
@@ -44,7 +44,7 @@ def test_it_names_the_student_that_was_fitted(facts):
 
 
 def test_a_student_that_could_not_be_fitted_is_not_called_by_its_name_alone(facts):
-    closed = Answers(asked=10, per_class=(0, 0), declined=10, never_asked=1027)
+    closed = AnswerCounts(asked=10, per_class=(0, 0), declined=10, never_asked=1027)
     card = model_card(replace(facts, answers=closed, fitted=Fitted(name="DummyClassifier", constant=True)))
 
     assert "The model gives every row the same class" in card

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import Answers, Audit, AuditLine, Check, Choice, Facts, Part, Score, Utility, render_json
+from quorate.report import AnswerCounts, Audit, AuditLine, Check, Choice, Facts, Part, Score, Utility, render_json
 from quorate.types import Secret
 
 
@@ -87,8 +87,8 @@ def test_what_is_no_number_is_refused(value):
 @pytest.mark.parametrize(
     "plant",
     [
-        lambda f: replace(f, answers=Answers(asked=10, per_class=Secret((1, 2)))),
-        lambda f: replace(f, answers=Answers(asked=10, per_class=(Secret(1), 2))),
+        lambda f: replace(f, answers=AnswerCounts(asked=10, per_class=Secret((1, 2)))),
+        lambda f: replace(f, answers=AnswerCounts(asked=10, per_class=(Secret(1), 2))),
         lambda f: replace(f, setup=Secret(f.setup)),
         lambda f: replace(f, setup=replace(f.setup, recipe=(Secret("a margin of 3"),))),
         lambda f: replace(f, utility=Utility(student=Secret(0.5))),
@@ -103,7 +103,7 @@ def test_a_secret_cannot_be_put_into_the_facts(facts, plant):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda f: replace(f, answers=Answers(asked=9, per_class=(1, 2, 3))),
+        lambda f: replace(f, answers=AnswerCounts(asked=9, per_class=(1, 2, 3))),
         lambda f: replace(f, utility=Utility(student=Score(n_rows=1, accuracy=1.0, recall=(1.0,)))),
         lambda f: replace(f, checks=(*f.checks, f.checks[0])),
         lambda f: replace(f, setup=replace(f.setup, unit="household")),
@@ -127,8 +127,8 @@ def test_parts_that_do_not_fit_together_are_refused(facts, wrong):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: Answers(asked=3, per_class=(2, 2)),
-        lambda: Answers(asked=3, per_class=(2, -1)),
+        lambda: AnswerCounts(asked=3, per_class=(2, 2)),
+        lambda: AnswerCounts(asked=3, per_class=(2, -1)),
         lambda: Part(purpose="label", mechanism="M", reserved=1, asked=2, share=0.5),
         lambda: Part(purpose="label", mechanism="M", reserved=3, asked=2, answered=2, declined=1, share=0.5),
         lambda: Part(purpose="label", mechanism="M", reserved=1, share=1.5),

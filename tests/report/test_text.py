@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.report import Answers, Facts, Fitted, Outputs, Utility, render_text
+from quorate.report import AnswerCounts, Facts, Fitted, Outputs, Utility, render_text
 from quorate.report.notation import columns
 
 OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
@@ -87,13 +87,13 @@ def test_what_did_not_pass_is_named_and_an_unchecked_partition_is_not_called_che
 
 
 def test_declined_and_interrupted_answers_are_counted(facts):
-    lost = replace(facts, answers=Answers(asked=100, per_class=(60, 20), declined=13, interrupted=7))
+    lost = replace(facts, answers=AnswerCounts(asked=100, per_class=(60, 20), declined=13, interrupted=7))
 
     assert "100 asked · 80 answered · 13 declined · 7 interrupted · 0 never" in render_text(lost)
 
 
 def test_queries_that_were_never_asked_are_not_called_declined(facts):
-    closed = replace(facts, answers=Answers(asked=17, per_class=(4, 3), declined=10, never_asked=983))
+    closed = replace(facts, answers=AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983))
 
     assert "17 asked · 7 answered · 10 declined · 983 never asked" in render_text(closed)
 

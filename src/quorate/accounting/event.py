@@ -42,10 +42,10 @@ KINDS: dict[str, type[Event]] = {}
 #: Events of a user's own (:func:`~quorate.accounting.register_event`), by names with a dot in them.
 OWN_KINDS: dict[str, type[Event]] = {}
 _NAMES: dict[type[Event], str] = {}
-Kind = TypeVar("Kind", bound=type[Event])
+EventClass = TypeVar("EventClass", bound=type[Event])
 
 
-def published(kind: str) -> Callable[[Kind], Kind]:
+def published(kind: str) -> Callable[[EventClass], EventClass]:
     """Decorate an event, a frozen dataclass, with the name that its JSON has for ever.
 
     Examples
@@ -55,7 +55,7 @@ def published(kind: str) -> Callable[[Kind], Kind]:
     True
     """
 
-    def named(event: Kind) -> Kind:
+    def named(event: EventClass) -> EventClass:
         (OWN_KINDS if "." in kind else KINDS)[kind] = event
         _NAMES[event] = kind
         return event

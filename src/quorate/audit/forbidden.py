@@ -62,10 +62,10 @@ class Forbidden:
     texts: Sequence[str | bytes] = field(default=(), repr=False)
     numbers: Sequence[float] = field(default=(), repr=False)
     arrays: Sequence[ArrayLike] = field(default=(), repr=False)
-    _facts: Secret[Facts] = field(init=False, repr=False, compare=False)
+    _facts: Secret[ForbiddenFacts] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        facts = Facts.of(self.name, self.texts, self.numbers, self.arrays)
+        facts = ForbiddenFacts.of(self.name, self.texts, self.numbers, self.arrays)
         object.__setattr__(self, "_facts", Secret(facts))
         for hidden in ("texts", "numbers", "arrays"):  # what was given is secret: it stays only inside the Secret
             object.__setattr__(self, hidden, ())
@@ -73,13 +73,13 @@ class Forbidden:
     def __repr__(self) -> str:
         return f"Forbidden({self.name!r})"
 
-    def reveal(self) -> Facts:
+    def reveal(self) -> ForbiddenFacts:
         """Return the patterns to look for."""
         return self._facts.reveal()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class ForbiddenFacts:
     """The patterns of one :class:`Forbidden`; secret."""
 
     strings: frozenset[str]
@@ -90,7 +90,7 @@ class Facts:
     @classmethod
     def of(
         cls, name: str, texts: Sequence[str | bytes], numbers: Sequence[float], arrays: Sequence[ArrayLike]
-    ) -> Facts:
+    ) -> ForbiddenFacts:
         """Check what was given and prepare it."""
         if isinstance(texts, (str, bytes)):
             texts = [texts]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.audit.forbidden import SIGNIFICANT_DIGITS, Facts, Forbidden, Run
+from quorate.audit.forbidden import SIGNIFICANT_DIGITS, Forbidden, ForbiddenFacts, Run
 from quorate.audit.surfaces import Surface, Surfaces
 from quorate.audit.unpacking import Content, unpack
 from quorate.errors import InvalidParameter
@@ -163,7 +163,7 @@ class _Text:
         self._numbers = np.array(self._tokens, dtype=np.float64) if matches else np.empty(0)
         self._grouped = {float(re.sub(r"\D", "", match[0])): match.start() for match in _GROUPED.finditer(text)}
 
-    def hits(self, facts: Facts) -> Iterator[_Hit]:
+    def hits(self, facts: ForbiddenFacts) -> Iterator[_Hit]:
         for string in facts.strings:
             place = self._text.find(string)
             if place >= 0:
@@ -211,7 +211,7 @@ class _Values:
     def __init__(self, values: FloatArray) -> None:
         self._values = values
 
-    def hits(self, facts: Facts) -> Iterator[_Hit]:
+    def hits(self, facts: ForbiddenFacts) -> Iterator[_Hit]:
         for number in facts.numbers:
             tolerance = 0.0 if number == int(number) else 1e-7 * abs(number)  # float32 keeps seven digits
             for place in np.flatnonzero(np.abs(self._values - number) <= tolerance).tolist():
@@ -230,7 +230,7 @@ class _Bytes:
     def __init__(self, data: bytes) -> None:
         self._data = data
 
-    def hits(self, facts: Facts) -> Iterator[_Hit]:
+    def hits(self, facts: ForbiddenFacts) -> Iterator[_Hit]:
         for string in facts.byte_strings:
             place = self._data.find(string)
             if place >= 0:

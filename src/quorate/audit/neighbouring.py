@@ -21,29 +21,29 @@ Touched: TypeAlias = Literal["features", "outlier", "label", "contradiction", "o
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Table:
+class NeighbouringTable:
     """Private rows with their labels and units; every field has one entry a row."""
 
     X: Rows
     y: NDArray[Any]
     units: NDArray[Any]
 
-    def without(self, rows: IntArray) -> Table:
+    def without(self, rows: IntArray) -> NeighbouringTable:
         """Return the table without these rows; the others keep their order and their units."""
         return self._taken(np.setdiff1d(np.arange(len(self.y)), rows))
 
-    def _taken(self, rows: IntArray) -> Table:
-        return Table(take(self.X, rows), self.y[rows], self.units[rows])
+    def _taken(self, rows: IntArray) -> NeighbouringTable:
+        return NeighbouringTable(take(self.X, rows), self.y[rows], self.units[rows])
 
 
 def neighbours_of(
-    table: Table, unit: Any, change: Change, classes: NDArray[Any], rng: np.random.Generator
-) -> Iterator[tuple[Touched, Table]]:
+    table: NeighbouringTable, unit: Any, change: Change, classes: NDArray[Any], rng: np.random.Generator
+) -> Iterator[tuple[Touched, NeighbouringTable]]:
     """Yield tables that differ from `table` in the rows of one unit.
 
     Parameters
     ----------
-    table : Table
+    table : NeighbouringTable
         Of at least two units.
     unit : object
         A value of ``table.units``.
@@ -65,28 +65,30 @@ def neighbours_of(
         added = slice(len(everyone), None)
         longer.y[added] = _other_labels(longer.y[added], classes)
         units = np.concatenate([table.units, np.array([_new_unit(table.units)] * mine.size)])
-        yield "rows", Table(longer.X, longer.y, units)
+        yield "rows", NeighbouringTable(longer.X, longer.y, units)
     else:
         yield from _replaced(table, mine, donors, classes)
 
 
-def _replaced(table: Table, mine: IntArray, donors: IntArray, classes: NDArray[Any]) -> Iterator[tuple[Touched, Table]]:
+def _replaced(
+    table: NeighbouringTable, mine: IntArray, donors: IntArray, classes: NDArray[Any]
+) -> Iterator[tuple[Touched, NeighbouringTable]]:
     everyone = np.arange(len(table.y))
     donated = everyone.copy()
     donated[mine] = donors
     contrary, contrary_in_one_row = table.y.copy(), table.y.copy()
     contrary[mine] = _other_labels(table.y[mine], classes)
     contrary_in_one_row[mine[0]] = contrary[mine[0]]
-    yield "features", Table(take(table.X, donated), table.y, table.units)
-    yield "label", Table(table.X, contrary, table.units)
+    yield "features", NeighbouringTable(take(table.X, donated), table.y, table.units)
+    yield "label", NeighbouringTable(table.X, contrary, table.units)
     for factor in _FACTORS:
         stretched = _stretched(table.X, mine, factor)
         if stretched is not None:
-            yield "outlier", Table(stretched, table.y, table.units)
-            yield "contradiction", Table(stretched, contrary, table.units)
+            yield "outlier", NeighbouringTable(stretched, table.y, table.units)
+            yield "contradiction", NeighbouringTable(stretched, contrary, table.units)
     if mine.size > 1:
-        yield "one row", Table(table.X, contrary_in_one_row, table.units)
-    yield "everything", Table(take(table.X, donated), contrary, table.units).without(mine[1:])
+        yield "one row", NeighbouringTable(table.X, contrary_in_one_row, table.units)
+    yield "everything", NeighbouringTable(take(table.X, donated), contrary, table.units).without(mine[1:])
 
 
 def _other_labels(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[Any]:

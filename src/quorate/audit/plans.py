@@ -24,9 +24,9 @@ from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
 from quorate.audit.sampled import AuditResult, audit_mechanism
 from quorate.audit.step_by_step import StepByStep
 from quorate.mechanisms import StableSparseVector
+from quorate.types import Watch
 
 #: Told what is done, and how much of it: ``watch(stage, done, total)``.
-Watch: TypeAlias = Callable[[str, int, int], None]
 
 FEWEST = 400
 _CELLS = 100_000_000  # noisy counts that all runs of a whole schedule draw together

@@ -23,8 +23,9 @@ from quorate.accounting import Composed, Event, PureDP, Repeated
 from quorate.arguments import count, real
 from quorate.audit.expected_answers import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
-from quorate.audit.plans import FEWEST, Attack, Watch, planned, share_of, sparse_vector_of
+from quorate.audit.plans import FEWEST, Attack, planned, share_of, sparse_vector_of
 from quorate.mechanisms import StableSparseVector
+from quorate.types import Watch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

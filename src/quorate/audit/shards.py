@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from quorate.arguments import count, one_of
 from quorate.audit.diagnosis import likely_causes
 from quorate.audit.fingerprint import fingerprint
-from quorate.audit.neighbouring import CHANGES, Change, Table, Touched, neighbours_of
+from quorate.audit.neighbouring import CHANGES, Change, NeighbouringTable, Touched, neighbours_of
 from quorate.audit.probe import Probe
 from quorate.data import as_rows, check_classes, encode_labels, slot_bytes
 from quorate.data.rows import Rows, n_rows
@@ -169,13 +169,13 @@ class _Trained:
     votes: tuple[str, ...]
 
     @classmethod
-    def by(cls, train: _OnTable, table: Table, points: Table | None = None) -> _Trained:
+    def by(cls, train: _OnTable, table: NeighbouringTable, points: NeighbouringTable | None = None) -> _Trained:
         models = train(table)
         X = (points or table).X
         return cls(tuple(fingerprint(model) for model in models), tuple(_votes(model, X) for model in models))
 
     @classmethod
-    def unless_stopped(cls, train: _OnTable, table: Table, points: Table) -> _Trained | None:
+    def unless_stopped(cls, train: _OnTable, table: NeighbouringTable, points: NeighbouringTable) -> _Trained | None:
         try:
             return cls.by(train, table, points)
         except DataRefused:
@@ -194,7 +194,7 @@ class _Trained:
         return frozenset(moved | set(range(min(self.n, other.n), max(self.n, other.n))))
 
 
-_OnTable: TypeAlias = Callable[[Table], Sequence[Any]]
+_OnTable: TypeAlias = Callable[[NeighbouringTable], Sequence[Any]]
 
 
 def _votes(model: Any, X: Rows) -> str:
@@ -238,7 +238,7 @@ def _trainer(
     n = count("n_teachers", n_teachers, at_least=1)
     names = check_classes(classes)
 
-    def train(table: Table) -> Sequence[Any]:
+    def train(table: NeighbouringTable) -> Sequence[Any]:
         unit_keys = slot_bytes(table.units, len(table.y))
         shards = partition_rows(unit_keys, n, key, partition=partition)
         codes = encode_labels(table.y, names)
@@ -257,7 +257,7 @@ def _trainer(
     return train
 
 
-def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Sequence[Any]) -> Table:
+def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Sequence[Any]) -> NeighbouringTable:
     rows = as_rows(X)
     labels: NDArray[Any] = np.asarray(y)
     if labels.dtype.kind in "US":
@@ -269,7 +269,7 @@ def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Seq
         raise InvalidParameter(f"classes must hold at least 2 labels, got {len(classes)}")
     if len(set(slot_bytes(units, len(units)))) < 2:
         raise DataRefused("groups must hold at least 2 units: there is nothing to leave out")
-    return Table(rows, labels, units)
+    return NeighbouringTable(rows, labels, units)
 
 
 def _checked_changes(changes: Sequence[Change] | None, partition: Partition) -> tuple[Change, ...]:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit
     from quorate.audit.cheats import Case
     from quorate.audit.detectable import DetectableSize
-    from quorate.pipeline.flow import Watch
     from quorate.run.audited import RunAudit
+    from quorate.types import Watch
 
 WIDTH = 80
 EVERY = "every"  # mechanism

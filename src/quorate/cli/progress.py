@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from quorate.pipeline.flow import Watch
+    from quorate.types import Watch
 
 STAGES = {
     "teachers": "training teachers",

@@ -30,7 +30,7 @@ ONE_FOLD_FROM = 700  # public rows from which one tenth is held out, once
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class DirectSettings:
     """What every round is done with; public.
 
     Attributes
@@ -54,7 +54,7 @@ class Settings:
 
 def settings_for(
     feature_map: FeatureMap, pool: object, spectrum: Spectrum, *, n_classes: int, n_units: int, mu: float
-) -> Settings:
+) -> DirectSettings:
     """Return the settings of a run with a public pool.
 
     Parameters
@@ -78,7 +78,7 @@ def settings_for(
     length = max(float(np.median(held_out_lengths(features, ridge))), 1e-6)
     share = min(max(0.45 * sqrt(0.04 / ratio), 0.45), 1.0) if two else 0.4
     rounds = min(max(round(0.5 / ratio), 8), 32) if two else 12
-    return Settings(ridge=ridge, clip=share * length, rounds=rounds)
+    return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds)
 
 
 def held_out_lengths(features: object, ridge: float) -> FloatArray:

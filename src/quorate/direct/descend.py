@@ -10,7 +10,7 @@ from quorate.direct.plan import DirectPlan
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.release import Drawn, release
+from quorate.release import DrawnBlock, release
 from quorate.release.purposes import GRADIENT_ROUND as PURPOSE
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -57,7 +57,7 @@ def descend(
             progress(total - reservation.remaining(PURPOSE), total)
         exact = summing(descent.weights)
 
-        def noisy_sum(drawn: Drawn, exact: IntArray = exact) -> IntArray:
+        def noisy_sum(drawn: DrawnBlock, exact: IntArray = exact) -> IntArray:
             return exact + discrete_gaussian(plan.sigma, shape, drawn.noise(noise))
 
         _, noisy = release(reservation, PURPOSE, 1, noisy_sum, record=lambda answer: [answer.ravel().tolist()])

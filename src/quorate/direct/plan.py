@@ -19,7 +19,7 @@ from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
-from quorate.direct.defaults import Settings, settings_for
+from quorate.direct.defaults import DirectSettings, settings_for
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
@@ -39,7 +39,7 @@ class DirectPlan:
     ----------
     coordinates : PublicCoordinates
         Rows to integers.
-    settings : Settings
+    settings : DirectSettings
         κ, B, T, η.
     grid : Grid
         The integers of a contribution.
@@ -54,7 +54,7 @@ class DirectPlan:
     """
 
     coordinates: PublicCoordinates = field(repr=False)
-    settings: Settings
+    settings: DirectSettings
     grid: Grid
     sigma: float
     n_units: int

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
-from quorate.direct.defaults import Settings
+from quorate.direct.defaults import DirectSettings
 from quorate.types import FloatArray, IntArray
 
 
@@ -57,7 +57,7 @@ class PrivateUnits:
 class Descent:
     """The weights as they follow from the rounds that were stored: public, and the same after every restart."""
 
-    settings: Settings
+    settings: DirectSettings
     grid: Grid
     n_units: int
     weights: FloatArray

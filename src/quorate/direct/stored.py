@@ -16,7 +16,7 @@ import numpy as np
 from quorate.data.feature_maps import LinearMap, PoolScale, RBFMap, StackedMap
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates
-from quorate.direct.defaults import Settings
+from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan
 from quorate.types import FloatArray
 
@@ -74,7 +74,7 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
     )
     plan = DirectPlan(
         coordinates=coordinates,
-        settings=Settings(**header["settings"]),
+        settings=DirectSettings(**header["settings"]),
         grid=Grid(**header["grid"]),
         sigma=header["sigma"],
         n_units=header["n_units"],

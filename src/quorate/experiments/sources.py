@@ -23,7 +23,7 @@ REAL_SIM_FEATURES = 20_958
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Labelled:
+class LabelledTable:
     """A data set that is public as a whole.
 
     Parameters
@@ -70,12 +70,12 @@ class Split:
     y_test: IntArray = field(repr=False)
 
 
-def split(data: Labelled, seed: int, *, n_public: int | None = None) -> Split:
+def split(data: LabelledTable, seed: int, *, n_public: int | None = None) -> Split:
     """Divide at random: 80 % private, 2 % public, 18 % test (LZCW21 Sect. 6).
 
     Parameters
     ----------
-    data : Labelled
+    data : LabelledTable
         What to divide.
     seed : int
         Of the division.
@@ -106,26 +106,26 @@ def split(data: Labelled, seed: int, *, n_public: int | None = None) -> Split:
     )
 
 
-def mushroom() -> Labelled:
+def mushroom() -> LabelledTable:
     """Mushroom as 112 indicators: poisonous (1) or edible."""
     loaded = load_mushroom()
-    return Labelled(name="mushroom", X=loaded.one_hot(), codes=(loaded.labels == "poisonous").astype(np.int64))
+    return LabelledTable(name="mushroom", X=loaded.one_hot(), codes=(loaded.labels == "poisonous").astype(np.int64))
 
 
-def a9a() -> Labelled:
+def a9a() -> LabelledTable:
     """Adult, train and test together, as the 123 indicators of a9a: above 50K (1) or not."""
     adult = load_adult()
     labels = np.concatenate([adult.train_labels, adult.test_labels])
-    return Labelled(name="a9a", X=adult.a9a(), codes=(labels == ">50K").astype(np.int64))
+    return LabelledTable(name="a9a", X=adult.a9a(), codes=(labels == ">50K").astype(np.int64))
 
 
-def imdb(folder: Path) -> Labelled:
+def imdb(folder: Path) -> LabelledTable:
     """Film reviews as word counts, sparse; a split weighs the words by its public pool (:func:`weighed_words`)."""
     table = read_data(found(folder, "imdb/imdb_counts.npz"), label="y")
-    return Labelled(name="imdb", X=table.X, codes=np.asarray(table.y, dtype=np.int64), counts_words=True)
+    return LabelledTable(name="imdb", X=table.X, codes=np.asarray(table.y, dtype=np.int64), counts_words=True)
 
 
-def real_sim(path: Path) -> Labelled:
+def real_sim(path: Path) -> LabelledTable:
     """real-sim of the LIBSVM collection, from a file of the user's: svmlight text, labels +1 and -1."""
     table = read_data(path, n_features=REAL_SIM_FEATURES)
     labels = np.asarray(table.y)
@@ -133,7 +133,7 @@ def real_sim(path: Path) -> Labelled:
         raise DataRefused(
             f"{path} must hold labels +1 and -1, as real-sim does; give the file of the LIBSVM collection"
         )
-    return Labelled(name="real-sim", X=table.X, codes=(labels == 1).astype(np.int64))
+    return LabelledTable(name="real-sim", X=table.X, codes=(labels == 1).astype(np.int64))
 
 
 def weighed_words(private: Any, public: Any, test: Any) -> list[Any]:
@@ -163,14 +163,14 @@ def weighed_words(private: Any, public: Any, test: Any) -> list[Any]:
     return [csr_array(weights.transform(rows)) for rows in (private, public, test)]
 
 
-def mnist(folder: Path) -> tuple[Labelled, Labelled]:
+def mnist(folder: Path) -> tuple[LabelledTable, LabelledTable]:
     """The digits: 60,000 for training and 10,000 for testing, 784 grey values each, divided by 255."""
     parts = []
     for name in ("train", "t10k"):
         images = idx(found(folder, f"mnist/{name}-images-idx3-ubyte.gz"))
         labels = idx(found(folder, f"mnist/{name}-labels-idx1-ubyte.gz"))
         parts.append(
-            Labelled(
+            LabelledTable(
                 name="mnist",
                 X=(images.reshape(len(images), -1) / 255).astype(np.float32),
                 codes=labels.astype(np.int64),

@@ -25,10 +25,11 @@ from quorate.experiments.linear_ensemble import LinearEnsemble, logistic
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent
 from quorate.experiments.recipes import best_recipe
-from quorate.experiments.sources import Labelled, Split, a9a, folder_of_files, imdb, mushroom, real_sim, split
+from quorate.experiments.sources import LabelledTable, Split, a9a, folder_of_files, imdb, mushroom, real_sim, split
 from quorate.labelling.active import OracularCAL, Random
 from quorate.pipeline.config import processes
 from quorate.report import Axis, Chart
+from quorate.types import Watch
 
 EPSILONS = (0.5, 1.0, 2.0)
 NO_NOISE = 64.0  # σ is a few votes of some hundred then: the column that the paper heads with ε = ∞
@@ -74,14 +75,13 @@ STAND_IN = "imdb stands in for real-sim, under its own name; TF-IDF by the publi
 
 Method = Callable[[LinearEnsemble, float], Scored]
 Reference = Callable[[Split], Scored]
-Watch = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
     """A data set of the table: how it is loaded, and how many public rows it has (2 % where None)."""
 
-    load: Callable[[], Labelled]
+    load: Callable[[], LabelledTable]
     n_public: int | None = None
     name: str | None = None
 

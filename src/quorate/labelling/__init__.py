@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         Strategy,
         VersionSpace,
     )
-    from quorate.labelling.adaptive import Labelled, Pool, label_adaptively, stored_adaptively
+    from quorate.labelling.adaptive import AdaptiveLabels, Pool, label_adaptively, stored_adaptively
     from quorate.labelling.block_answers import answering, stages_of
     from quorate.labelling.data_dependent_release import DataDependentRelease, release_data_dependent_total
     from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
@@ -41,7 +41,7 @@ __all__ = [
     "label_adaptively",
     "stored_adaptively",
     "Pool",
-    "Labelled",
+    "AdaptiveLabels",
     "Strategy",
     "History",
     "Random",

@@ -33,7 +33,7 @@ from quorate.types import FloatArray, IntArray, Secret, derive
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
-class Labelled:
+class AdaptiveLabels:
     """What was asked, and what was released for it. All of it may be published.
 
     Attributes
@@ -84,7 +84,7 @@ def label_adaptively(
     key: Secret[bytes],
     block: int = BLOCK,
     progress: Progress | None = None,
-) -> Labelled:
+) -> AdaptiveLabels:
     """Answer what a strategy asks, until it stops or its cap is reached.
 
     Parameters
@@ -189,7 +189,7 @@ def label_adaptively(
     return asking.labelled()
 
 
-def stored_adaptively(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Labelled:
+def stored_adaptively(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> AdaptiveLabels:
     """Read what was asked and answered off a ledger, after a restart.
 
     Parameters
@@ -213,7 +213,7 @@ def stored_adaptively(mechanism: Mechanism, reservation: Reservation, *, n_class
         if block.answers is not None and "rows" in block.answers:
             rows += block.answers["rows"]
             answers += block.answers["answers"]
-    return Labelled(
+    return AdaptiveLabels(
         rows=np.array(rows, dtype=np.int64), released=_released(mechanism, answers, n_classes, lost=[False] * len(rows))
     )
 
@@ -266,11 +266,11 @@ class _Asking:
         self._lost += [False] * block.count
         return True
 
-    def labelled(self) -> Labelled:
+    def labelled(self) -> AdaptiveLabels:
         asked, lost = np.array(self._asked, dtype=np.int64), np.array(self._lost, dtype=np.bool_)
         # Lost rows of a strategy that does not repeat itself are a guess: what was stored later for one, stands.
         kept = np.flatnonzero(~(lost & np.isin(asked, asked[~lost]))).astype(np.int64)
-        return Labelled(rows=self.pool.rows[asked[kept]], released=self._released(len(asked)).rows(kept))
+        return AdaptiveLabels(rows=self.pool.rows[asked[kept]], released=self._released(len(asked)).rows(kept))
 
     def _released(self, first: int) -> Released:
         return _released(self.mechanism, self._answers[:first], self.pool.n_classes, lost=self._lost[:first])

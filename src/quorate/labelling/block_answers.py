@@ -14,11 +14,11 @@ from quorate.labelling.guarded import guarded
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.noise import NoiseSource
-from quorate.release import Drawn, Stages, release
+from quorate.release import DrawnBlock, Stages, release
 from quorate.release.purposes import LABEL, ONLINE_ANSWER, STAGE
 from quorate.types import FloatArray
 
-Rows: TypeAlias = Callable[[Drawn], Any]  # what a mechanism looks at, one row a query of the block
+Rows: TypeAlias = Callable[[DrawnBlock], Any]  # what a mechanism looks at, one row a query of the block
 Record: TypeAlias = Callable[[list[Any]], object]
 
 
@@ -38,7 +38,7 @@ class Answering(Protocol):
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
-    ) -> tuple[Drawn, list[Any]]:
+    ) -> tuple[DrawnBlock, list[Any]]:
         """Return the block, and one JSON value a row: a class code, a noisy half-lead or counts.
 
         -1 stands for declined, and -2 for never asked.
@@ -124,8 +124,8 @@ class _EachQuery:
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
-    ) -> tuple[Drawn, list[Any]]:
-        def compute(drawn: Drawn) -> list[Any]:
+    ) -> tuple[DrawnBlock, list[Any]]:
+        def compute(drawn: DrawnBlock) -> list[Any]:
             looked_at, noise = rows(drawn), drawn.noise(source)
             answer: Any = self._mechanism.release_many  # one that takes predictions has an argument more
             informed = self._mechanism.takes == "votes and predictions"
@@ -153,5 +153,5 @@ class _Stream:
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
-    ) -> tuple[Drawn, list[Any]]:
+    ) -> tuple[DrawnBlock, list[Any]]:
         return self._stages.release(self._reservation, purpose, count, rows, source, record=record)

@@ -241,7 +241,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     ) -> Iterator[Reservation]:
         """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""
         params = {
-            name: bare(value) if isinstance(value, PrivateLearner) else value
+            name: without_ledger(value) if isinstance(value, PrivateLearner) else value
             for name, value in self.get_params(deep=False).items()
             if name != "ledger"
         }
@@ -260,7 +260,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             yield charge.reserve(ledger)
 
 
-def bare(learner: PrivateLearner) -> PrivateLearner:
+def without_ledger(learner: PrivateLearner) -> PrivateLearner:
     """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
 
     What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
@@ -270,11 +270,11 @@ def bare(learner: PrivateLearner) -> PrivateLearner:
     >>> from quorate.learners import ExponentialLearner
     >>> from quorate.learners.concepts import Thresholds
     >>> inner = ExponentialLearner(concepts=Thresholds(bits=4), epsilon=1.0, rows="theorem", ledger="ledger.db")
-    >>> bare(inner).rows, bare(inner).ledger
+    >>> without_ledger(inner).rows, without_ledger(inner).ledger
     ('any', None)
     """
     params = {
-        name: bare(value) if isinstance(value, PrivateLearner) else value
+        name: without_ledger(value) if isinstance(value, PrivateLearner) else value
         for name, value in learner.get_params(deep=False).items()
     }
     unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any"}

@@ -12,7 +12,7 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price
 from quorate.learners.concepts.protocol import Concept, Points
-from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, bare
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, without_ledger
 from quorate.noise import NoiseSource
 
 
@@ -87,7 +87,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         """Return the base learner with the α and β that the transformation needs of it, where it has any."""
         known = self.base.get_params(deep=False)
         wanted = {name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known}
-        return cast("PrivateLearner", bare(self.base).set_params(**wanted))
+        return cast("PrivateLearner", without_ledger(self.base).set_params(**wanted))
 
     @staticmethod
     def _base_price(base: PrivateLearner) -> Price:

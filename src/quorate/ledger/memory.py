@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from quorate.ledger.state import GENESIS, Head
-from quorate.ledger.store import Stored
+from quorate.ledger.store import StoredEntry
 
 
 class MemoryStore:
@@ -33,9 +33,9 @@ class MemoryStore:
         """The store's kind."""
         return {"store": "memory"}
 
-    def load(self, after: int = 0) -> Stored:
+    def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor."""
-        return Stored(lines=tuple(self._lines[after:]), anchor=self._anchor)
+        return StoredEntry(lines=tuple(self._lines[after:]), anchor=self._anchor)
 
     def begin(self, after: int, /) -> Sequence[str]:
         """Begin to write: nobody else can have appended."""

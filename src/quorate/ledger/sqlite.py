@@ -22,7 +22,7 @@ from pathlib import Path
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import AnchorFile, sync_folder
 from quorate.ledger.state import GENESIS, Head
-from quorate.ledger.store import Stored
+from quorate.ledger.store import StoredEntry
 
 _SCHEMA = "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL)"
 _APPLICATION_ID = 0x71756F72  # "quor"
@@ -112,7 +112,7 @@ class SqliteStore:
         """The store's kind and the version of SQLite."""
         return {"sqlite": sqlite3.sqlite_version, "store": "sqlite"}
 
-    def load(self, after: int = 0) -> Stored:
+    def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor; the file's own checks are made where all are read."""
         with self._guarded("read"):
             connection = self._open_connection()
@@ -129,7 +129,7 @@ class SqliteStore:
                 raise LedgerIntegrityError(_NO_ANCHOR)
             if rows and anchor != GENESIS:  # where it is, the newest entry is anchored first
                 self._leave_traces()
-            return Stored(lines=tuple(row[1] for row in rows), anchor=anchor)
+            return StoredEntry(lines=tuple(row[1] for row in rows), anchor=anchor)
 
     def begin(self, _after: int, /) -> Sequence[object]:
         """Begin to write: nobody else can have appended."""

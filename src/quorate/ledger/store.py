@@ -10,7 +10,7 @@ from quorate.ledger.state import Head
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Stored:
+class StoredEntry:
     """What a store holds: the lines as they are, unverified, and the anchored head."""
 
     lines: tuple[object, ...]
@@ -39,7 +39,7 @@ class LedgerStore(Protocol):
     def facts(self) -> Mapping[str, str]:
         """What is recorded about the store when a session starts: its kind and version."""
 
-    def load(self, after: int = 0) -> Stored:
+    def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, oldest first, and the anchor."""
 
     def begin(self, after: int, /) -> Sequence[object]:

@@ -29,7 +29,7 @@ from quorate.planning import form_of, open_fields, recipe, scale_of
 from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import (
-    Answers,
+    AnswerCounts,
     Choice,
     ExPost,
     Facts,
@@ -178,9 +178,9 @@ def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
     return builder.released()
 
 
-def answers_of(released: Released, n_classes: int) -> Answers:
+def answers_of(released: Released, n_classes: int) -> AnswerCounts:
     """Count what became of the queries."""
-    return Answers(
+    return AnswerCounts(
         asked=int(released.asked.sum()),
         per_class=tuple(np.bincount(released.codes[released.answered], minlength=n_classes)),
         declined=int(released.declined.sum()),

@@ -36,9 +36,7 @@ from quorate.release import Charge
 from quorate.release.purposes import is_closed
 from quorate.report import Check
 from quorate.students import StudentData, class_probabilities
-from quorate.types import FloatArray, IntArray, Secret, derive
-
-Watch = Callable[[str, int, int], None]  # stage, done, total: no private number
+from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from quorate.deferred import on_demand
 from quorate.release.session import GivenLedger, RollbackGuard, ledger_location, session
 
 if TYPE_CHECKING:
-    from quorate.release.answer import Drawn, draw, release
+    from quorate.release.answer import DrawnBlock, draw, release
     from quorate.release.charge import Account, Charge
     from quorate.release.coverage import check_covered
     from quorate.release.guarantee import guarantee_of
@@ -35,7 +35,7 @@ __all__ = [
     "NEVER_ASKED",
     "Account",
     "Charge",
-    "Drawn",
+    "DrawnBlock",
     "GivenLedger",
     "RollbackGuard",
     "Stages",

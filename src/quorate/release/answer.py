@@ -1,8 +1,8 @@
 """A block of answers: marked as drawn → durable → its noise → stored → told. The one place where that is done.
 
-Noise for a release is had from a :class:`Drawn` alone, and a block is durably drawn before there is one. So an answer
-that was perhaps drawn is in the ledger, whenever a process dies; and it is there as drawn, so that it is never drawn
-again.
+Noise for a release is had from a :class:`DrawnBlock` alone, and a block is durably drawn before there is one. So an
+answer that was perhaps drawn is in the ledger, whenever a process dies; and it is there as drawn, so that it is never
+drawn again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnBlock:
     """A block that is marked as drawn, durably: what its noise is had from, and where its answers go.
 
     Parameters
@@ -50,7 +50,9 @@ class Drawn:
         """Record the answers, durably; only then may anybody see them."""
         return self.reservation.store(self.block, answers)
 
-    def answer(self, compute: Callable[[Drawn], T], *, record: Callable[[T], object] = lambda answers: answers) -> T:
+    def answer(
+        self, compute: Callable[[DrawnBlock], T], *, record: Callable[[T], object] = lambda answers: answers
+    ) -> T:
         """Compute the answers, store them, and only then return them; the arguments are those of :func:`release`."""
         answers = compute(self)
         self.store(record(answers))  # durable before anybody sees it
@@ -59,7 +61,7 @@ class Drawn:
 
 def draw(
     reservation: Reservation, purpose: str, count: int = 1, *, stage: int | None = None, after: Block | None = None
-) -> Drawn:
+) -> DrawnBlock:
     """Count answers as given; they are on stable storage when this returns.
 
     Parameters
@@ -68,18 +70,18 @@ def draw(
         As in :meth:`quorate.ledger.Reservation.draw`.
     """
     if stage is None:
-        return Drawn(reservation, reservation.draw(purpose, count))
-    return Drawn(reservation, reservation.draw(purpose, count, stage=stage, after=after))
+        return DrawnBlock(reservation, reservation.draw(purpose, count))
+    return DrawnBlock(reservation, reservation.draw(purpose, count, stage=stage, after=after))
 
 
 def release(
     reservation: Reservation,
     purpose: str,
     count: int,
-    compute: Callable[[Drawn], T],
+    compute: Callable[[DrawnBlock], T],
     *,
     record: Callable[[T], object] = lambda answers: answers,
-) -> tuple[Drawn, T]:
+) -> tuple[DrawnBlock, T]:
     """Draw a block, compute its answers, store them, and only then return them.
 
     Parameters
@@ -97,7 +99,7 @@ def release(
 
     Returns
     -------
-    drawn : Drawn
+    drawn : DrawnBlock
         The block.
     answers
         What `compute` returned.

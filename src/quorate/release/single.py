@@ -9,7 +9,7 @@ import numpy as np
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
-from quorate.release.answer import Drawn, release
+from quorate.release.answer import DrawnBlock, release
 from quorate.release.coverage import check_covered
 from quorate.types import IntArray, Secret
 
@@ -50,7 +50,7 @@ def release_once(
     """
     check_covered(reservation, purpose, mechanism)
 
-    def compute(drawn: Drawn) -> list[Any]:
+    def compute(drawn: DrawnBlock) -> list[Any]:
         return [np.asarray(mechanism.release(sums.reveal(), drawn.noise(noise))).tolist()]
 
     _, [answer] = release(reservation, purpose, 1, compute)

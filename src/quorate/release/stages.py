@@ -27,7 +27,7 @@ from quorate.ledger.process import Turn, this_process
 from quorate.mechanisms import DECLINED
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
-from quorate.release.answer import Drawn, draw
+from quorate.release.answer import DrawnBlock, draw
 from quorate.release.purposes import STAGE
 
 #: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
@@ -98,11 +98,11 @@ class Stages:
         reservation: Reservation,
         purpose: str,
         count: int,
-        rows: Callable[[Drawn], Iterable[Any]],
+        rows: Callable[[DrawnBlock], Iterable[Any]],
         source: NoiseSource,
         *,
         record: Callable[[list[int]], object] = lambda answers: answers,
-    ) -> tuple[Drawn, list[int]]:
+    ) -> tuple[DrawnBlock, list[int]]:
         """Draw a block, answer its queries, store the answers, and only then return them.
 
         Parameters
@@ -118,7 +118,7 @@ class Stages:
 
         Returns
         -------
-        drawn : Drawn
+        drawn : DrawnBlock
             The block.
         answers : list of int
             What the mechanism answers; ``DECLINED`` where it declined, ``NEVER_ASKED`` where no stage was left.
@@ -128,7 +128,7 @@ class Stages:
             if opened is not None:
                 opened.store(["opened"])
 
-            def compute(drawn: Drawn) -> list[int]:
+            def compute(drawn: DrawnBlock) -> list[int]:
                 noise = drawn.noise(source)
                 threshold_noise = noise if opened is None else opened.noise(source)
                 return [self._one(reservation, held, row, noise, threshold_noise) for row in rows(drawn)]
@@ -139,7 +139,7 @@ class Stages:
                 self._held = held
             return drawn, answers
 
-    def _drawn(self, reservation: Reservation, purpose: str, count: int) -> tuple[_Held, Drawn | None, Drawn]:
+    def _drawn(self, reservation: Reservation, purpose: str, count: int) -> tuple[_Held, DrawnBlock | None, DrawnBlock]:
         """Mark a block as drawn, in the open stage if there is one; with the block that counted a stage for it."""
         held, self._held = self._held, None  # whatever interrupts from here on ends the stage
         if held is not None and held.goes_on(reservation):

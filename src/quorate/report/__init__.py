@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
     from quorate.report.page import render_html
     from quorate.report.rounds import Rounds
-    from quorate.report.spending import Answers, BudgetRaise, ExPost, Part, Spending
+    from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.text import Outputs, render_text
 
 __all__ = [
@@ -76,7 +76,7 @@ __all__ = [
     "BudgetRaise",
     "Part",
     "ExPost",
-    "Answers",
+    "AnswerCounts",
     "Utility",
     "Score",
     "Choice",

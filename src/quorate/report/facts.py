@@ -18,7 +18,7 @@ from quorate.report.findings import Audit, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.rounds import Rounds
-from quorate.report.spending import Answers, Spending
+from quorate.report.spending import AnswerCounts, Spending
 
 FORMAT = 2  #: version of the JSON form; version 0.1 wrote 1, which is read too, and others are refused
 
@@ -202,7 +202,7 @@ class Facts(Plain):
     guarantee: Guarantee
     setup: Setup
     spending: Spending
-    answers: Answers
+    answers: AnswerCounts
     provenance: Provenance
     utility: Utility = field(default_factory=Utility)
     choices: tuple[Choice, ...] = ()

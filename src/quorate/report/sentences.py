@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from quorate.outcomes import Outcome
 from quorate.report.notation import at_least, at_most, power_of_ten, several
-from quorate.report.spending import Answers, BudgetRaise
+from quorate.report.spending import AnswerCounts, BudgetRaise
 
 if TYPE_CHECKING:
     from quorate.report.facts import Facts
@@ -71,12 +71,12 @@ def where_a_unit_goes(facts: Facts) -> str:
     return words + (" (replace only)" if facts.setup.partition == "balanced" else "")
 
 
-def counted(answers: Answers, separator: str = ", ") -> str:
+def counted(answers: AnswerCounts, separator: str = ", ") -> str:
     """Return what became of the queries, each number with its word.
 
     Examples
     --------
-    >>> counted(Answers(asked=17, per_class=(4, 3), declined=10, never_asked=983))
+    >>> counted(AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983))
     '17 asked, 7 answered, 10 declined, 983 never asked'
     """
     return separator.join(f"{number:,} {word.replace('_', ' ')}" for word, number in answers.numbers.items())

@@ -170,7 +170,7 @@ class Spending(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Answers(Plain):
+class AnswerCounts(Plain):
     """The labels that were released, per class.
 
     Parameters
@@ -186,7 +186,7 @@ class Answers(Plain):
 
     Examples
     --------
-    >>> answers = Answers(asked=10, per_class=[6, 3], declined=1, never_asked=90)
+    >>> answers = AnswerCounts(asked=10, per_class=[6, 3], declined=1, never_asked=90)
     >>> answers.answered, answers.chosen
     (9, 100)
     """

@@ -30,7 +30,6 @@ from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
-from quorate.pipeline.flow import Watch
 from quorate.pipeline.task import Task
 from quorate.report import Check, Facts, render_html, render_json, said_of_sizes
 from quorate.report.checks import name_of
@@ -38,6 +37,7 @@ from quorate.run.audit_section import audit_section, fault_sizes, size_tree
 from quorate.run.batch import LoadedRun
 from quorate.run.folder import RunFolder
 from quorate.run.published import FACTS, publish_files
+from quorate.types import Watch
 
 FORMAT = 1
 RUNS = 100_000  # of one answer

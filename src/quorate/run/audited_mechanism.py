@@ -10,9 +10,9 @@ from quorate.arguments import count
 from quorate.audit import audit_schedule, setting_of, sizes_for
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism, check_own, noise_fields
-from quorate.pipeline.flow import Watch
 from quorate.planning import check_mechanism, mechanism_for
 from quorate.run.audited import RUNS, RunAudit
+from quorate.types import Watch
 
 NO_SHARDS = "None were audited: a mechanism alone has no teachers."
 

@@ -18,7 +18,7 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import Values
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, score, told
-from quorate.pipeline.flow import RunResult, Watch, run_pipeline, schedule
+from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.prepare import prepare
@@ -36,7 +36,7 @@ from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_chang
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 

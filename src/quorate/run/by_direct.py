@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
-from quorate.pipeline.flow import Watch
 from quorate.report import Facts, InternalFacts
 from quorate.report.notation import at_most
 from quorate.run import direct_run, notes
 from quorate.run.direct_run import DirectRun
 from quorate.run.method import Method
 from quorate.run.settings import Settings
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
     from quorate.run.audited import RunAudit

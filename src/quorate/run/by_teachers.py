@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.outcomes import Caution
-from quorate.pipeline.flow import Watch
 from quorate.report import Facts, InternalFacts
 from quorate.report.notation import at_most, several
 from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
 from quorate.run.method import Method
 from quorate.run.settings import Settings
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
     from quorate.run.audited import RunAudit

@@ -19,7 +19,6 @@ from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
-from quorate.pipeline.flow import Watch
 from quorate.planning.cautions import delta_caution
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
@@ -30,6 +29,7 @@ from quorate.run.notes import notes_on_public
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
 from quorate.run.settings import DataSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
+from quorate.types import Watch
 
 
 @dataclass(frozen=True, slots=True)

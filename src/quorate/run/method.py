@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.outcomes import Caution
-from quorate.pipeline.flow import Watch
 from quorate.report import Facts, InternalFacts
 from quorate.run.notes import Note
 from quorate.run.settings import Settings
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
     from quorate.run.audited import RunAudit

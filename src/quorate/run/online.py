@@ -12,7 +12,6 @@ from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
 from quorate.mechanisms import DECLINED
 from quorate.pipeline.flow import (
-    Watch,
     answering_purposes,
     answers_left,
     asked_of,
@@ -25,6 +24,7 @@ from quorate.release import NEVER_ASKED
 from quorate.run.batch import LoadedRun
 from quorate.run.published import is_finished
 from quorate.run.stages import FolderStages
+from quorate.types import Watch
 
 
 @dataclass(frozen=True, slots=True)

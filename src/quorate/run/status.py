@@ -13,7 +13,7 @@ from quorate.pipeline.stages import CHUNK, COORDINATES, FINISHED
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND, LABEL, is_closed
 from quorate.report.rounds import Rounds
-from quorate.report.spending import Answers, BudgetRaise, raises_of
+from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings
@@ -45,7 +45,7 @@ class Amount:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Account:
+class AccountStatus:
     """What a ledger says of a run.
 
     Attributes
@@ -90,9 +90,9 @@ class RunStatus:
         Whether each stage is done.
     teachers_stored : int
         How many teachers are stored: whole parts of them, and never more than there are.
-    account : Account or None
+    account : AccountStatus or None
         What the ledger says; None where there is none yet, or another process holds it.
-    answers : Answers or None
+    answers : AnswerCounts or None
         What became of the queries; None where the run is not finished, or has none.
     rounds : Rounds or None
         What became of the rounds of the direct method, likewise.
@@ -103,8 +103,8 @@ class RunStatus:
     seeded: bool
     stages: dict[str, bool]
     teachers_stored: int
-    account: Account | None
-    answers: Answers | None
+    account: AccountStatus | None
+    answers: AnswerCounts | None
     rounds: Rounds | None
 
     @property
@@ -185,7 +185,7 @@ def read_status(run: Path) -> RunStatus:
     )
 
 
-def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> Account:
+def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
     budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
     epsilon, delta = spent_of(ledger)
@@ -199,7 +199,7 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> Account:
             drawn, answers_left = True, (answers_left or 0) + left
         if answers_left and is_closed(newest):
             answers_left = 0  # however many are paid for
-    return Account(
+    return AccountStatus(
         budget=budget,
         spent=Amount(epsilon=epsilon, delta=delta),
         left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),

@@ -26,7 +26,7 @@ from quorate.types import IntArray, Secret
 if TYPE_CHECKING:
     import polars as pl
 
-Kind = Literal["auto", "counts", "labels"]
+VotesKind = Literal["auto", "counts", "labels"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,9 @@ class VotesFile:
         return len(self.counts.reveal())
 
 
-def read_votes(path: Path, *, classes: Sequence[Any], kind: Kind = "auto", n_teachers: int | None = None) -> VotesFile:
+def read_votes(
+    path: Path, *, classes: Sequence[Any], kind: VotesKind = "auto", n_teachers: int | None = None
+) -> VotesFile:
     """Read votes made elsewhere.
 
     Parameters

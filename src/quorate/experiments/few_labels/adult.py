@@ -19,7 +19,7 @@ from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectan
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.sanitizers import MWEM, Tree
 from quorate.renamed import stored_as
-from quorate.types import IntArray
+from quorate.types import IntArray, Watch
 
 AGE_BITS = 7  # 0 to 127 years, or hours a week
 PRIVATE, SAME_LABELS, ALL_LABELS, MAJORITY = (
@@ -38,8 +38,6 @@ CUTS: Mapping[str, tuple[int, ...]] = {
     "capital-loss": (1, 1_500, 2_000),
     "hours-per-week": (20, 35, 45),
 }
-
-Watch = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

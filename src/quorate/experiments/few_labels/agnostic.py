@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from quorate.experiments.few_labels.draws import Size, Task, drawn, fewest_rows
+from quorate.experiments.few_labels.draws import LearningTask, Size, drawn, fewest_rows
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
 from quorate.learners.concepts import Threshold, Thresholds
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Watch
 
 BITS = 16
 CUT = 2**14  # a quarter of the rows is below it
@@ -22,7 +22,6 @@ BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE = (
     "base learner, true labels",
 )
 
-Watch = Callable[[str, int, int], None]
 Maker = Callable[[float], PrivateLearner]
 
 _DOMAIN = Thresholds(bits=BITS)
@@ -93,7 +92,9 @@ def excess_errors(learner: PrivateLearner, n_rows: int, label_noise: float, *, r
     return np.array(found)
 
 
-def _searched(name: str, epsilon: float, task: Task, *, repeats: int, seed: int) -> tuple[float | None, FloatArray]:
+def _searched(
+    name: str, epsilon: float, task: LearningTask, *, repeats: int, seed: int
+) -> tuple[float | None, FloatArray]:
     learner, errors = MAKERS[name](epsilon), dict[int, FloatArray]()
     label_noise = 0.0 if name == REALIZABLE else task.label_noise
     repeats = -(-repeats // task.repeats_of)
@@ -113,7 +114,12 @@ def _theory(name: str, learner: PrivateLearner) -> float | None:
 
 
 def _row(
-    name: str, epsilon: float, needed: float | None, excess: FloatArray, more: dict[str, float | None], task: Task
+    name: str,
+    epsilon: float,
+    needed: float | None,
+    excess: FloatArray,
+    more: dict[str, float | None],
+    task: LearningTask,
 ) -> Measured:
     clean = name == REALIZABLE
     best = 0.0 if clean else task.label_noise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,13 +24,11 @@ from quorate.learners import (
 )
 from quorate.learners.concepts import Thresholds
 from quorate.learners.sanitizers import Tree
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Watch
 
 ALPHA, BETA = 0.1, 0.1
 BITS = 16
 WRONG = 0.2  # of the labels, for the learner that needs no true ones
-
-Watch = Callable[[str, int, int], None]
 
 
 def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) -> list[Measured]:

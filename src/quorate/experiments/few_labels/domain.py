@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves
@@ -11,15 +9,13 @@ from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.learners.sanitizers import Tree
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Watch
 
 ALPHA = 0.05
 NEIGHBOURS = 256  # points of a cluster: the whole domain at 8 bits
 ONES = 26  # of them below the cut, a tenth
 GENERIC, EVERY_CUT, WHOLE_CLASS = "GenericLearner, Tree", "NoisyThreshold", "ExponentialLearner"
 CLUSTERED, SPREAD = "a cluster in", "all of"
-
-Watch = Callable[[str, int, int], None]
 
 
 def cluster(bits: int, rng: np.random.Generator) -> Population:

@@ -23,7 +23,7 @@ Chooser: TypeAlias = Callable[[Points, CodedLabels, int], Concept]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Task:
+class LearningTask:
     """Labels that are wrong, and how well they are to be learned all the same.
 
     Parameters
@@ -78,9 +78,11 @@ class Size:
     samples: int = 4
     unlabelled: tuple[int, ...] = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
     sanitized_rows: int = 20_000
-    tasks: tuple[Task, ...] = (
-        Task(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1)),
-        Task(label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=2, hardest=True),
+    tasks: tuple[LearningTask, ...] = (
+        LearningTask(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1)),
+        LearningTask(
+            label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=2, hardest=True
+        ),
     )
 
     def __post_init__(self) -> None:

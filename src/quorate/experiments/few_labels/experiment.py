@@ -25,6 +25,7 @@ from quorate.experiments.few_labels.tables import Row, as_text
 from quorate.experiments.few_labels.vc import labels_against_vc
 from quorate.experiments.measured import Experiment, Measured
 from quorate.report import Chart
+from quorate.types import Watch
 
 TITLE = "BNS15, LWY25: private learners with few labels"
 NOTES = (
@@ -39,8 +40,6 @@ NOTES = (
     "where labels are wrong: the first step (each 1.26 times the last) where it and the next reach the wanted excess",
     "the rows are made up or public, and the noise is seeded: nothing here carries a guarantee",
 )
-
-Watch = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -11,13 +11,13 @@ from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC,
 from quorate.experiments.few_labels.vc import SANITIZED
 
 Row: TypeAlias = Mapping[str, Any]
-Table: TypeAlias = list[list[str]]
+TextTable: TypeAlias = list[list[str]]
 
 BY_THEOREM = "thresholds over 2^16 points, any labels, by theorem"
 BOOST, BOUNDS = "rows of LabelBoost's theorem", "error at the theorem's rows"
 
 
-def domain(rows: Sequence[Row]) -> Table:
+def domain(rows: Sequence[Row]) -> TextTable:
     """Labels against the size of the domain."""
     found = [["points", f"{GENERIC}: labels", "by theorem", "unlabelled rows", "least tried"]]
     found[0] += ["error", "error, spread rows"]
@@ -36,7 +36,7 @@ def domain(rows: Sequence[Row]) -> Table:
     return found
 
 
-def vc(rows: Sequence[Row]) -> Table:
+def vc(rows: Sequence[Row]) -> TextTable:
     """Labels against the VC dimension."""
     found = [["class", "VC(C)", "learner", "labels", "by theorem", "unlabelled rows"]]
     for row in rows:
@@ -50,7 +50,7 @@ def vc(rows: Sequence[Row]) -> Table:
     return found
 
 
-def epsilon(rows: Sequence[Row]) -> Table:
+def epsilon(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε."""
     found = [["ε", TRANSFORMED, SUBSAMPLED, "extra rows, ratio", BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE]]
     for budget, here in _measured(rows, easiest=True):
@@ -60,7 +60,7 @@ def epsilon(rows: Sequence[Row]) -> Table:
     return found
 
 
-def weak(rows: Sequence[Row]) -> Table:
+def weak(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε where labels say less."""
     found = [["ε", TRANSFORMED, BASE_ON_SUBSAMPLE, "extra rows, ratio", DIRECT, REALIZABLE]]
     for budget, here in _measured(rows, easiest=False):
@@ -70,7 +70,7 @@ def weak(rows: Sequence[Row]) -> Table:
     return found
 
 
-def theorems(rows: Sequence[Row]) -> Table:
+def theorems(rows: Sequence[Row]) -> TextTable:
     """Rows of both theorems, by α."""
     found = [["α"]]
     found[0] += [f"{name}: ε = {budget:g}" for name in (TRANSFORMED, "subsample") for budget in (1, 0.1)]
@@ -85,7 +85,7 @@ def theorems(rows: Sequence[Row]) -> Table:
     return found
 
 
-def constants(rows: Sequence[Row]) -> Table:
+def constants(rows: Sequence[Row]) -> TextTable:
     """LabelBoost's rows with the printed constants and with the tight ones."""
     found = [["base learner's rows", "printed: labelled", "unlabelled", "tight: labelled", "unlabelled"]]
     found[0] += ["tight ÷ printed: labelled", "unlabelled"]
@@ -98,7 +98,7 @@ def constants(rows: Sequence[Row]) -> Table:
     return found
 
 
-def bounds(rows: Sequence[Row]) -> Table:
+def bounds(rows: Sequence[Row]) -> TextTable:
     """Measured errors beside α."""
     found = [["learner", "labelled", "unlabelled", "α", "mean error", "largest", "draws above α"]]
     for row in rows:
@@ -109,7 +109,7 @@ def bounds(rows: Sequence[Row]) -> Table:
     return found
 
 
-def adult(rows: Sequence[Row]) -> Table:
+def adult(rows: Sequence[Row]) -> TextTable:
     """Errors on Adult's test rows."""
     found = [["question", f"{PRIVATE}, ε = 1", "same labels, no privacy", "all labels, no privacy", "larger class"]]
     block = [row for row in rows if row["data"].startswith("Adult: ")]
@@ -122,7 +122,7 @@ def adult(rows: Sequence[Row]) -> Table:
     return found
 
 
-TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], Table]]] = {
+TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], TextTable]]] = {
     "domain": ("Labels for an error of .05, against the number of points (ε = 1)", domain),
     "vc": ("Labels for an error of .05, against the VC dimension (ε = 1)", vc),
     "epsilon": ("Rows for an excess error of .002, where .49 of the labels are wrong", epsilon),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,13 +14,11 @@ from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.sanitizers import MWEM, Tree
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Watch
 
 HEAVY = 0.8  # of the rows lie on one point, whose label is known; the others are shared by VC(C) points
 LARGE_GRID_BITS = 16
 SANITIZED = "GenericLearner, MWEM"
-
-Watch = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

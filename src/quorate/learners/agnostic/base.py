@@ -15,7 +15,7 @@ from quorate.errors import QuorateError
 from quorate.learners.base.exponential import ExponentialLearner, whole_class
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.private_learner import PrivateLearner, bare
+from quorate.learners.private_learner import PrivateLearner, without_ledger
 
 #: From rows, ε_A and δ_A to a bound on the share of those rows that are labelled otherwise.
 LearnerError = Callable[[int, float, float], float]
@@ -39,7 +39,7 @@ def priced(base: PrivateLearner, epsilon: float, delta: float) -> PrivateLearner
     0.5
     """
     wanted = {"epsilon": epsilon, "delta": delta} if "delta" in base.get_params(deep=False) else {"epsilon": epsilon}
-    return cast("PrivateLearner", bare(base).set_params(**wanted))
+    return cast("PrivateLearner", without_ledger(base).set_params(**wanted))
 
 
 def errs_little_on_any_rows(base: PrivateLearner) -> bool:
@@ -84,7 +84,7 @@ def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> Learner
         return lambda n_rows, epsilon, delta: 2 * (log_size - log(beta)) / (epsilon * n_rows)
 
     known = base.get_params(deep=False)
-    at = bare(base)
+    at = without_ledger(base)
     at.set_params(**{name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known})
 
     @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ from quorate.labelling import Memo
 from quorate.learners.concepts.protocol import Concept
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
-from quorate.release import Account, Drawn
+from quorate.release import Account, DrawnBlock
 from quorate.types import IntArray, Secret
 
 PURPOSE = "prediction"
@@ -30,7 +30,7 @@ class Hypotheses:
     memo: Memo
     drawn: int = 0
 
-    def answers(self, points: Any, drawn: Drawn) -> list[int]:
+    def answers(self, points: Any, drawn: DrawnBlock) -> list[int]:
         """Let the hypotheses vote on some points, and release one label each."""
         votes = votes_of(self.concepts.reveal(), points)
         released: list[int] = self.mechanism.release_many(votes, drawn.noise(self.noise)).tolist()

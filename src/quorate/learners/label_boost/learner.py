@@ -13,7 +13,7 @@ from quorate.learners.amplification.random_subsets import random_arrangement, ra
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.label_boost.paper import PaperConstants
 from quorate.learners.label_boost.procedure import relabelled
-from quorate.learners.label_boost.schedule import Schedule
+from quorate.learners.label_boost.schedule import BoostSchedule
 from quorate.learners.label_boost.task import MOST_CANDIDATES, BoostTask, Constants
 from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
@@ -34,7 +34,7 @@ class BoostPlan(Plan):
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : BoostSchedule
         How many rows each step takes and keeps.
     base : PrivateLearner
         The base learner, with the α and β that it is needed at.
@@ -47,7 +47,7 @@ class BoostPlan(Plan):
     ['schedule', 'base', 'base_fit']
     """
 
-    schedule: Schedule
+    schedule: BoostSchedule
     base: PrivateLearner = field(repr=False)
     base_fit: BaseFit = field(repr=False)
 

@@ -9,7 +9,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.amplification.counts import largest_count
 from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.without_replacement import bns15_claim_4_3
-from quorate.learners.label_boost.schedule import Round, Schedule, iteration_accuracy
+from quorate.learners.label_boost.schedule import BoostSchedule, Round, iteration_accuracy
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
 
 
@@ -66,7 +66,7 @@ class PaperConstants:
         epsilon = self.task.target.epsilon
         return boosted if epsilon >= 1 else bns15_claim_4_3(boosted, epsilon=epsilon, n_rows=1)[1]
 
-    def price(self, schedule: Schedule) -> Price:
+    def price(self, schedule: BoostSchedule) -> Price:
         """Return Lemma 4.6's (1, 41δ), or (ε, 41δ·4ε/(3 + e)) for a target below 1."""
         return self._printed
 
@@ -76,7 +76,7 @@ class PaperConstants:
         labelled = ceil(96_000 / task.alpha * task.vc * log(2240 / (task.alpha * task.beta)))
         return self._before_sampling(labelled), self._before_sampling(90_000 * task.n_base)
 
-    def schedule(self, n_labelled: int, n_unlabelled: int) -> Schedule:
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
         """Return the printed sizes; where they run out of rows, those of one iteration on what there is."""
         first_labelled, first_unlabelled = floor(n_labelled * self._outer), floor(n_unlabelled * self._outer)
         rounds = self._printed_rounds(first_labelled, first_unlabelled)
@@ -89,7 +89,7 @@ class PaperConstants:
         kept = left // 300
         if not kept:
             raise too_few_labels('constants="paper"', self._before_sampling(300))
-        return Schedule(
+        return BoostSchedule(
             labelled=n_labelled,
             unlabelled=n_unlabelled,
             first_labelled=first_labelled,

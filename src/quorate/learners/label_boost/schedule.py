@@ -50,7 +50,7 @@ class Round:
 
 @stored_as("quorate.learners.label_boost_schedule.Schedule")
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Schedule:
+class BoostSchedule:
     """Every size of one run of LabelBoost.
 
     Parameters
@@ -70,7 +70,7 @@ class Schedule:
 
     Examples
     --------
-    >>> plain = Schedule(
+    >>> plain = BoostSchedule(
     ...     labelled=100, unlabelled=0, first_labelled=100, first_unlabelled=0, rounds=(), kept=100, drawn=40
     ... )
     >>> plain.left, plain.taken
@@ -97,7 +97,7 @@ class Schedule:
         return sum(each.taken for each in self.rounds)
 
 
-def price_of(schedule: Schedule, base: Price) -> Price:
+def price_of(schedule: BoostSchedule, base: Price) -> Price:
     r"""Return the exact price of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
 
     By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
@@ -108,7 +108,7 @@ def price_of(schedule: Schedule, base: Price) -> Price:
 
     Parameters
     ----------
-    schedule : Schedule
+    schedule : BoostSchedule
         The sizes.
     base : Price
         Of the base learner.
@@ -121,7 +121,7 @@ def price_of(schedule: Schedule, base: Price) -> Price:
     Examples
     --------
     >>> once = Round(labelled=5000, kept_labelled=300, taken=30_000, kept_taken=3000, epsilon_0=1.0)
-    >>> schedule = Schedule(labelled=5000, unlabelled=30_000, first_labelled=5000, first_unlabelled=30_000,
+    >>> schedule = BoostSchedule(labelled=5000, unlabelled=30_000, first_labelled=5000, first_unlabelled=30_000,
     ...                     rounds=(once,), kept=3300, drawn=1900)
     >>> round(price_of(schedule, Price(1.0, 1e-6)).epsilon, 3)
     0.72...

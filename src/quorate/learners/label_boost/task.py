@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price
 from quorate.learners.concepts import DICHOTOMY_LIMIT, sauer
-from quorate.learners.label_boost.schedule import Schedule
+from quorate.learners.label_boost.schedule import BoostSchedule
 
 #: No choice among more candidates than this: their scores would fill the memory.
 MOST_CANDIDATES: Final = DICHOTOMY_LIMIT
@@ -63,10 +63,10 @@ class Constants(Protocol):
     def rows_needed(self) -> tuple[int, int]:
         """Return the labelled and unlabelled rows from which on the error bound is proven."""
 
-    def schedule(self, n_labelled: int, n_unlabelled: int) -> Schedule:
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
         """Return the sizes for so many rows."""
 
-    def price(self, schedule: Schedule) -> Price:
+    def price(self, schedule: BoostSchedule) -> Price:
         """Return what that schedule costs, as this way proves it."""
 
 

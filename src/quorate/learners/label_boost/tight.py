@@ -19,8 +19,8 @@ from quorate.learners.amplification.with_replacement import with_replacement
 from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
 from quorate.learners.label_boost.schedule import (
+    BoostSchedule,
     Round,
-    Schedule,
     iteration_accuracy,
     largest_relabelled,
     price_of,
@@ -59,7 +59,7 @@ class TightConstants:
 
     task: BoostTask
 
-    def price(self, schedule: Schedule) -> Price:
+    def price(self, schedule: BoostSchedule) -> Price:
         """Return the exact price of the schedule."""
         return price_of(schedule, self.task.base)
 
@@ -68,7 +68,7 @@ class TightConstants:
         found = _fewest_labelled(self.task)
         return found[0], found[1]
 
-    def schedule(self, n_labelled: int, n_unlabelled: int) -> Schedule:
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
         """Return the sizes of the theorem; where there are too few rows, those of one iteration on what there is."""
         task = self.task
         rounds = _theorem_rounds(task, n_labelled, _fewest_labelled(task)[2])
@@ -88,8 +88,8 @@ class TightConstants:
 
     def _filled(
         self, n_labelled: int, n_unlabelled: int, rounds: tuple[Round, ...], kept: int, drawn: int, *, proven: bool
-    ) -> Schedule:
-        return Schedule(
+    ) -> BoostSchedule:
+        return BoostSchedule(
             labelled=n_labelled,
             unlabelled=n_unlabelled,
             first_labelled=n_labelled,

@@ -18,7 +18,7 @@ from quorate.pipeline.facts import SHOWN_EPSILONS, RunMetadata, name_of
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND
 from quorate.report import (
-    Answers,
+    AnswerCounts,
     Check,
     Choice,
     Facts,
@@ -54,7 +54,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             recipe=task.plan.why,
         ),
         spending=_spending(task, result.reservation, ledger),
-        answers=Answers(asked=0, per_class=(0,) * task.n_classes),
+        answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
         fitted=Fitted(name=model),
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,

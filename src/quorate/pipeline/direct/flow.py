@@ -11,9 +11,9 @@ from quorate.direct.descend import descend
 from quorate.direct.model import published_model
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.direct.task import DirectTask
-from quorate.pipeline.flow import Watch
 from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
 from quorate.release import Charge, guarantee_of
+from quorate.types import Watch
 
 
 @dataclass(frozen=True, kw_only=True)
