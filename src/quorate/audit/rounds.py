@@ -18,14 +18,14 @@ from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit.claims import GaussianClaim
-from quorate.audit.plans import FEWEST, Attack, Watch
+from quorate.audit.plans import FEWEST, Attack
 from quorate.audit.sampled import audit_mechanism
 from quorate.audit.schedules import ScheduleAudit
 from quorate.data.rows import Rows, take
 from quorate.direct.contributions import lengths_of, of_records
 from quorate.direct.plan import DirectPlan
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray, IntArray, Watch
 
 _ROWS = 100  # public rows that the two units are chosen among
 _OTHERS = 3  # units that stay as they are

@@ -9,10 +9,10 @@ from quorate.audit.detectable import Sizes
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
-from quorate.pipeline.flow import Watch
 from quorate.report.checks import name_of
 from quorate.run.audited import RUNS, RunAudit
 from quorate.run.direct_run import DirectRun
+from quorate.types import Watch
 
 ALONE = (
     "Public rows with made-up labels add the same integers alone and together, as records and in groups, and none is "
