@@ -213,7 +213,7 @@ class TestWrongInput:
         X, y = table
         pool = PublicPool(X[:POOL])
         cases = [
-            (lambda: estimator().fit(X, y), InvalidParameter, "public="),
+            (lambda: estimator(feature_map="both").fit(X, y), InvalidParameter, "feature_map"),
             (lambda: estimator().fit(X, y, public=X[:POOL]), InvalidParameter, "PublicPool"),
             (lambda: estimator(classes=[0]).fit(X, y, public=pool), InvalidParameter, "at least two"),
             (lambda: estimator(feature_map="cubic").fit(X, y, public=pool), InvalidParameter, "feature_map"),

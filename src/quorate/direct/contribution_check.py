@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray
     together = plan.coordinates(rows)
     each = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
     faults = []
-    if not (np.vstack(each) == together).all():
+    if not (np.vstack([_dense(z) for z in each]) == _dense(together)).all():
         faults.append("the coordinates of a row depend on the rows beside it")
     grid, lengths = plan.grid, lengths_of(together)
     alone = [of_records(each[i], lengths_of(each[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))]
@@ -73,3 +74,7 @@ def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray
     if max(sum(int(value) ** 2 for value in part.ravel()) for part in (*alone, *groups)) > 4**grid.k:
         faults.append("a contribution is longer than the clip")
     return faults
+
+
+def _dense(z: Any) -> FloatArray:
+    return np.asarray(z.toarray() if hasattr(z, "toarray") else z)

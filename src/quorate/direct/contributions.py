@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import Any
 
 import numpy as np
 
@@ -53,7 +54,7 @@ class Grid:
         return self.clip * 2.0**-self.k
 
 
-def slopes(z: FloatArray, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
+def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
     """Return how each row would move its logits: ``(n_rows, 1)`` for two classes, ``(n_rows, n_classes)`` for more.
 
     Parameters
@@ -83,13 +84,13 @@ def slopes(z: FloatArray, codes: IntArray, weights: FloatArray, bits: int) -> Fl
 
 
 def of_records(
-    z: FloatArray, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
+    z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
 ) -> IntArray:
     r"""Return the sum of the records' contributions, ``(n_coordinates, n_outputs)`` integers.
 
     Parameters
     ----------
-    z : FloatArray, (n_records, n_coordinates)
+    z : FloatArray or CSR matrix, (n_records, n_coordinates)
         Integer coordinates.
     lengths : FloatArray, (n_records,)
         Their Euclidean lengths, as :func:`lengths_of` gives them.
@@ -101,14 +102,14 @@ def of_records(
         Records a block; the result does not depend on it.
     """
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
-    for start in range(0, len(z), block):
+    for start in range(0, z.shape[0], block):
         rows = slice(start, start + block)
         factors = record_factors(slopes(z[rows], codes[rows], weights, grid.bits), lengths[rows], grid)
         total += (z[rows].T @ factors).astype(np.int64)
     return total
 
 
-def lengths_of(z: FloatArray) -> FloatArray:
+def lengths_of(z: Any) -> FloatArray:
     """Return the Euclidean length of each row of integer coordinates: an exact sum, one rounding."""
     return np.sqrt(squared_lengths(z))
 
@@ -155,7 +156,7 @@ def too_long(factors: FloatArray, squares: IntArray, k: int) -> np.ndarray:
 
 
 def of_groups(
-    z: FloatArray, codes: IntArray, starts: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
+    z: Any, codes: IntArray, starts: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
 ) -> IntArray:
     r"""Return the sum of the groups' contributions, ``(n_coordinates, n_outputs)`` integers.
 
@@ -196,7 +197,7 @@ def of_groups(
     return total
 
 
-def group_contribution(z: FloatArray, slope: FloatArray, grid: Grid) -> IntArray:
+def group_contribution(z: Any, slope: FloatArray, grid: Grid) -> IntArray:
     """Return one group's integers, of Euclidean length at most ``2**k``.
 
     Parameters
@@ -209,10 +210,10 @@ def group_contribution(z: FloatArray, slope: FloatArray, grid: Grid) -> IntArray
         The integers of the run.
     """
     gradient = np.zeros((z.shape[1], slope.shape[1]))
-    for start in range(0, len(z), GROUP_ROWS):
+    for start in range(0, z.shape[0], GROUP_ROWS):
         gradient += z[start : start + GROUP_ROWS].T @ slope[start : start + GROUP_ROWS]
     scale = 2.0 ** (grid.k - grid.bits - SLOPE_BITS) / grid.clip
-    return clipped(gradient * (scale / len(z)), grid.k)
+    return clipped(gradient * (scale / z.shape[0]), grid.k)
 
 
 def clipped(vector: FloatArray, k: int) -> IntArray:

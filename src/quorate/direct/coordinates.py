@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from quorate.data.feature_maps.exact import bits_for
+from quorate.data.feature_maps.exact import bits_for, to_grid
 from quorate.deferred import optimize
 from quorate.types import FloatArray
 
@@ -133,20 +133,20 @@ class PublicCoordinates:
     ----------
     feature_map : FeatureMap
         Rows to images.
-    whitening : FloatArray, (n_features, n_coordinates)
-        Features to coordinates.
+    whitening : FloatArray, (n_features, n_coordinates), or None
+        Features to coordinates; None where coordinates are the features themselves, without a pool.
     bits : int
         Coordinates are integer numbers of steps of ``2**-bits``.
-    matrix : FloatArray, (n_images, n_coordinates)
+    matrix : FloatArray, (n_images, n_coordinates), or None
         Images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
-    matrix_bits : (n_coordinates,) integers
+    matrix_bits : (n_coordinates,) integers, or None
         See `matrix`.
     """
 
     feature_map: FeatureMap
-    whitening: FloatArray = field(repr=False)
+    whitening: FloatArray | None = field(repr=False)
     bits: int
-    matrix: FloatArray = field(repr=False)
+    matrix: FloatArray | None = field(repr=False)
     matrix_bits: Any = field(repr=False)
 
     @classmethod
@@ -166,19 +166,29 @@ class PublicCoordinates:
             bits,
         )
 
+    @classmethod
+    def of_features(cls, feature_map: FeatureMap) -> PublicCoordinates:
+        """Take the features of a map as they are; it mixes no images."""
+        return cls(feature_map, None, min(LENGTH_BITS - 1 - ceil(log2(feature_map.bound)), FINEST), None, None)
+
     @property
     def n_coordinates(self) -> int:
         """How many numbers a row has."""
-        return int(self.whitening.shape[1])
+        return self.feature_map.n_images if self.whitening is None else int(self.whitening.shape[1])
 
-    def __call__(self, rows: Any) -> FloatArray:
-        """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself."""
+    def __call__(self, rows: Any) -> Any:
+        """Return coordinates ``(n_rows, n_coordinates)`` as integer numbers of steps, each row by itself.
+
+        CSR where features are taken as they are and rows are sparse.
+        """
+        if self.matrix is None:
+            return to_grid(self.feature_map.images(rows), self.bits - self.feature_map.bits)
         product = np.asarray(self.feature_map.images(rows) @ self.matrix)  # of integers below 2^53: exact
         return np.asarray(np.rint(np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :])))
 
     def features(self, weights: FloatArray) -> FloatArray:
         """Return weights of features, ``(n_features, n_outputs)``, for weights of coordinates."""
-        return np.asarray(self.whitening @ weights)
+        return weights if self.whitening is None else np.asarray(self.whitening @ weights)
 
 
 def public_features(feature_map: FeatureMap, pool: Any) -> Any:

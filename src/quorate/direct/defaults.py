@@ -52,6 +52,11 @@ class DirectSettings:
     momentum: float = 0.0
 
 
+WITHOUT_POOL = DirectSettings(
+    ridge=0.0, clip=1.0, rounds=100, momentum=0.9
+)  #: for rows of length one, with a constant 1
+
+
 def settings_for(
     feature_map: FeatureMap, pool: object, spectrum: Spectrum, *, n_classes: int, n_units: int, mu: float
 ) -> DirectSettings:

@@ -19,7 +19,7 @@ from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
-from quorate.direct.defaults import DirectSettings, settings_for
+from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
@@ -81,18 +81,22 @@ class DirectPlan:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
         hashed.update(repr((self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)).encode())
-        hashed.update(np.ascontiguousarray(self.coordinates.whitening).tobytes())
+        whitening = self.coordinates.whitening
+        if whitening is not None:
+            hashed.update(np.ascontiguousarray(whitening).tobytes())
         return hashed.hexdigest()
 
     @property
     def why(self) -> tuple[str, ...]:
         """One sentence for each setting, with what it follows from."""
         settings, coordinates = self.settings, self.coordinates
-        basis = (
-            f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
-            f"that the public pool defines, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
-            f"κ = {settings.ridge:.4g}"
-        )
+        basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
+        if coordinates.whitening is not None:
+            basis = (
+                f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
+                f"that the public pool defines, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
+                f"κ = {settings.ridge:.4g}"
+            )
         noise = (
             f"noise of {self.noise:.4g} on each of {self.round_event.numbers:,} numbers of a round, the least that ε "
             "and δ allow"
@@ -163,11 +167,11 @@ def plan_direct(
         If the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
     mu = mu_of_gaussian(epsilon, delta)
+    n_outputs = 1 if n_classes == 2 else n_classes
     spectrum = Spectrum.of(public_features(feature_map, pool))
     settings = settings_for(feature_map, pool, spectrum, n_classes=n_classes, n_units=n_units, mu=mu)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     coordinates = PublicCoordinates.of(feature_map, spectrum.whitening(settings.ridge))
-    n_outputs = 1 if n_classes == 2 else n_classes
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
     k, sigma = noise_for(settings.rounds, numbers, epsilon, delta)
     return DirectPlan(
@@ -178,6 +182,36 @@ def plan_direct(
         n_units=n_units,
         n_outputs=n_outputs,
         dimension=spectrum.effective_dimension(settings.ridge),
+    )
+
+
+def plan_without_pool(
+    n_columns: int,
+    *,
+    n_classes: int,
+    n_units: int,
+    epsilon: float,
+    delta: float,
+    rounds: int | None = None,
+    clip: float | None = None,
+) -> DirectPlan:
+    """Fix a run on numeric rows for which there is no public pool: rows of length one, as they are.
+
+    The arguments are those of :func:`plan_direct`; `n_columns` is the number of columns of a row.
+    """
+    settings = replace(WITHOUT_POOL, rounds=rounds or WITHOUT_POOL.rounds, clip=clip or WITHOUT_POOL.clip)
+    coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
+    n_outputs = 1 if n_classes == 2 else n_classes
+    numbers = coordinates.n_coordinates * n_outputs * settings.rounds
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta)
+    return DirectPlan(
+        coordinates=coordinates,
+        settings=settings,
+        grid=Grid(coordinates.bits, settings.clip, k),
+        sigma=sigma,
+        n_units=n_units,
+        n_outputs=n_outputs,
+        dimension=float(coordinates.n_coordinates),
     )
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class PrivateUnits:
 
     Attributes
     ----------
-    z : FloatArray, (n_rows, n_coordinates)
+    z : (n_rows, n_coordinates) FloatArray or CSR matrix
         Integer coordinates of usable rows, those of one unit together and in their own order.
     codes : IntArray, (n_rows,)
         Classes.
@@ -40,7 +41,7 @@ class PrivateUnits:
         Where each unit begins; None where every row is a unit.
     """
 
-    z: FloatArray = field(repr=False)
+    z: Any = field(repr=False)
     codes: IntArray = field(repr=False)
     starts: IntArray | None = field(repr=False)
 

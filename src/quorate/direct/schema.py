@@ -20,7 +20,7 @@ from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
 from quorate.deferred import sparse
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
 _TRUTH = {"true": 1.0, "false": 0.0}
@@ -46,6 +46,24 @@ class Schema:
         """Read the schema off the public pool."""
         gaps = kind(pool) != "sparse" and bool(missing_columns(pool).any())
         return cls(pool, public_encoder(pool) if is_frame(pool) or gaps else None)
+
+    @classmethod
+    def without_pool(cls, X: Any) -> Schema:
+        """Read the number of columns off private rows: an array of numbers, or a sparse matrix, never a frame.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is a frame or has no columns: what its columns hold would be read off private rows.
+        """
+        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
+            raise InvalidParameter(
+                "without a public pool the rows must be an array of numbers or a sparse matrix: what the columns of a "
+                "table hold is public, and cannot be read off private rows; give public=PublicPool(X_public)"
+            )
+        row = np.zeros((1, shape[1]))
+        return cls(sparse.csr_matrix(row) if _is_sparse(X) else row, None)
 
     def numbers(self, rows: Rows) -> Any:
         """Return rows of the pool's kind as numbers: float64, dense or CSR."""

@@ -38,6 +38,8 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
     import skops.io
 
     coordinates = plan.coordinates
+    if coordinates.whitening is None or coordinates.matrix is None:
+        raise TypeError("a plan without a pool follows from public facts by arithmetic alone, and is not kept")
     arrays: Arrays = {"whitening": coordinates.whitening, "matrix": coordinates.matrix}
     if encoder is not None:
         arrays["encoder"] = np.frombuffer(skops.io.dumps(encoder), dtype=np.uint8)

@@ -127,8 +127,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             Private rows.
         y : (n_records,)
             Private labels. A row whose label is none of `classes` is left out.
-        public : PublicPool
-            Public unlabelled rows with the same columns.
+        public : PublicPool, optional
+            Public unlabelled rows with the same columns. Without them `X` must be an array of numbers or a sparse
+            matrix: rows are scaled to length one, and all directions get the same share of the noise.
         groups : (n_records,), optional
             Whose row it is. The guarantee is then for everything of one person.
 

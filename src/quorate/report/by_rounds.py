@@ -68,10 +68,13 @@ def spending(facts: Facts) -> tuple[Child, ...]:
 
 def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
     rounds = _of(facts)
+    told: tuple[tuple[str, str], ...] = (("Coordinates", f"{rounds.n_coordinates:,}"),)
+    if facts.setup.n_public:
+        counting = f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"
+        told = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
     return (
         ("Linear in", rounds.feature_map),
-        ("Coordinates", f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"),
-        ("κ", f"{rounds.ridge:.4g}"),
+        *told,
         ("Clip B", f"{rounds.clip:.4g}"),
         ("Rounds T", f"{rounds.rounds:,}"),
         ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
@@ -112,11 +115,11 @@ def models(facts: Facts) -> tuple[str, str]:
 
 def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
     """Return the rounds, the coordinates and the noise."""
-    rounds = _of(facts)
+    rounds, kind = _of(facts), "public coordinate" if facts.setup.n_public else "coordinate"
     adds = f"one {facts.setup.unit} adds {at_most(rounds.clip, 4)} at most"
     return [
         ("rounds", counted(facts)),
-        ("linear in", f"{rounds.feature_map} · {several(rounds.n_coordinates, 'public coordinate')}"),
+        ("linear in", f"{rounds.feature_map} · {several(rounds.n_coordinates, kind)}"),
         ("noise", f"{at_least(rounds.noise, 4)} on each number of a round; {adds}"),
     ]
 
@@ -124,10 +127,14 @@ def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
 def card(facts: Facts) -> str:
     """Return what the model is, and how it was fitted."""
     setup, rounds = facts.setup, _of(facts)
+    basis = (
+        f"Coordinates and settings follow from {several(setup.n_public, 'public row')} and other public facts alone."
+    )
+    if not setup.n_public:
+        basis = "Settings follow from public facts alone; there was no public pool."
     return (
         f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
-        f"{at_most(rounds.clip, 4)}, with noise of {at_least(rounds.noise, 4)} on each of its numbers. Coordinates and "
-        f"settings follow from {several(setup.n_public, 'public row')} and other public facts alone."
+        f"{at_most(rounds.clip, 4)}, with noise of {at_least(rounds.noise, 4)} on each of its numbers. {basis}"
     )
 
 

@@ -72,7 +72,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
                 *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
                 ("python", platform.python_version()),
             ),
-            public_digests=(("public pool", task.public_digest),),
+            public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
         ),
     )
 
@@ -149,14 +149,15 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
 
 
 def _checks(task: DirectTask, ledger: Ledger) -> tuple[Check, ...]:
+    looked = "Public" if task.has_pool else "Made-up"
     return (
         Check(
             code="contributions",
             question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
             outcome=Outcome.PASSED,
-            evidence=f"Public rows with made-up labels were added alone and together before the first round: the same "
-            f"integers, none longer than the clip. So {task.neighbouring.changing} moves a sum by at most twice the "
-            "clip.",
+            evidence=f"{looked} rows with made-up labels were added alone and together before the first round: the "
+            f"same integers, none longer than the clip. So {task.neighbouring.changing} moves a sum by at most twice "
+            "the clip.",
             ran=function_name(check_contributions),
         ),
         Check(

@@ -67,8 +67,8 @@ def run_rounds(
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)
     charge.check_affordable(ledger)  # a refusal comes before any work
-    check_contributions(task.plan, task.schema.numbers(task.schema.pool), unit=task.unit)
-    if stages.keeps and not task.stored:
+    check_contributions(task.plan, task.public_rows, unit=task.unit)
+    if stages.keeps and task.has_pool and not task.stored:
         stages.save(COORDINATES, task.plan_key, task.kept_plan())
     see("coordinates", 0, 1)
     units = task.units

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.arguments import count
-from quorate.data import PublicPool, check_classes, fingerprint, public_digest
+from quorate.arguments import count, one_of
+from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
 from quorate.data.labels import Label
-from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, plan_direct
+from quorate.deferred import sparse
+from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
@@ -29,6 +30,8 @@ from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
+
+_MADE_UP = 48  # rows
 
 Codes = Callable[[Any, tuple[Label, ...]], IntArray]
 
@@ -103,8 +106,21 @@ class DirectTask:
 
     @property
     def n_public(self) -> int:
-        """Rows of the public pool."""
-        return int(self.schema.pool.shape[0])
+        """Rows of the public pool; 0 where there is none."""
+        return int(self.schema.pool.shape[0]) if self.has_pool else 0
+
+    @property
+    def has_pool(self) -> bool:
+        """Whether a public pool told the coordinates."""
+        return self.plan.coordinates.whitening is not None
+
+    @property
+    def public_rows(self) -> Any:
+        """Encoded public rows to look at contributions with; without a pool, made-up numbers."""
+        if self.has_pool:
+            return self.schema.numbers(self.schema.pool)
+        made_up = np.random.default_rng(0).normal(size=(_MADE_UP, self.schema.pool.shape[1]))
+        return sparse.csr_matrix(made_up * (made_up > 0)) if kind(self.schema.pool) == "sparse" else made_up
 
     @property
     def neighbouring(self) -> Neighbouring:
@@ -193,8 +209,8 @@ def prepare_direct(
         What was asked.
     X, y, groups
         Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
-    public : PublicPool
-        The pool.
+    public : PublicPool or None
+        The pool; rows are numbers where there is none.
     fingerprint_key : Secret[bytes]
         By which data are bound to a ledger.
     noise : NoiseSource
@@ -213,30 +229,25 @@ def prepare_direct(
     classes = check_classes(config.classes)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
-    pool = check_pool(public).rows()
-    schema = Schema.of(pool)
+    schema = Schema.without_pool(X) if public is None else Schema.of(check_pool(public).rows())
     rows, usable = schema.parsed(X)
     labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
     if not len(labels) == len(slots) == rows.shape[0]:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
-    key = _plan_key(config, pool, n_classes=len(classes), n_units=n_units, epsilon=epsilon, delta=delta)
+    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
+    key = _plan_key(config, schema.pool, **facts)
     kept = (stages or NoStages()).load(COORDINATES, key)
-    if kept is not None:
+    how = {**facts, "rounds": config.rounds, "clip": config.clip}
+    if public is None:
+        one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
+        plan = plan_without_pool(int(schema.pool.shape[1]), **how)
+    elif kept is not None:
         plan, encoder = load_plan(kept)
         schema = replace(schema, encoder=encoder)
     else:
-        encoded = schema.numbers(pool)
-        plan = plan_direct(
-            feature_map_for(config.feature_map, encoded),
-            encoded,
-            n_classes=len(classes),
-            n_units=n_units,
-            epsilon=epsilon,
-            delta=delta,
-            rounds=config.rounds,
-            clip=config.clip,
-        )
+        encoded = schema.numbers(schema.pool)
+        plan = plan_direct(feature_map_for(config.feature_map, encoded), encoded, **how)
     private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
@@ -260,10 +271,6 @@ def check_pool(public: Any) -> PublicPool:
     """Return the pool, or refuse what is none."""
     if isinstance(public, PublicPool):
         return public
-    if public is None:
-        raise InvalidParameter(
-            "public= is missing: the coordinates come from unlabelled public rows; give public=PublicPool(X_public)"
-        )
     raise InvalidParameter(
         f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
         "model selection cannot cut it along private folds"

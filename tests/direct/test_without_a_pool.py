@@ -1,0 +1,91 @@
+"""Numeric rows without a public pool: rows of length one, as they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from quorate import PrivateLogisticRegression
+from quorate.direct.contribution_check import faults_of, made_up
+from quorate.direct.defaults import WITHOUT_POOL
+from quorate.direct.plan import plan_without_pool
+from quorate.errors import InvalidParameter
+
+N = 3_000
+rng = np.random.default_rng(0)
+X = rng.normal(size=(N + 500, 12))
+Y = (X @ np.linspace(1, -1, 12) > 0.3).astype(int)
+
+
+def fitted(rows: Any, labels: Any = Y[:N], **changes: Any) -> PrivateLogisticRegression:
+    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, **changes}
+    return PrivateLogisticRegression(**given).fit(rows, labels)
+
+
+@pytest.fixture(scope="module")
+def clf() -> PrivateLogisticRegression:
+    rows = X[:N].copy()
+    rows[7, 3] = np.nan  # left out without a word
+    return fitted(rows, unsafe_noise_seed=None)
+
+
+def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: PrivateLogisticRegression) -> None:
+    settings = clf.plan_.settings
+    assert (
+        (settings.clip, settings.rounds, settings.momentum)
+        == (1.0, 100, 0.9)
+        == (
+            WITHOUT_POOL.clip,
+            WITHOUT_POOL.rounds,
+            WITHOUT_POOL.momentum,
+        )
+    )
+    assert clf.plan_.coordinates.n_coordinates == 13
+    assert clf.guarantee_.epsilon <= 2.0
+    assert clf.score(X[N:], Y[N:]) > 0.85
+
+
+def test_sparse_rows_give_what_dense_ones_give() -> None:
+    rows = X * (X > 0)
+    dense, of_sparse = fitted(rows[:N]), fitted(sparse.csr_matrix(rows[:N]))
+    assert np.allclose(dense.coef_, of_sparse.coef_)
+    assert (of_sparse.predict(sparse.csr_matrix(rows[N:])) == dense.predict(rows[N:])).mean() > 0.999
+
+
+def test_persons_and_many_classes() -> None:
+    labels = np.digitize(X[:N, 0], [-0.5, 0.5])
+    clf = PrivateLogisticRegression(classes=[0, 1, 2], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
+    clf.fit(sparse.csr_matrix(X[:N]), labels, groups=np.arange(N) // 2)
+    assert clf.coef_.shape == (3, 12)
+    assert clf.guarantee_.neighbours == "replace one person"
+
+
+def test_contributions_are_exact_on_dense_and_sparse_rows() -> None:
+    plan = plan_without_pool(30, n_classes=3, n_units=1_000, epsilon=1.0, delta=1e-5)
+    rows = rng.normal(size=(60, 30)) * (rng.random((60, 30)) < 0.3)
+    for each in (rows, sparse.csr_matrix(rows)):
+        assert faults_of(plan, *made_up(plan, each)) == []
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame: Any) -> None:
+    table = frame({"a": ["x", "y"] * 20, "b": list(range(40))})
+    with pytest.raises(InvalidParameter, match="give public=PublicPool") as refusal:
+        fitted(table, [0, 1] * 20)
+    assert "\n" not in str(refusal.value)
+    with pytest.raises(InvalidParameter, match="feature_map"):
+        fitted(X[:N], feature_map="rbf")
+
+
+def test_the_report_says_that_there_was_no_pool(clf: PrivateLogisticRegression, tmp_path: Any) -> None:
+    facts = clf.facts()
+    assert facts.setup.n_public == 0
+    assert facts.provenance.public_digests == ()
+    assert "public coordinate" not in clf.summary()
+    assert clf.report(tmp_path / "report.html").stat().st_size > 10_000
+    assert clf.export(tmp_path / "model.skops").exists()
