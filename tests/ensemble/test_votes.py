@@ -319,3 +319,36 @@ def test_a_model_without_weights_does_not_make_up_for_one_that_is_undecided():
     taken = linear_counts([nothing, undecided], np.array([[1.0, 1.0]]), counts)
     assert counts.tolist() == [[0, 0, 0]]
     assert [rows.tolist() for rows in taken.values()] == [[0], [0]]
+
+
+def true_counts(voters, points, n_classes):
+    counts = np.zeros((len(points), n_classes), dtype=np.int64)
+    for voter in voters:
+        counts[np.arange(len(points)), voter.vote(points)] += 1
+    return counts
+
+
+def counted_in_the_end(voters, points, n_classes):
+    """What the product counted, and the voters themselves on the rows that it left open."""
+    counts = np.zeros((len(points), n_classes), dtype=np.int64)
+    for number, rows in linear_counts(voters, points, counts).items():
+        counts[rows, voters[number].vote(points)[rows]] += 1
+    return counts
+
+
+def test_a_length_that_overflows_beside_a_model_without_weights_leaves_both_open():
+    """Infinity times nothing is no bound: ties of one model once stood for the votes of others."""
+    nothing = [forged(np.zeros((3, 2)), np.array([1.0, 0, 0]))] * 4
+    ordinary = [forged(np.array([[1.0, 0], [0.5, 0], [0, 0]]), np.zeros(3))] * 2
+    point = np.array([[1e200, 1.0]])
+    assert counted_in_the_end([*nothing, *ordinary], point, 3).tolist() == [[6, 0, 0]]
+    assert counted_in_the_end([*nothing[:2], *ordinary[:1]], point, 3).tolist() == [[3, 0, 0]]
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e-160, 1e-155, 1e-150, 1.0])
+def test_scores_that_nearly_vanish_are_those_of_predict_at_every_scale(scale):
+    rng = np.random.default_rng(3)
+    weights, points = rng.normal(size=(2, 1, 37)), rng.normal(size=(400, 37))
+    across = points - np.outer(points @ weights[0, 0] / (weights[0, 0] @ weights[0, 0]), weights[0, 0])
+    voters = [forged(each, np.zeros(1)) for each in weights]
+    assert (counted_in_the_end(voters, scale * across, 2) == true_counts(voters, scale * across, 2)).all()

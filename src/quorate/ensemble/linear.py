@@ -31,6 +31,9 @@ _UNIT_ROUNDOFF = 2.0**-53
 # Scores and what is made of them stay in a core's cache; fewer rows than this waste the matrix product.
 _SCORES_AT_ONCE = 2**17
 _FEWEST_ROWS = 32
+# A length below this may come of squares that underflowed, and products with it underflow. Taken for it, the bound is
+# at least 4(d + 2)·2⁻¹⁰⁵³, more than the d products and sums can lose to underflow, which is 2⁻¹⁰⁷⁵ each.
+_SHORTEST = 2.0**-500
 # Below this many voters a product saves nothing worth its care.
 _FEWEST = 2
 _NO_ROWS = np.empty(0, dtype=np.int64)
@@ -169,9 +172,10 @@ def _bounds(alike: _Alike, rows: Any) -> FloatArray:
     """How far two evaluations of one score may lie apart, at most: ``(n_rows, M)``, for every score of a model."""
     # Twice γ, and twice again for the rounding of this bound itself and of what it is taken from.
     slack = 4 * (rows.shape[1] + 2) * _UNIT_ROUNDOFF
-    bounds = np.multiply.outer(_row_norms(rows), alike.lengths)
+    bounds = np.multiply.outer(np.maximum(_row_norms(rows), _SHORTEST), np.maximum(alike.lengths, _SHORTEST))
     bounds += alike.largest
     bounds *= slack
+    bounds[np.isnan(bounds)] = np.inf  # of a length that overflowed
     return bounds
 
 
@@ -204,7 +208,7 @@ def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray,
     largest = scores.max(axis=1)
     near = scores >= (largest - 2 * bounds)[:, np.newaxis]
     found = np.count_nonzero(near, axis=2)
-    # A finite largest score is near itself, so with as many near ones as models each model has that one alone.
+    # A finite largest score is near itself, as no bound is NaN; so with as many near ones as models each has one alone.
     if np.isfinite(largest).all() and np.all(found.sum(axis=1) == scores.shape[2]):
         return found, None
     certain = (np.count_nonzero(near, axis=1) == 1) & np.isfinite(largest)
