@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from quorate.direct import contribution_check, contributions
 from quorate.direct.contribution_check import check_contributions
@@ -37,6 +38,16 @@ def test_a_sum_of_rounded_floats_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(contribution_check, "of_records", rounded)
     with pytest.raises(PreconditionFailed, match="records beside it"):
         check_contributions(PLAN, POOL)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_row_that_is_not_finite_and_spoils_the_sum_is_caught(kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = kind(np.abs(POOL))
+    plan = plan_direct(feature_map_for("auto", pool), pool, n_classes=2, n_units=1_000, epsilon=1.0, delta=1e-5)
+    check_contributions(plan, pool)
+    monkeypatch.setattr(contributions, "without_wild_rows", lambda z, lengths: (z, lengths))
+    with pytest.raises(PreconditionFailed, match="records beside it"):
+        check_contributions(plan, pool)
 
 
 @pytest.mark.parametrize("axis", ["no clip", "a norm by the wrong axis"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from quorate.direct import contributions
@@ -90,6 +91,19 @@ def test_a_batched_twin_is_caught(rows, n_classes):
 
     together = twin(np.arange(300))
     assert any((twin(np.array([i]))[0] != together[i]).any() for i in range(300)), grid
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_a_record_that_is_not_finite_adds_nothing_and_changes_no_other(rows, n_classes, odd, kind):
+    grid, weights = grid_of(rows), weights_of(rows.coordinates.n_coordinates, n_classes)
+    z = rows.coordinates(rows.X)
+    without = of_records(np.delete(z, 7, 0), lengths_of(np.delete(z, 7, 0)), np.delete(rows.codes, 7), weights, grid)
+    z[7, :2] = odd
+    with np.errstate(all="ignore"):
+        made = of_records(kind(z), lengths_of(kind(z)), rows.codes, weights, grid)
+    assert (made == without).all()
+    assert without.any()
 
 
 class TestGroups:

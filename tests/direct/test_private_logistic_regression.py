@@ -119,6 +119,17 @@ class TestPrivateRowsDecideOnNothing:
         labels[7] = label
         assert (fitted(table, y=labels).coef_ == without.coef_).all()
 
+    @pytest.mark.parametrize("with_pool", [True, False])
+    def test_nor_a_sparse_row_whose_cell_is_written_twice_and_sums_to_infinity(self, table, with_pool):
+        rows, labels = np.abs(table[0][POOL : POOL + PRIVATE]), table[1][POOL : POOL + PRIVATE]
+        public = PublicPool(sparse.csr_matrix(np.abs(table[0][:POOL]))) if with_pool else None
+        doubled = sparse.csr_matrix(rows)
+        first = doubled.indptr[7]
+        doubled.data[first : first + 2] = 1.7e308
+        doubled.indices[first + 1] = doubled.indices[first]
+        without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
+        assert (estimator().fit(doubled, labels, public=public).coef_ == without.coef_).all()
+
     def test_nor_a_cell_of_a_frame_that_is_no_number(self, table):
         X, y = table
         frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)})

@@ -51,17 +51,33 @@ def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -
 def made_up(plan: DirectPlan, pool: Rows) -> tuple[Rows, IntArray, FloatArray]:
     """Return public rows, labels and weights to look at contributions with; the same ones each time."""
     rng = np.random.default_rng(0)
-    rows = take(pool, rng.integers(0, pool.shape[0], ROWS))
+    rows = with_a_wild_row(take(pool, rng.integers(0, pool.shape[0], ROWS)))
     codes = rng.integers(0, max(plan.n_outputs, 2), ROWS)
     return rows, codes, rng.normal(size=plan.start.shape)
 
 
+def with_a_wild_row(rows: Any) -> Rows:
+    """Return a copy whose first row holds what is not finite: it must add nothing, and change no other row's part."""
+    wild = rows.copy()
+    if isinstance(wild, np.ndarray):
+        wild[0, 0] = np.nan
+        return wild
+    wild = wild.tolil()
+    wild[0, 0] = np.inf
+    return wild.tocsr()
+
+
 def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
     """Name what is wrong with the contributions of rows, alone and together, as records and as groups; none if well."""
+    with np.errstate(all="ignore"):  # one row holds what is not finite
+        return _faults_of(plan, rows, codes, weights)
+
+
+def _faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
     together = plan.coordinates(rows)
     each = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
     faults = []
-    if not (np.vstack([_dense(z) for z in each]) == _dense(together)).all():
+    if not np.array_equal(np.vstack([_dense(z) for z in each]), _dense(together), equal_nan=True):
         faults.append("the coordinates of a row depend on the rows beside it")
     grid, lengths = plan.grid, lengths_of(together)
     alone = [of_records(each[i], lengths_of(each[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))]

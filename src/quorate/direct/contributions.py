@@ -104,9 +104,27 @@ def of_records(
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     for start in range(0, z.shape[0], block):
         rows = slice(start, start + block)
-        factors = record_factors(slopes(z[rows], codes[rows], weights, grid.bits), lengths[rows], grid)
-        total += (z[rows].T @ factors).astype(np.int64)
+        own, sizes = without_wild_rows(z[rows], lengths[rows])
+        factors = record_factors(slopes(own, codes[rows], weights, grid.bits), sizes, grid)
+        product = own.T @ factors
+        total += np.where(np.abs(product) <= len(sizes) * 2.0**grid.k, product, 0.0).astype(np.int64)
     return total
+
+
+def without_wild_rows(z: Any, lengths: FloatArray) -> tuple[Any, FloatArray]:
+    """Return coordinates and lengths with 0 for each row whose length is no number or more than 2²⁶.
+
+    No row that went through the feature map has such a length, unless it held what is not finite. Its entries times a
+    factor of 0 would be no number, and so would the sum over all records.
+    """
+    sound = lengths <= 2.0**LENGTH_BITS  # false for NaN
+    if sound.all():
+        return z, lengths
+    if isinstance(z, np.ndarray):
+        return np.where(sound[:, None], z, 0.0), np.where(sound, lengths, 0.0)
+    cleared = z.copy()
+    cleared.data = np.where(np.repeat(sound, np.diff(z.indptr)), z.data, 0.0)
+    return cleared, np.where(sound, lengths, 0.0)
 
 
 def lengths_of(z: Any) -> FloatArray:

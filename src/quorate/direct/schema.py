@@ -84,7 +84,9 @@ class Schema:
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
-            csr: Any = rows.astype(np.float64).tocsr()
+            csr: Any = rows.astype(np.float64).tocsr(copy=True)
+            with np.errstate(all="ignore"):
+                csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
             odd = np.zeros(csr.shape[0], dtype=bool)
             odd[np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))[~np.isfinite(csr.data)]] = True
             return (csr if kind(self.pool) == "sparse" else csr.toarray()), ~odd
