@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import Mechanism, StreamMechanism, check_answers, is_own
+from quorate.mechanisms import Mechanism, StreamMechanism, check_answers, check_state, check_step, is_own
 from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
@@ -30,6 +30,14 @@ def guarded(mechanism: Any) -> Any:
     NoisyCounts(sigma=5.0, form='histogram')
     """
     return Guarded(mechanism) if is_own(mechanism) else mechanism
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A stream's state, of which nothing but the number of stages is touched without a guard."""
+
+    stages_spent: int
+    own: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +62,25 @@ class Guarded:
 
         return untold(self.mechanism, looked_at)
 
-    def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> Any:
+    def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> _State:
         """Open a run of a stream."""
-        return untold(self.mechanism, lambda: self._stream.init(noise, stages_spent=stages_spent, asked=asked))
 
-    def step(self, state: Any, row: Any, noise: NoiseSource, /) -> tuple[Any, int | None]:
-        """Answer one query of a stream."""
-        return untold(self.mechanism, lambda: self._stream.step(state, row, noise))
+        def looked_at() -> _State:
+            state = self._stream.init(noise, stages_spent=stages_spent, asked=asked)
+            return _State(check_state(self._stream, state, spent=stages_spent), state)
+
+        return untold(self.mechanism, looked_at)
+
+    def step(self, state: _State, row: Any, noise: NoiseSource, /) -> tuple[_State, int | None]:
+        """Answer one query of a stream; the answer is what the mechanism declares, or it is not stored."""
+
+        def looked_at() -> tuple[_State, int | None]:
+            spent = state.stages_spent
+            stepped = self._stream.step(replace(state.own, stages_spent=spent), row, noise)
+            after, answer = check_step(self._stream, stepped, row=row, spent=spent)
+            return _State(after, stepped[0]), answer
+
+        return untold(self.mechanism, looked_at)
 
     @property
     def _stream(self) -> StreamMechanism:
@@ -76,7 +96,7 @@ def untold(mechanism: Mechanism, answer: Callable[[], T]) -> T:
     InvalidParameter
         In place of any exception.
     """
-    with suppress(Exception):  # the user's own code, on votes
+    with suppress(Exception, SystemExit):  # the user's own code, on votes; what ends a process has a message too
         return answer()
     # After the exception is gone, so that it does not travel with this one.
     raise InvalidParameter(

@@ -31,6 +31,7 @@ from quorate.mechanisms.answers import DECLINED, Answers, BinnedScores, Classes,
 from quorate.mechanisms.calibrated import Schedule
 from quorate.mechanisms.candidate_choice import CandidateChoice
 from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax
+from quorate.mechanisms.declared_answers import check_answers, check_state, check_step
 from quorate.mechanisms.exponential import Exponential
 from quorate.mechanisms.fields import (
     FROM_TASK,
@@ -49,7 +50,14 @@ from quorate.mechanisms.mechanism import Answer, Mechanism, QueryMechanism, Stre
 from quorate.mechanisms.noisy_counts import NoisyCounts
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.noisy_sum import NoisySum
-from quorate.mechanisms.own import check_answers, check_declared, check_own, is_own, own_statement, owners_code
+from quorate.mechanisms.own import (
+    check_declared,
+    check_own,
+    data_dependent_terms,
+    is_own,
+    own_statement,
+    owners_code,
+)
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.private_prediction import PrivatePrediction
 from quorate.mechanisms.registry import REGISTERED, for_runs
@@ -85,6 +93,9 @@ __all__ = [
     "check_declared",
     "check_own",
     "check_answers",
+    "check_state",
+    "check_step",
+    "data_dependent_terms",
     "owners_code",
     "NOISE",
     "PRICE",

@@ -24,8 +24,10 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter, QuorateError, UnsupportedEvent
 from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.answers import DECLINED, Answers, Values
+from quorate.mechanisms.declared_answers import check_answers, check_state, check_step
 from quorate.mechanisms.fields import task_fields
 from quorate.mechanisms.mechanism import Mechanism, QueryMechanism, StreamMechanism, Takes
+from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.registry import REGISTERED
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import WordArray
@@ -182,32 +184,21 @@ def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers:
         _check_read(mechanism, answers, n_teachers=n_teachers, n_classes=n_classes)
 
 
-def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_classes: int) -> None:
-    """Refuse answers that are not what the mechanism declares. The message tells no answer.
+def data_dependent_terms(mechanism: Mechanism) -> NoisyMaxTerms | None:
+    """Return what a data-dependent analysis of a mechanism has to know; None where none is known.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What answered, and says how its answers are read.
-    answers : array
-        To ``n_queries`` queries.
-    n_queries, n_classes : int
-        How many queries, and C.
+    None is known of a user's own mechanism, whatever it inherits or declares: the analysis would run its code on votes,
+    and its figure is proved for quorate's mechanisms alone.
 
-    Raises
-    ------
-    InvalidParameter
-        If they are no int64 array of the shape that :attr:`Mechanism.answers` tells, or stand for no class; a
-        declined one where the mechanism does not say that it may decline.
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> class Louder(GaussianNoisyMax):
+    ...     pass
+    >>> data_dependent_terms(GaussianNoisyMax(sigma=40.0)) is None, data_dependent_terms(Louder(sigma=40.0)) is None
+    (False, True)
     """
-    name, shape = type(mechanism).__name__, mechanism.answers.shape(n_queries, n_classes)
-    if not isinstance(answers, np.ndarray) or answers.dtype != np.int64 or answers.shape != shape:
-        raise InvalidParameter(f"mechanism {name} must answer {n_queries} queries by an int64 array of shape {shape}")
-    codes = mechanism.answers.codes(answers)
-    least = DECLINED if mechanism.may_decline else 0
-    if not np.all((codes >= least) & (codes < n_classes)):
-        allowed = f"a class from 0 to {n_classes - 1}" + (f", or {DECLINED} for declined" * mechanism.may_decline)
-        raise InvalidParameter(f"mechanism {name} answers what stands for no class; each answer must be {allowed}")
+    return None if is_own(mechanism) else mechanism.data_dependent
 
 
 def _check_event(name: str, event: object) -> None:
@@ -278,6 +269,7 @@ def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
         answers = _drawn(mechanism, lambda noise: mechanism.release(rows, noise))
         answers = np.maximum(answers, DECLINED)  # what came after its end was never asked
         check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
+        _step_by_step(mechanism, rows)
         return answers
     assert isinstance(mechanism, QueryMechanism)  # noqa: S101 - as declared
     many: Any = mechanism.release_many
@@ -290,6 +282,19 @@ def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
     answers = _drawn(mechanism, lambda noise: many(rows, noise))
     check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
     return answers
+
+
+def _step_by_step(mechanism: StreamMechanism, rows: Any) -> None:
+    """Ask one query after another, as a run does."""
+    noise = SeededNoise(0)
+    state = mechanism.init(noise, stages_spent=0, asked=0)
+    spent = check_state(mechanism, state, spent=0)
+    for row in rows:
+        if spent >= mechanism.stages:
+            return
+        stepped = mechanism.step(state, row, noise)
+        spent, _ = check_step(mechanism, stepped, row=row, spent=spent)
+        state = stepped[0]
 
 
 def _drawn(mechanism: Mechanism, release: _Release) -> Any:
