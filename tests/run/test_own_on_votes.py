@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,12 +14,12 @@ import pytest
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
-from quorate.labelling import DataDependentRelease
+from quorate.labelling import DataDependentRelease, release_data_dependent_total
 from quorate.labelling.guarded import guarded
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NOISE, Answerable, Classes, SoftLabel, StreamMechanism
+from quorate.mechanisms import NOISE, Answerable, Classes, GaussianNoisyMax, SoftLabel, StreamMechanism
 from quorate.noise import SeededNoise, discrete_laplace
-from quorate.run.external_votes import release_votes
+from quorate.run.external_votes import data_dependent_epsilon, release_votes
 from quorate.run.votes_file import VotesFile
 from quorate.types import Secret
 
@@ -178,3 +179,67 @@ def test_a_step_is_tried_before_anything_is_charged(tmp_path: Path) -> None:
         release(tmp_path, Wide(epsilon=0.5))
     assert refusal.value.charged == "nothing was charged"
     assert not (tmp_path / "ledger.db").exists()
+
+
+# --- the data-dependent analysis ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Loud(GaussianNoisyMax):
+    """Its analysis, had it one, would tell the votes."""
+
+    sensitivity: ClassVar[float] = 1.5
+
+    @property
+    def data_dependent(self) -> Any:
+        raise RuntimeError(f"votes were {COUNTS.tolist()}")
+
+
+@dataclass(frozen=True)
+class Heir(GaussianNoisyMax):
+    """Declares nothing, and inherits the analysis of a mechanism that it is not."""
+
+    sensitivity: ClassVar[float] = 1.0
+
+
+@pytest.mark.parametrize("kind", [Loud, Heir])
+def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charge(tmp_path: Path, kind: Any) -> None:
+    own = kind(sigma=40.0)
+    with pytest.raises(
+        InvalidParameter, match=f"a data-dependent figure is known for .* got {kind.__name__}"
+    ) as refusal:
+        release(tmp_path, own, sanitiser=SANITISER)
+    assert refusal.value.charged == "nothing was charged"
+    assert "37" not in str(refusal.value)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("kind", [Loud, Heir])
+def test_no_analysis_of_an_own_mechanism_is_asked_on_votes(kind: Any) -> None:
+    own = kind(sigma=40.0)
+    with pytest.raises(InvalidParameter, match="no data-dependent analysis") as refusal:
+        data_dependent_epsilon(FILE, own, 1e-5)
+    assert "37" not in told_by(refusal.value)
+    ledger = Ledger(budget=Budget(2.0, 1e-5))
+    paid = ledger.reserve(SANITISER.event, delta=1e-6, purposes={"evaluation": 1}, key="figure")
+    with pytest.raises(InvalidParameter, match="others have no data-dependent bound") as refusal:
+        release_data_dependent_total(FILE.counts, own, SANITISER, reservation=paid, noise=SeededNoise(0))
+    assert "stays charged" in refusal.value.charged
+    assert paid.remaining("evaluation") == 1
+
+
+@pytest.mark.parametrize("kind", ["Loud", "Heir"])
+def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text("no,yes,maybe\n60,30,10\n37,63,0\n", encoding="utf-8")
+    common = ("votes.csv", "--classes", "no,yes,maybe", "--delta", 1e-5, "--out", "out", "--set", "sigma=40")
+    code, said, wrong = cli("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json")
+    assert code == 0, wrong
+    shown = json.loads(said)
+    assert shown["analysis"] is None
+    assert not (tmp_path / "out").exists()
+    twin = json.loads(cli("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax", "--json")[1])
+    assert twin["analysis"] is not None
+    assert twin["data_independent_epsilon"] == shown["data_independent_epsilon"]

@@ -148,6 +148,7 @@ def analyse(
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
     readable by its owner alone.
     """
+    from quorate.mechanisms import data_dependent_terms
     from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
     votes = _read(file, classes, kind, n_teachers)
@@ -160,7 +161,7 @@ def analyse(
         "data_independent_epsilon": price_of(votes, made, delta),
         "analysis": None,
     }
-    if made.data_dependent is not None:
+    if data_dependent_terms(made) is not None:
         shown["analysis"] = str(write_analysis(out, data_dependent_epsilon(votes, made, delta)))
     if as_json:
         print_json(shown)

@@ -18,7 +18,7 @@ from quorate.accounting.data_dependent import SanitisedTotal, release_rdp, relea
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
-from quorate.mechanisms import Mechanism
+from quorate.mechanisms import Mechanism, data_dependent_terms
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release
 from quorate.release.purposes import EVALUATION
@@ -135,11 +135,12 @@ def release_data_dependent_total(
     >>> total.value < 50 * 20.0 / 40.0**2  # what it costs at worst
     True
     """
-    terms = mechanism.data_dependent
+    terms = data_dependent_terms(mechanism)
     if terms is None:
         raise InvalidParameter(
             "mechanism must be GaussianNoisyMax or ConfidentNoisyMax of the form histogram; others have no "
-            f"data-dependent bound, got {type(mechanism).__name__}"
+            f"data-dependent bound, got {type(mechanism).__name__}",
+            charged="nothing was drawn, and what the reservation was charged stays charged",
         )
     if (terms.test is None) != (answered is None):
         raise InvalidParameter("answered must be given for ConfidentNoisyMax, and only for it; pass the released mask")

@@ -20,7 +20,7 @@ from quorate.data.spreadsheets import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
-from quorate.mechanisms import Mechanism, check_own
+from quorate.mechanisms import Mechanism, check_own, data_dependent_terms
 from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import scope_of_votes
@@ -96,10 +96,10 @@ def release_votes(
     InvalidParameter
         If the mechanism needs scores, which votes do not hold.
     """
-    if sanitiser is not None and mechanism.data_dependent is None:
+    if sanitiser is not None and data_dependent_terms(mechanism) is None:
         raise InvalidParameter(
-            "a data-dependent figure is known for GaussianNoisyMax and ConfidentNoisyMax of three classes or more "
-            f"alone, got {type(mechanism).__name__}; leave it out"
+            "a data-dependent figure is known for quorate's GaussianNoisyMax and ConfidentNoisyMax of three classes or "
+            f"more alone, got {type(mechanism).__name__}; leave it out"
         )
     if mechanism.takes == "scores":
         raise InvalidParameter(
@@ -260,7 +260,8 @@ def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float)
     votes : VotesFile
         As read.
     mechanism : Mechanism
-        One that has ``data_dependent`` terms: a GaussianNoisyMax or ConfidentNoisyMax in the histogram form.
+        One that has data-dependent terms: a GaussianNoisyMax or ConfidentNoisyMax in the histogram form, and none of a
+        user's own.
     delta : float
         δ of the conversion.
 
@@ -270,7 +271,7 @@ def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float)
         ``epsilon`` by the tight conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
     """
     counts = votes.counts
-    terms = mechanism.data_dependent
+    terms = data_dependent_terms(mechanism)
     if terms is None:
         raise InvalidParameter(f"mechanism has no data-dependent analysis, got {type(mechanism).__name__}")
     share = terms.answered(counts).reveal()
