@@ -42,11 +42,11 @@ def estimator(**changes):
     return PrivateLogisticRegression(**{**given, **changes})
 
 
-def fitted(table, X=None, y=None, *, groups=None, **changes):
+def fitted(table, X=None, y=None, *, groups=None, public=..., **changes):
     rows, labels = table
     X = rows[POOL : POOL + PRIVATE] if X is None else X
     y = labels[POOL : POOL + PRIVATE] if y is None else y
-    return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]), groups=groups)
+    return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]) if public is ... else public, groups=groups)
 
 
 @pytest.mark.several_fits
@@ -118,6 +118,28 @@ class TestPrivateRowsDecideOnNothing:
         without = fitted(table, X=np.delete(rows, 7, axis=0), y=labels[:7] + labels[8:])
         labels[7] = label
         assert (fitted(table, y=labels).coef_ == without.coef_).all()
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("kind", ["polars", "pandas", "gaps", "array", "sparse", "sparse beside gaps", "no pool"])
+    def test_a_number_that_no_float_can_scale_stops_nothing_and_is_not_warned_of(self, table, kind):
+        rows, labels = table[0][: POOL + 300] * 1e-2, table[1][POOL : POOL + 300]
+        private, pool = np.abs(rows[POOL:]), np.abs(rows[:POOL])
+        pool[0, 0] = np.nan if "gaps" in kind else pool[0, 0]
+        beyond = private.copy()
+        beyond[7, 0], beyond[8, 1], beyond[9, :2] = 1.7e308, -1.7e308, (1e300, np.nan)
+        make = {
+            "polars": lambda X: pl.DataFrame({f"x{i}": X[:, i] for i in range(6)}),
+            "pandas": lambda X: pd.DataFrame({f"x{i}": X[:, i] for i in range(6)}),
+            "sparse": sparse.csr_matrix,
+            "sparse beside gaps": sparse.csr_matrix,
+        }.get(kind, np.asarray)
+        public = None if kind == "no pool" else PublicPool(pool if kind == "sparse beside gaps" else make(pool))
+        beside = fitted(table, X=make(beyond), y=labels, public=public)
+        assert np.isfinite(beside.coef_).all()
+        if kind in {"polars", "pandas", "gaps"}:  # scaled by the public encoder, which these rows do not pass
+            left = np.delete(beyond, [7, 8], axis=0)
+            alone = fitted(table, X=make(left), y=np.delete(labels, [7, 8]), public=public)
+            assert (beside.coef_ == alone.coef_).all()
 
     @pytest.mark.parametrize("with_pool", [True, False])
     def test_nor_a_sparse_row_whose_cell_is_written_twice_and_sums_to_infinity(self, table, with_pool):

@@ -12,7 +12,7 @@ from quorate.data.canonical import row_digests
 from quorate.data.checks import check_features, missing_columns, refuse_infinite, refuse_missing
 from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
-from quorate.data.encoding import needs_encoding, public_encoder, refuse_unscalable
+from quorate.data.encoding import needs_encoding, public_encoder, public_units, refuse_unscalable
 from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
 from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
@@ -60,6 +60,7 @@ __all__ = [
     "fixed_types",
     "needs_encoding",
     "public_encoder",
+    "public_units",
     "refuse_unscalable",
     "Adult",
     "Mushroom",

@@ -142,26 +142,44 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
     Traceback (most recent call last):
     quorate.errors.DataRefused: X: column 'share' holds a number too large to be scaled by the public pool; mend it, or drop the column
     """  # noqa: E501  a doctest's message is one line
-    chosen = {part: places for part, _, places in getattr(encoder, "transformers_", [])}.get("number")
-    if chosen is None:
+    units = public_units(encoder, X)
+    if not units:
         return
-    if is_frame(X):
+    frame = is_frame(X)
+    if frame:
         refuse_infinite(X, name)
-    scaler = encoder.named_transformers_["number"].named_steps["scale"]
-    frame, known = is_frame(X), list(columns(X) or ())
     far = np.zeros(width(X), dtype=np.bool_)
-    known_spread = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)  # for others a scale of 1 stands in
-    for place, mean, scale, is_known in zip(chosen, scaler.mean_, scaler.scale_, known_spread, strict=True):
-        at = known.index(place) if isinstance(place, str) else place
+    for at, (mean, scale) in units.items():
         values = doubles(column(X, at)) if frame else np.asarray(X[:, at], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            far[at] = not is_known or np.isinf((values - mean) / scale).any()
+            far[at] = np.isnan(scale) or np.isinf((values - mean) / scale).any()
     if far.any():
         one = np.count_nonzero(far) == 1
         raise DataRefused(
             f"{name}: {named(X, far)} {'holds' if one else 'hold'} a number too large to be scaled by the public pool; "
             f"mend it, or drop the {'column' if one else 'columns'}"
         )
+
+
+def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
+    """Return mean and spread of each number column, by its place in `X`; a spread that is not known is NaN.
+
+    Parameters
+    ----------
+    encoder : object
+        From :func:`public_encoder`; None, and what has no number columns, give no entry.
+    X : Rows
+        A table with the columns that the encoder was fitted on.
+    """
+    chosen = {part: places for part, _, places in getattr(encoder, "transformers_", [])}.get("number")
+    if chosen is None:
+        return {}
+    scaler = encoder.named_transformers_["number"].named_steps["scale"]
+    known = list(columns(X) or ())
+    known_spread = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)  # for others a scale of 1 stands in
+    spreads = np.where(known_spread, scaler.scale_, np.nan)
+    places = [known.index(place) if isinstance(place, str) else place for place in chosen]
+    return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
 
 
 def _selectors(X: Rows) -> list[Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, take, width
+from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
@@ -24,6 +24,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
 _TRUTH = {"true": 1.0, "false": 0.0}
+_QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,6 +71,7 @@ class Schema:
         encoded: Any = rows if self.encoder is None else self.encoder.transform(rows)
         return encoded.astype(np.float64).tocsr() if kind(encoded) == "sparse" else np.asarray(encoded, np.float64)
 
+    @_QUIET
     def parsed(self, X: Any, name: str = "X") -> tuple[Rows, NDArray[np.bool_]]:
         """Return private rows in the pool's kind and types, and which of them can be used.
 
@@ -85,15 +87,23 @@ class Schema:
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
             csr: Any = rows.astype(np.float64).tocsr(copy=True)
-            with np.errstate(all="ignore"):
-                csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
+            csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
             odd = np.zeros(csr.shape[0], dtype=bool)
             odd[np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))[~np.isfinite(csr.data)]] = True
-            return (csr if kind(self.pool) == "sparse" else csr.toarray()), ~odd
-        usable: NDArray[np.bool_] = ~np.isinf(rows).any(axis=1)
+            if kind(self.pool) == "sparse":
+                return csr, ~odd
+            return (dense := csr.toarray()), ~odd & self._scalable(dense)
+        usable: NDArray[np.bool_] = ~np.isinf(rows).any(axis=1) & self._scalable(rows)
         if self.encoder is None:
             usable &= ~np.isnan(rows).any(axis=1)
         return (sparse.csr_matrix(rows) if kind(self.pool) == "sparse" else rows), usable
+
+    def _scalable(self, rows: FloatArray) -> NDArray[np.bool_]:
+        """Tell which rows stay finite in the units of the pool; a missing value does."""
+        fits = np.ones(len(rows), dtype=bool)
+        for at, (mean, scale) in public_units(self.encoder, self.pool).items():
+            fits &= ~np.isinf((rows[:, at] - mean) / scale)
+        return fits
 
     def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
         if not is_frame(X):
@@ -107,14 +117,16 @@ class Schema:
             raise DataRefused(f"{name} {told or 'names a column twice'}; give it the columns of the public pool")
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
-        for each, family in families(self.pool).items():
+        units = public_units(self.encoder, self.pool)
+        for at, (each, family) in enumerate(families(self.pool).items()):
             cells = as_list(X[each] if kind(X) == "polars" else X.iloc[:, names.index(each)])
             if family == "text":
                 parsed[each] = [None if is_missing(cell) else str(cell) for cell in cells]
             else:
                 values = np.array([_number(cell) for cell in cells], dtype=np.float64)
                 missing = np.array([is_missing(cell) for cell in cells], dtype=bool)
-                usable &= np.isfinite(values) | missing
+                mean, scale = units.get(at, (0.0, 1.0))
+                usable &= np.isfinite((values - mean) / scale) | missing
                 parsed[each] = values
         return _frame_like(self.pool, parsed), usable
 
@@ -285,6 +297,7 @@ class UsableRows:
         return cls(_taken(schema, X, kept), codes[kept], starts.astype(np.int64), n_slots)
 
 
+@_QUIET
 def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
     if not len(kept):
         return schema.numbers(take(schema.pool, np.arange(1)))[:0]
