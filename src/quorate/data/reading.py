@@ -97,7 +97,7 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "visits.csv").write_text("age,ill\n039,no\nn/a,yes\n")
     ...     table = read_cells(Path(folder, "visits.csv"), label="ill", n_features=1)
-    >>> table.X["age"].to_list(), table.y.tolist()
+    >>> table.X["age"].to_list(), table.y
     (['039', 'n/a'], ['no', 'yes'])
     """
     found = format_for(path)
@@ -107,7 +107,7 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
             if name is not None:
                 require_column(name, frame.columns, path)
         features = frame.select([name for name in frame.columns if name not in (label, unit)])
-        return Table(X=features, y=frame[label].to_numpy(), unit=None if unit is None else frame[unit].to_list())
+        return Table(X=features, y=frame[label].to_list(), unit=None if unit is None else frame[unit].to_list())
     table = found.read(existing_file(path), label=label, unit=unit, drop=(), n_features=None)
     return Table(X=_of_width(table.X, n_features), y=table.y, unit=table.unit)
 
