@@ -351,7 +351,9 @@ def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 
-def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(make_own: Any, cli: Any) -> None:
+def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
+    make_own: Any, cli: Any, tmp_path: Path
+) -> None:
     root = make_own()
     run(root)
     event, module = OWN_KINDS.pop("hospital.half_lead"), sys.modules[NAME]  # as in a process that imported nothing
@@ -362,13 +364,54 @@ def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
         assert cli("ledger", "show", root)[0] == 0  # what was charged is known; nothing is priced
         code, _, said = cli("ledger", "verify", root, "--import", "hospital_nois")
         assert code == 2
-        assert "there is no module 'hospital_nois'" in " ".join(said.split())
+        assert "no installed module has this name" in " ".join(said.split())
         del sys.modules[NAME]
+        reviewed = tmp_path / "reviewed"
+        reviewed.mkdir()
+        (reviewed / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
+        sys.path.append(str(reviewed))
         code, said, wrong = cli("ledger", "verify", root, "--import", NAME)
         assert code == 0, wrong
         assert "1 charge priced again" in said
+        assert Path(sys.modules[NAME].__file__ or "").parent == reviewed
     finally:
         OWN_KINDS["hospital.half_lead"], sys.modules[NAME] = event, module
+
+
+FORGED = """
+from pathlib import Path
+Path(__file__).with_name("was_run").touch()
+"""
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
+    make_own: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    """Whoever wrote the ledger may have written a price rule beside it, and other modules that nobody named."""
+    root = make_own()
+    run(root)
+    for name in ("priced_by_the_audited", "sqlite3", "csv"):
+        (root / f"{name}.py").write_text(FORGED, encoding="utf-8")
+    if here:  # as `python -m quorate` has it
+        monkeypatch.chdir(root)
+        sys.path.insert(0, "")
+    for name in ("sqlite3", "csv"):
+        monkeypatch.delitem(sys.modules, name)
+    code, _, said = cli("ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")
+    assert code == 2
+    assert "none of the folder that is verified is imported" in " ".join(said.split())
+    code, said, wrong = cli("ledger", "verify", "." if here else root, "--import", "csv")
+    assert code == 0, wrong
+    assert not (root / "was_run").exists()
+    assert "priced_by_the_audited" not in sys.modules
+    elsewhere = tmp_path / "elsewhere"  # the twin: the same file is imported where it does not lie beside the ledger
+    elsewhere.mkdir()
+    (elsewhere / "priced_by_the_audited.py").write_text(FORGED, encoding="utf-8")
+    sys.path.append(str(elsewhere))
+    assert cli("ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")[0] == 0
+    assert (elsewhere / "was_run").exists()
+    del sys.modules["priced_by_the_audited"]
 
 
 # --- the estimator --------------------------------------------------------------------------------------------------

@@ -51,22 +51,24 @@ def show(place: Path, as_json: bool) -> None:
     "modules",
     multiple=True,
     metavar="MODULE",
-    help="A module of yours that registers an event; it may lie beside the ledger.",
+    help="An installed module that registers an event; none is taken from the folder that is verified.",
 )
 @as_json
 def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
     """Read every entry again, replay every rule, price every charge again, and compare with the anchor.
 
     Exit code 5 if anything is wrong. A run's ledger is also held against the newest entry noted on its private side.
-    An event of your own (register_event) has a price only where its module was imported: exit code 2 otherwise.
+    An event of one's own (register_event) has a price only where its module was imported: exit code 2 otherwise. Its
+    rule is the ledger owner's statement, so import a copy that you have read.
     """
-    from quorate.pipeline.models import import_events
+    from quorate.pipeline.models import import_events, nothing_from
 
     folder = place if place.is_dir() else place.parent
-    for module in modules:
-        import_events(module, folder=folder)
-    with opened(place) as ledger:
-        head, charges = ledger.verify(prices=True), len(ledger.reservations())
+    with nothing_from(folder):
+        for module in modules:
+            import_events(module, audited=folder)
+        with opened(place) as ledger:
+            head, charges = ledger.verify(prices=True), len(ledger.reservations())
     if as_json:
         print_json({"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges})
         return

@@ -6,6 +6,8 @@ A mechanism of a user's own is named likewise: ``package.module:Class``. Nothing
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -81,8 +83,16 @@ def imported(module: str, *, folder: Path) -> Any:
     return import_module(module)
 
 
-def import_events(module: str, *, folder: Path) -> None:
-    """Import a module for the events that it registers.
+def import_events(module: str, *, audited: Path) -> None:
+    """Import an installed module for the events that it registers, with which a ledger is verified.
+
+    Parameters
+    ----------
+    module : str
+        Its name.
+    audited : path
+        The folder of the ledger. Nothing that lies there is imported: whoever wrote the ledger could have put a price
+        rule beside it by which every charge is right.
 
     Raises
     ------
@@ -91,11 +101,35 @@ def import_events(module: str, *, folder: Path) -> None:
 
     Examples
     --------
-    >>> import_events("staircase_votes_that_nobody_wrote", folder=Path())
+    >>> import_events("staircase_votes_that_nobody_wrote", audited=Path())
     Traceback (most recent call last):
-    quorate.errors.InvalidParameter: module 'staircase_votes_that_nobody_wrote' cannot be imported: there is no ...
+    quorate.errors.InvalidParameter: module 'staircase_votes_that_nobody_wrote' cannot be imported: no installed ...
     """
-    _import(module, folder=folder, told=f"module {module!r}")
+    with nothing_from(audited):
+        try:
+            import_module(module)
+        except Exception as error:  # noqa: BLE001 - another's code, before the ledger is read
+            raise InvalidParameter(
+                f"module {module!r} cannot be imported: "
+                + (
+                    f"no installed module has this name, and none of the folder that is verified is imported "
+                    f"({audited.resolve()}); install it, or put a copy that you have read elsewhere and name that "
+                    "place in PYTHONPATH"
+                    if _is_missing(error, module)
+                    else _raised(module, error)
+                )
+            ) from None
+
+
+@contextmanager
+def nothing_from(folder: Path) -> Iterator[None]:
+    """Have no module found in a folder meanwhile, whether it is the current one or named in PYTHONPATH."""
+    before, place = list(sys.path), folder.resolve()
+    sys.path[:] = [each for each in before if Path(each).resolve() != place]
+    try:
+        yield
+    finally:
+        sys.path[:] = before
 
 
 def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
@@ -142,13 +176,20 @@ def _import(module: str, *, folder: Path, told: str) -> Any:
     try:
         return imported(module, folder=folder)
     except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
-        said = " ".join(str(error).split())
-        why = (
-            f"{module!r} raises {type(error).__name__}: {said}" if said else f"{module!r} raises {type(error).__name__}"
-        )
-        if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        if _is_missing(error, module):
             why = f"there is no module {module!r}, installed or in {folder.resolve()}"
+        else:
+            why = _raised(module, error)
         raise InvalidParameter(f"{told} cannot be imported: {why}") from None
+
+
+def _is_missing(error: Exception, module: str) -> bool:
+    return isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
+
+
+def _raised(module: str, error: Exception) -> str:
+    said = " ".join(str(error).split())
+    return f"{module!r} raises {type(error).__name__}: {said}" if said else f"{module!r} raises {type(error).__name__}"
 
 
 def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student:
