@@ -16,6 +16,7 @@ from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
 from quorate.data import load_mushroom
 from quorate.direct import descend
+from quorate.direct.coordinates import Spectrum
 from quorate.direct.plan import noise_for
 from quorate.errors import (
     BudgetExhausted,
@@ -201,6 +202,20 @@ class TestTheLedger:
         again = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
         assert (first.coef_ == again.coef_).all()
         assert again.guarantee_.epsilon <= 1.0
+
+    def test_a_fit_whose_coordinates_come_out_in_other_bits_is_refused_and_not_charged(
+        self, table, tmp_path, monkeypatch
+    ):
+        Ledger(tmp_path / "ledger.db", budget=Budget(5.0, 1e-3)).close()  # room for a second
+        fitted(table, ledger=tmp_path / "ledger.db")
+        of = Spectrum.of
+        moved = lambda features: Spectrum((s := of(features)).values, np.nextafter(s.vectors, np.inf))  # noqa: E731
+        monkeypatch.setattr(Spectrum, "of", moved)
+        with pytest.raises(PreconditionFailed, match="last bits differ"):
+            fitted(table, ledger=tmp_path / "ledger.db")
+        fitted(table, ledger=tmp_path / "ledger.db", epsilon=0.5)
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            assert len(ledger.reservations()) == 2
 
     def test_a_fit_that_was_broken_off_goes_on_with_one_charge_and_no_round_twice(self, table, tmp_path, monkeypatch):
         unbroken = fitted(table, ledger=tmp_path / "unbroken.db")

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 import skops.io
 
+from quorate.direct.coordinates import Spectrum
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
 from quorate.ledger import Ledger
 from quorate.pipeline.direct import task as direct_task
@@ -111,8 +112,48 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
     assert again.plan.digest == first.digest
     rows = again.private.reveal().rows
     assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
-    (root / "private" / "coordinates.stage").unlink()
+    (stage,) = (root / "private").glob("coordinates-*.stage")
+    stage.unlink()
     assert not read_direct(root).task.stored
+
+
+def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
+    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
+    run(root)
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    run(root)
+    (root / "quorate.toml").write_text(text)
+    assert read_direct(root).task.stored
+    run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+
+
+def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
+    make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
+    run(root)
+    (stage,) = (root / "private").glob("coordinates-*.stage")
+    stage.unlink()
+    monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
+    for command in ("check", "run"):
+        code, _, err = cli(command, root)
+        assert code == 4
+        assert "last bits differ" in " ".join(err.split())
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+def other_bits(of: Any) -> Any:
+    """The same eigenpairs, but for the last bit of each direction: what another number of threads gives."""
+
+    def moved(features: Any) -> Spectrum:
+        spectrum: Spectrum = of(features)
+        return Spectrum(spectrum.values, np.nextafter(spectrum.vectors, np.inf))
+
+    return moved
 
 
 @pytest.mark.parametrize(

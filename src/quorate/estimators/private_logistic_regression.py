@@ -54,7 +54,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
-        was broken off, and costs nothing when it is finished.
+        was broken off, and costs nothing when it is finished; where the machine, the libraries or the number of threads
+        changed the last bits of the coordinates meanwhile, it is refused, and nothing is charged.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private, and everything it writes says so.
 
@@ -139,6 +140,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             If an argument, the pool or a column is wrong; nothing was charged. No private value decides on it.
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
+        PreconditionFailed
+            If the ledger holds the same fit in coordinates of other bits; nothing more was charged.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
         noise, _ = noise_and_key(self.unsafe_noise_seed)

@@ -20,6 +20,17 @@ COORDINATES = "coordinates"  # the stage of the direct method: what its rounds a
 FINISHED = "asked"  # the stage that says that a strategy has stopped
 
 
+def coordinates_stage(key: str) -> str:
+    """Name the stage that holds the coordinates of one plan: plans stand beside each other, so that none is lost.
+
+    Parameters
+    ----------
+    key : str
+        Hash of the public facts that the plan follows from.
+    """
+    return f"{COORDINATES}-{key}"
+
+
 class StageStore(Protocol):
     """Where stage results are kept: a run's folder, or nowhere."""
 

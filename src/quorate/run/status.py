@@ -225,7 +225,7 @@ def _stages_of_teachers(folder: RunFolder, settings: Settings, *, drawn: bool, f
 
 def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict[str, bool]:
     return {
-        "coordinates": _stored(folder, COORDINATES),
+        "coordinates": any(folder.private.glob(f"{COORDINATES}-*.stage")),
         "rounds": finished or drawn,
         "model and report": finished,
     }

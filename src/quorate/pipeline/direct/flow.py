@@ -11,7 +11,7 @@ from quorate.direct.descend import descend
 from quorate.direct.model import published_model
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.direct.task import DirectTask
-from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
+from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
 from quorate.release import Charge, guarantee_of
 from quorate.types import Watch
 
@@ -61,7 +61,8 @@ def run_rounds(
     BudgetExhausted
         If the rounds do not fit what is left; nothing is drawn or charged then.
     PreconditionFailed
-        If contributions are not what the price rests on, on this machine.
+        If contributions are not what the price rests on, on this machine; or the ledger holds the same rounds in
+        coordinates of other bits.
     """
     stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
@@ -69,7 +70,7 @@ def run_rounds(
     charge.check_affordable(ledger)  # a refusal comes before any work
     check_contributions(task.plan, task.public_rows, unit=task.unit)
     if stages.keeps and task.has_pool and not task.stored:
-        stages.save(COORDINATES, task.plan_key, task.kept_plan())
+        stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     see("coordinates", 0, 1)
     units = task.units
     see("coordinates", 1, 1)

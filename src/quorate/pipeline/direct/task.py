@@ -20,11 +20,11 @@ from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, pla
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
-from quorate.errors import DataRefused, InvalidParameter
-from quorate.ledger import GuaranteeScope, Ledger
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
-from quorate.pipeline.stages import COORDINATES, NoStages, StageStore
+from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
 from quorate.release import Charge
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.purposes import GRADIENT_ROUND
@@ -151,15 +151,7 @@ class DirectTask:
 
     def charges(self) -> Iterator[Charge]:
         """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
-        cache_inputs = (
-            self.plan.digest,
-            self.fingerprint,
-            self.unit,
-            self.grouped,
-            self.n_was_read,
-            [repr(each) for each in self.classes],
-        )
-        key = f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
+        key = f"{self._asked} {self.plan.digest}"
         for attempt in numbers():
             yield Charge(
                 event=self.plan.event,
@@ -170,19 +162,54 @@ class DirectTask:
                 seeded=self.noise.seeded,
             )
 
+    @property
+    def _asked(self) -> str:
+        """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
+        cache_inputs = (
+            self.plan_key,
+            self.fingerprint,
+            self.unit,
+            self.grouped,
+            self.n_was_read,
+            [repr(each) for each in self.classes],
+        )
+        return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
+
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return the charge that is to be made on a ledger, or that was made and goes on.
 
+        Raises
+        ------
+        PreconditionFailed
+            If the ledger holds the same rounds in coordinates of other bits: they were computed elsewhere, or with
+            another number of threads, and stored rounds mean nothing in these.
+
+        Notes
+        -----
         Where every round of an attempt was drawn and none was stored there is no model, and nothing may be drawn again:
         the next attempt is a charge of its own.
         """
         for charge in self.charges():
             reservation = charge.find(ledger)
-            if reservation is None or reservation.remaining(GRADIENT_ROUND):
+            if reservation is None:
+                self._refuse_recomputed(ledger)
                 return charge
-            if any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND)):
+            if _goes_on(reservation):
                 return charge
         raise AssertionError("the attempts have no end")  # pragma: no cover
+
+    def _refuse_recomputed(self, ledger: Ledger) -> None:
+        """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits."""
+        for reservation in ledger.reservations():
+            asked_for_these = reservation.key.startswith(f"{self._asked} ")
+            same = reservation.key.startswith(f"{self._asked} {self.plan.digest} ")
+            if asked_for_these and not same and _goes_on(reservation):
+                raise PreconditionFailed(
+                    "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
+                    "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
+                    "run: with its private/coordinates-*.stage); for another release, which is charged, ask for "
+                    "another epsilon"
+                )
 
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
@@ -238,7 +265,7 @@ def prepare_direct(
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     key = _plan_key(config, schema.pool, **facts)
-    kept = (stages or NoStages()).load(COORDINATES, key)
+    kept = (stages or NoStages()).load(coordinates_stage(key), key)
     how = {**facts, "rounds": config.rounds, "clip": config.clip}
     if public is None:
         one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
@@ -246,6 +273,7 @@ def prepare_direct(
     elif kept is not None:
         plan, encoder = load_plan(kept)
         schema = replace(schema, encoder=encoder)
+        rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
     else:
         encoded = schema.numbers(schema.pool)
         plan = plan_direct(feature_map_for(config.feature_map, encoded), encoded, **how)
@@ -266,6 +294,13 @@ def prepare_direct(
         stored=kept is not None,
         plan_key=key,
     )
+
+
+def _goes_on(reservation: Reservation) -> bool:
+    """Whether a charge has rounds left to draw, or some that were stored."""
+    if reservation.remaining(GRADIENT_ROUND):
+        return True
+    return any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND))
 
 
 def check_pool(public: Any) -> PublicPool:
