@@ -6,11 +6,13 @@ import pytest
 
 import quorate.ledger
 import quorate.planning
+import quorate.report
 import quorate.theory
 from quorate.accounting import Composed, PureDP
 from quorate.ledger import Budget, Ledger
 from quorate.release.described import described
 from quorate.renamed import moved, stored_as, stored_name
+from quorate.report import AnswerCounts
 
 
 def test_a_name_that_moved_is_the_same_thing_and_the_warning_names_its_place() -> None:
@@ -65,3 +67,8 @@ def test_a_stored_name_stays_when_a_class_moves_and_a_subclass_has_its_own() -> 
     assert stored_name(Special) == f"{__name__}.{Special.__qualname__}"
     assert described(Moved()) == "quorate.rules.Rule()"
     assert described(Moved) == "quorate.rules.Rule"
+
+
+def test_a_part_of_the_report_is_found_under_its_name_of_version_0_1() -> None:
+    with pytest.warns(FutureWarning, match=r"quorate\.report\.Answers is now quorate\.report\.AnswerCounts"):
+        assert quorate.report.Answers is AnswerCounts

@@ -128,6 +128,13 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
 def found_in(module: str, name: str, places: Sequence[str]) -> Any:
     """Return an attribute that a module once had, from the first of some modules that has it now.
 
+    Parameters
+    ----------
+    module, name : str
+        The module that was asked, and the attribute.
+    places : sequence of str
+        The modules that have its attributes now; ``"module:Old=New"`` where an attribute was renamed as well.
+
     Raises
     ------
     AttributeError
@@ -138,8 +145,12 @@ def found_in(module: str, name: str, places: Sequence[str]) -> Any:
     FutureWarning
         With the new place, which is the name to use.
     """
-    for place in places:
-        if not name.startswith("__") and hasattr(import_module(place), name):
+    for entry in places:
+        place, _, renaming = entry.partition(":")
+        old, _, new = renaming.partition("=")
+        if renaming and old == name:
+            return moved(module, name, {name: f"{place}:{new}"})
+        if not renaming and not name.startswith("__") and hasattr(import_module(place), name):
             return moved(module, name, {name: place})
     raise AttributeError(f"module {module!r} has no attribute {name!r}")
 

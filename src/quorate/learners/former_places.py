@@ -13,7 +13,7 @@ _PLACES = {
     "choice_bound": ("base.choice_bound",),
     "sanitized_net": ("generic.net",),
     "label_boost_paper": ("label_boost.paper",),
-    "label_boost_schedule": ("label_boost.schedule",),
+    "label_boost_schedule": ("label_boost.schedule:Schedule=BoostSchedule", "label_boost.schedule"),
     "label_boost_task": ("label_boost.task",),
     "label_boost_tight": ("label_boost.tight",),
     "relabelling_price": ("label_boost.price",),

@@ -6,7 +6,7 @@ table. Begin with :mod:`~quorate.report.facts`, then :mod:`~quorate.report.page`
 Examples
 --------
 >>> from quorate.accounting import Guarantee
->>> from quorate.report import Answers, Check, Facts, Outputs, Provenance, Setup, Spending
+>>> from quorate.report import AnswerCounts, Check, Facts, Outputs, Provenance, Setup, Spending
 >>> from quorate.report import model_card, render_html, render_json, render_text
 >>> facts = Facts(
 ...     guarantee=Guarantee(epsilon=1.0, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
@@ -16,7 +16,7 @@ Examples
 ...                 mechanism="GaussianNoisyMax"),
 ...     spending=Spending(budget_epsilon=2, budget_delta=2e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=1,
 ...                       left_delta=1e-5, answers_left=12),
-...     answers=Answers(asked=100, per_class=[80, 20]),
+...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
 ...     checks=[Check(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
 ...                   evidence="One vote can change.", ran="quorate.ensemble.partition_check.check_partition")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
@@ -106,4 +106,4 @@ __all__ = [
     "worlds_told_apart",
 ]
 
-__getattr__ = on_demand(__name__)
+__getattr__ = on_demand(__name__, {"Answers": "quorate.report:AnswerCounts"})

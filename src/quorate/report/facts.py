@@ -161,7 +161,7 @@ class Facts(Plain):
     ----------
     guarantee : Guarantee
         What was promised.
-    setup, spending, answers, provenance, utility : Setup, Spending, Answers, Provenance, Utility
+    setup, spending, answers, provenance, utility : Setup, Spending, AnswerCounts, Provenance, Utility
         The parts.
     choices : tuple of Choice
         What other values of ε would have bought.
@@ -192,7 +192,7 @@ class Facts(Plain):
     ...                 mechanism="GaussianNoisyMax"),
     ...     spending=Spending(budget_epsilon=1, budget_delta=1e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=0,
     ...                       left_delta=0),
-    ...     answers=Answers(asked=100, per_class=[80, 20]),
+    ...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
     ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
     ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
     >>> Facts.from_json(facts.to_json()) == facts, facts.seeded
