@@ -108,6 +108,19 @@ def test_a_fingerprint_of_parts_of_different_length_is_refused():
         fingerprint(np.zeros((2, 1)), [0], None, KEY)
 
 
+@pytest.mark.parametrize("n_digests", [2, 4])
+def test_digests_that_are_not_one_a_row_are_refused(n_digests):
+    X, digests = np.eye(3), row_digests(np.eye(4))[:n_digests]
+    for act in (
+        lambda: fingerprint(X, None, None, KEY, digests=digests),
+        lambda: public_digest(X, digests=digests),
+        lambda: is_same_table(X, X + 1, digests=(digests, row_digests(X))),
+        lambda: is_same_table(X, X + 1, digests=(row_digests(X), digests)),
+    ):
+        with pytest.raises(DataRefused, match="one digest for every row"):
+            act()
+
+
 def test_a_public_digest_depends_on_rows_order_and_names():
     X = np.arange(6.0).reshape(3, 2)
     frame = pl.DataFrame(X, schema=["a", "b"])

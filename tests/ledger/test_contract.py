@@ -49,6 +49,18 @@ def test_who_knows_a_chain_goes_on_from_there_and_meets_what_others_wrote(place)
     assert len(place.open().reservations()) == 2
 
 
+def test_what_is_known_stays_what_it_was_and_may_be_used_again(place):
+    ledger = place.open(BUDGET)
+    reserved(ledger)
+    known = ledger.close()
+    before = known.state.copy()
+    for name in ("one more", "another"):
+        reserved(place.open(known=known), key=name)
+        assert known.state == before
+        place.close()
+    assert len(place.open(known=known).reservations()) == 3
+
+
 def test_what_is_known_of_another_chain_is_of_no_use(place, tmp_path):
     with Ledger(budget=BUDGET) as other:
         reserved(other, count=99)

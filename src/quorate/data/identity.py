@@ -155,6 +155,11 @@ def fingerprint(
     str
         64 hexadecimal digits.
 
+    Raises
+    ------
+    DataRefused
+        If `y`, `unit_keys` or `digests` do not have one entry for each row.
+
     Notes
     -----
     The sorted list of (features, slot, label) of the rows, hashed with BLAKE2b under a key derived from `key`.
@@ -168,7 +173,7 @@ def fingerprint(
     >>> a == b
     True
     """
-    digests = row_digests(X) if digests is None else digests
+    digests = _digests_of(X, digests)
     labels = [b""] * len(digests) if y is None else [_label_bytes(value) for value in as_list(y)]
     named = unit_keys is not None and not all(slot.startswith(_POSITION) for slot in unit_keys)
     owners: Sequence[bytes] = unit_keys if named and unit_keys is not None else [b""] * len(digests)
@@ -222,9 +227,18 @@ def public_digest(X: Rows, *, digests: Sequence[bytes] | None = None) -> str:
     rows = as_rows(X)
     content = blake2b(digest_size=32)
     content.update(repr((width(rows), columns(rows))).encode("utf-8", "surrogatepass"))
-    for digest in row_digests(rows) if digests is None else digests:
+    for digest in _digests_of(rows, digests):
         content.update(digest)
     return content.hexdigest()
+
+
+def _digests_of(X: Rows, given: Sequence[bytes] | None) -> Sequence[bytes]:
+    """Return the digest of each row: what the caller has, if there is one a row, or what is computed here."""
+    if given is None:
+        return row_digests(X) if n_rows(X) else []
+    if len(given) != n_rows(X):
+        raise DataRefused("digests and rows differ in length; give one digest for every row")
+    return given
 
 
 def is_same_table(
@@ -276,7 +290,8 @@ def is_same_table(
         return True
     if width(private) != width(public):
         return False
-    theirs, ours = map(Counter, (row_digests(private), row_digests(public)) if digests is None else digests)
+    given = (None, None) if digests is None else digests
+    theirs, ours = (Counter(_digests_of(*each)) for each in zip((private, public), given, strict=True))
     if theirs == ours:
         return True
     if len(theirs) < DISTINCT_SHARE * n_rows(private) or len(ours) < DISTINCT_SHARE * n_rows(public):

@@ -39,8 +39,7 @@ class Verified:
     Parameters
     ----------
     state : LedgerState
-        All that the entries up to the newest one add up to. Handed on, not shared: whoever opens the ledger with it
-        changes it.
+        All that the entries up to the newest one add up to. Whoever opens the ledger with it goes on with a copy.
     """
 
     state: LedgerState
@@ -260,8 +259,9 @@ def _verified(store: LedgerStore, known: Verified | None) -> tuple[LedgerState, 
     """Read a chain and verify it, from what is known of it or from its first entry; return its sum and its anchor."""
     if known is not None and known.state.hashes:
         stored = store.load(known.state.head.sequence - 1)
-        if resume(known.state, stored.lines, anchor=stored.anchor):
-            return known.state, stored.anchor
+        state = known.state.copy()
+        if resume(state, stored.lines, anchor=stored.anchor):
+            return state, stored.anchor
     stored = store.load()
     return verify(stored.lines, anchor=stored.anchor), stored.anchor
 
