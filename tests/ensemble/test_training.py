@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import os
 import pickle
@@ -364,6 +365,18 @@ def test_a_teacher_that_no_worker_can_have_is_refused():
         train(CannotTravel())
     with pytest.raises(PreconditionFailed, match="cannot load the teacher: ValueError"):
         train(CannotArrive())
+
+
+def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path, monkeypatch):
+    """As in a notebook that changes its directory, or its path, between two fits."""
+    train(ClassifierTeacher(LogisticRegression()))
+    (tmp_path / "later_teachers.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\nclass Later(LogisticRegression):\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    later = importlib.import_module("later_teachers").Later
+
+    assert all(type(voter.estimator).__name__ == "Later" for voter in train(ClassifierTeacher(later())))
 
 
 def test_a_pipeline_with_code_of_the_users_own_trains():

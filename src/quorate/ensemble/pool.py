@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ensemble.isolation import ONE_THREAD
@@ -45,12 +47,14 @@ class WorkerPool:
     ----------
     owner : int
         The process that they belong to, and with which they end.
+    imports_from : tuple of str
+        The working directory and the import path that they were given when they started.
     """
 
     def __init__(self, n_jobs: int) -> None:
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        self.owner, self.n_jobs = os.getpid(), n_jobs
+        self.owner, self.n_jobs, self.imports_from = os.getpid(), n_jobs, import_path()
         self._mark = new_mark()
         with _unheard():
             self._executor = ProcessPoolExecutor(
@@ -102,6 +106,15 @@ def _unheard() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def import_path() -> tuple[str, ...]:
+    """Return from where this process imports: its working directory, then ``sys.path``."""
+    try:
+        here = str(Path.cwd())
+    except FileNotFoundError:  # it was removed
+        here = ""
+    return (here, *sys.path)
 
 
 def first_done(under_way: Collection[Future[Result]]) -> set[Future[Any]]:

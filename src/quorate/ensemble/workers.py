@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.arguments import count
 from quorate.ensemble.isolation import Lost
-from quorate.ensemble.pool import WorkerPool, first_done
+from quorate.ensemble.pool import WorkerPool, first_done, import_path
 from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
@@ -97,7 +97,16 @@ def _each_batch(
             if not under_way:
                 continue
             for future in first_done(under_way):
-                yield under_way.pop(future), _result(future)
+                try:
+                    results = _result(future)
+                except QuorateError:
+                    if pool.imports_from == import_path():
+                        raise
+                    waiting.extend(under_way.values())  # code that became importable since: workers that know of it
+                    under_way.clear()
+                    _discard(pool)
+                    break
+                yield under_way.pop(future), results
     except BaseException:
         # Interrupted or abandoned: nothing private goes on running.
         if pool is not None:
