@@ -9,6 +9,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data.rows import n_rows
+from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.linear import LinearVoters, is_plain_float_matrix
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
@@ -27,6 +28,7 @@ Progress: TypeAlias = "Callable[[int, int], None]"
 BLOCK = 65_536
 # Batches per worker and block: a few, so that the end of a block does not wait for one of them.
 _BATCHES_PER_JOB = 4
+_TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
 _NONE_LINEAR = LinearVoters(())
 
 
@@ -123,16 +125,22 @@ def _count_block(
         tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
-    every_row = np.arange(n_queries)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
     batch = -(-len(asked) // (_BATCHES_PER_JOB * n_jobs))
     results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch)
+    group: list[IntArray] = []
     for number, result in results:
         if result is not None:
-            codes = np.frombuffer(result, dtype=_code_type(n_classes))
-            rows = open_rows.get(number, every_row)
-            rows = rows[codes[rows] != ABSTAINED]
-            counts[rows, codes[rows]] += 1  # each row occurs once, so this adds one vote each
+            codes = np.frombuffer(result, dtype=code_type(n_classes))
+            if number in open_rows:  # the others are counted already
+                of_all, codes = codes, np.full_like(codes, ABSTAINED)
+                codes[open_rows[number]] = of_all[open_rows[number]]
+            group.append(codes)
+            if len(group) == _TOGETHER:
+                add_votes(np.stack(group), counts)
+                group.clear()
+    if group:
+        add_votes(np.stack(group), counts)
     tell(len(voters))  # for all at once: how many had to be asked depends on private rows
 
 
@@ -152,10 +160,5 @@ def _vote(X: Any, n_queries: int, n_classes: int, voter: Voter) -> bytes:
     seed_global_generators(0)
     votes = np.asarray(voter.vote(X))
     if votes.shape != (n_queries,) or votes.dtype.kind not in "iu":
-        return np.full(n_queries, ABSTAINED, dtype=_code_type(n_classes)).tobytes()
-    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(_code_type(n_classes)).tobytes()
-
-
-def _code_type(n_classes: int) -> np.dtype[Any]:
-    """Return the smallest type that holds -1..C-1."""
-    return np.min_scalar_type(-max(n_classes, 1))
+        return np.full(n_queries, ABSTAINED, dtype=code_type(n_classes)).tobytes()
+    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(code_type(n_classes)).tobytes()

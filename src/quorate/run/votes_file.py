@@ -19,6 +19,7 @@ from quorate.data import check_classes, read_table
 from quorate.data.files import existing_file
 from quorate.data.identity import is_missing
 from quorate.data.labels import Label
+from quorate.ensemble.counting import add_votes, code_type
 from quorate.errors import DataRefused
 from quorate.noise.arguments import MAX_SCALE
 from quorate.types import IntArray, Secret
@@ -94,7 +95,8 @@ def read_votes(
     if as_counts:
         return _from_counts(path, table, names, declared, n_teachers)
     codes = _codes(path, table, names, declared)
-    counts = np.stack([(codes == code).sum(axis=1) for code in range(len(declared))], axis=1).astype(np.int64)
+    counts = np.zeros((len(codes), len(declared)), dtype=np.int64)
+    add_votes(np.ascontiguousarray(codes.T, dtype=code_type(len(declared))), counts)
     if n_teachers is not None and n_teachers != width:
         raise DataRefused(f"{path} has {width} columns of labels, one per teacher, but n_teachers={n_teachers}")
     return VotesFile(Secret(counts), declared, width)
@@ -174,14 +176,16 @@ def _codes(path: Path, table: Any, names: list[str] | None, classes: tuple[Label
         raise DataRefused(
             f"the first line of {path} must name the columns, and holds classes alone; name the teachers there"
         )
+    from polars import Int64
+
     place = {"": -1, "-1": -1} | place
     codes = np.full(table.shape, -1, dtype=np.int64)
     for column, name in enumerate(names):
-        for row, value in enumerate(table[name].to_list()):
-            code = place.get(_text(value, place))
-            if code is None:
-                raise DataRefused(f"{path}: column {column + 1} holds a vote that is none of the declared classes")
-            codes[row, column] = code
+        written = table[name].unique()
+        code_of = [place.get(_text(value, place)) for value in written.to_list()]
+        if None in code_of:
+            raise DataRefused(f"{path}: column {column + 1} holds a vote that is none of the declared classes")
+        codes[:, column] = table[name].replace_strict(written, code_of, return_dtype=Int64).to_numpy()
     return codes
 
 
