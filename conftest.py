@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,9 @@ from quorate.ledger import uncounted
 # that keeps no bytecode would take longer over compiling than over testing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# What a test starts hears that its terminal was closed, also where the tests were started to outlive theirs (nohup).
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test fails for being slow, since machines are shared.
 settings.register_profile("shared machine", deadline=None)

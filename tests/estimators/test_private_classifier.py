@@ -96,7 +96,7 @@ def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_t
     found = cross_validate(watched, X, Y, cv=2, params={"public": pool}, return_estimator=True, error_score="raise")
     assert (found["test_score"] > 0.6).all()
     assert seen == [N, N]
-    reservations = [each._kept.outcome.reservation for each in found["estimator"]]
+    reservations = [each._kept.result.reservation for each in found["estimator"]]
     assert len({id(each._journal) for each in reservations}) == 2
     search = GridSearchCV(watched, {"teacher__var_smoothing": [1e-9, 1e-3]}, cv=2, error_score="raise")
     search.fit(X, Y, public=pool)
