@@ -44,6 +44,6 @@ def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, class
     linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
     numbers = schema.numbers(schema.pool)
     steps = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
-    if schema.encoder is not None:
-        steps.insert(0, ("encoder", FrozenEstimator(schema.encoder)))
+    if schema.published_encoder is not None:
+        steps.insert(0, ("encoder", FrozenEstimator(schema.published_encoder)))
     return Pipeline(steps)

@@ -114,17 +114,17 @@ class DirectPlan:
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
 
 
-def feature_map_for(name: FeatureMapName, pool: Any) -> FeatureMap:
+def feature_map_for(name: FeatureMapName, pool: Any, *, rows: str = "rows") -> FeatureMap:
     """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
 
     ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
-    table has numbers.
+    table has numbers. `rows` says in words what a row of the pool is.
     """
     one_of("feature_map", name, FEATURE_MAPS)
     first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
     if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
         raise InvalidParameter("the public pool has no spread: all its rows are equal; give rows that differ")
-    linear = LinearMap.fit(pool)
+    linear = LinearMap.fit(pool, rows=rows)
     if name == "auto":
         name = "both" if linear.scale is not None and linear.scale.numbers else "linear"
     if name == "linear":

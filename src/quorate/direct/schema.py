@@ -8,6 +8,7 @@ and on public facts alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,9 +17,11 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.columns import listed
+from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
+from quorate.data.text_encoding import text_encoder
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
@@ -37,16 +40,74 @@ class Schema:
         The public rows, as given.
     encoder : transformer or None
         Fitted on the pool; None where rows are numbers without gaps.
+    text : tuple of str
+        Columns of running text: a row without a text in one of them cannot be used.
     """
 
     pool: Rows = field(repr=False)
     encoder: Any
+    text: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, pool: Rows) -> Schema:
-        """Read the schema off the public pool."""
+    def of(cls, pool: Rows, *, transformer: Any = None, text: Sequence[str] = ()) -> Schema:
+        """Read the schema off the public pool.
+
+        Parameters
+        ----------
+        pool : Rows
+            Public rows.
+        transformer : fitted transformer, optional
+            What makes numbers of them in place of the public encoder.
+        text : sequence of str
+            Columns of running text, whose words are weighed.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If the transformer is not fitted or does not fit the pool, or a column of `text` holds none.
+        """
+        if transformer is not None:
+            return cls._of_transformer(transformer, pool)
+        if text:
+            return cls(pool, text_encoder(pool, text), tuple(text))
         gaps = kind(pool) != "sparse" and bool(missing_columns(pool).any())
         return cls(pool, public_encoder(pool) if is_frame(pool) or gaps else None)
+
+    @classmethod
+    def _of_transformer(cls, transformer: Any, pool: Rows) -> Schema:
+        if is_frame(pool):
+            if times := [name for name, family in families(pool).items() if family == "time"]:
+                raise InvalidParameter(f"columns {listed(times)} hold dates or times; turn them into numbers or text")
+            pool = cls(pool, None).parsed(pool)[0]  # the types that private rows will have
+        schema = cls(pool, FittedTransformer.of(transformer, pool))
+        numbers = schema.numbers(pool)
+        if not np.isfinite(numbers.data if _is_sparse(numbers) else numbers).all():
+            raise InvalidParameter(
+                f"feature_map: {type(transformer).__name__} fails on rows of the public pool, or makes of them what is "
+                "not finite; mend them, or drop them"
+            )
+        return schema
+
+    @property
+    def words(self) -> str:
+        """What encoded rows are, in words."""
+        return f"outputs of {self.encoder.name}" if isinstance(self.encoder, FittedTransformer) else "rows"
+
+    @property
+    def published_encoder(self) -> Any:
+        """What a published model begins with, a scikit-learn transformer; None where rows are numbers already."""
+        return self.encoder.transformer if isinstance(self.encoder, FittedTransformer) else self.encoder
+
+    def _units(self) -> dict[int, tuple[float, float]]:
+        """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
+        if not self.text:
+            return public_units(self.encoder, self.pool)
+        rest = self.encoder.named_transformers_.get("columns")
+        if rest is None:
+            return {}
+        names = [name for name in columns(self.pool) or () if name not in self.text]
+        places = {at: list(columns(self.pool) or ()).index(name) for at, name in enumerate(names)}
+        return {places[at]: unit for at, unit in public_units(rest.estimator, self.pool[names]).items()}
 
     @classmethod
     def without_pool(cls, X: Any) -> Schema:
@@ -88,8 +149,7 @@ class Schema:
         if _is_sparse(rows):
             csr: Any = rows.astype(np.float64).tocsr(copy=True)
             csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
-            odd = np.zeros(csr.shape[0], dtype=bool)
-            odd[np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))[~np.isfinite(csr.data)]] = True
+            odd = ~_finite(csr)
             if kind(self.pool) == "sparse":
                 return csr, ~odd
             return (dense := csr.toarray()), ~odd & self._scalable(dense)
@@ -101,7 +161,7 @@ class Schema:
     def _scalable(self, rows: FloatArray) -> NDArray[np.bool_]:
         """Tell which rows stay finite in the units of the pool; a missing value does."""
         fits = np.ones(len(rows), dtype=bool)
-        for at, (mean, scale) in public_units(self.encoder, self.pool).items():
+        for at, (mean, scale) in self._units().items():
             fits &= ~np.isinf((rows[:, at] - mean) / scale)
         return fits
 
@@ -117,11 +177,13 @@ class Schema:
             raise DataRefused(f"{name} {told or 'names a column twice'}; give it the columns of the public pool")
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
-        units = public_units(self.encoder, self.pool)
+        units = self._units()
         for at, (each, family) in enumerate(families(self.pool).items()):
             cells = as_list(X[each] if kind(X) == "polars" else X.iloc[:, names.index(each)])
             if family == "text":
                 parsed[each] = [None if is_missing(cell) else str(cell) for cell in cells]
+                if each in self.text:
+                    usable &= np.array([cell is not None for cell in parsed[each]], dtype=bool)
             else:
                 values = np.array([_number(cell) for cell in cells], dtype=np.float64)
                 missing = np.array([is_missing(cell) for cell in cells], dtype=bool)
@@ -287,14 +349,25 @@ class UsableRows:
         """Gather what :meth:`Schema.parsed`, :func:`codes_of` and :func:`slots_of` returned."""
         kept = np.flatnonzero(usable & (codes >= 0))
         n_slots = len({slot for slot in unit_keys if slot})
+        numbers = _taken(schema, X, kept)
+        sound = _finite(numbers)  # a transformer of the user's own may fail on a row
+        kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
         if not grouped:
-            return cls(_taken(schema, X, kept), codes[kept], None, n_slots)
+            return cls(numbers, codes[kept], None, n_slots)
         number = {slot: i for i, slot in enumerate(sorted({unit_keys[i] for i in kept}))}
         whose = np.array([number[unit_keys[i]] for i in kept], dtype=np.int64)
         order = np.argsort(whose, kind="stable")
         starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
-        kept = kept[order]
-        return cls(_taken(schema, X, kept), codes[kept], starts.astype(np.int64), n_slots)
+        return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
+
+
+def _finite(numbers: Any) -> NDArray[np.bool_]:
+    """Tell which rows of numbers, dense or CSR, are finite."""
+    if not _is_sparse(numbers):
+        return np.asarray(np.isfinite(numbers).all(axis=1))
+    finite = np.ones(numbers.shape[0], dtype=bool)
+    finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~np.isfinite(numbers.data)]] = False
+    return finite
 
 
 @_QUIET

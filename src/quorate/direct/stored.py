@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps import LinearMap, PoolScale, RBFMap, StackedMap
+from quorate.data.feature_maps import FittedTransformer, LinearMap, PoolScale, RBFMap, StackedMap
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates
 from quorate.direct.defaults import DirectSettings
@@ -32,7 +32,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
     ----------
     plan : DirectPlan
         Any.
-    encoder : transformer or None
+    encoder : transformer, FittedTransformer or None
         Fitted on the pool, of parts that skops writes.
     """
     import skops.io
@@ -41,8 +41,10 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
     if coordinates.whitening is None or coordinates.matrix is None:
         raise TypeError("a plan without a pool follows from public facts by arithmetic alone, and is not kept")
     arrays: Arrays = {"whitening": coordinates.whitening, "matrix": coordinates.matrix}
+    own = encoder if isinstance(encoder, FittedTransformer) else None
     if encoder is not None:
-        arrays["encoder"] = np.frombuffer(skops.io.dumps(encoder), dtype=np.uint8)
+        written = skops.io.dumps(encoder if own is None else own.transformer)
+        arrays["encoder"] = np.frombuffer(written, dtype=np.uint8)
     header = {
         "format": FORMAT,
         "map": _map_header(coordinates.feature_map, arrays, "map"),
@@ -54,6 +56,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
         "n_units": plan.n_units,
         "n_outputs": plan.n_outputs,
         "dimension": plan.dimension,
+        "transformer": None if own is None else [own.n_outputs, own.sparse, own.batched],
     }
     content = io.BytesIO()
     np.savez(content, header=np.array(json.dumps(header)), allow_pickle=False, **arrays)
@@ -83,7 +86,9 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
         n_outputs=header["n_outputs"],
         dimension=header["dimension"],
     )
-    return plan, skops.io.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None
+    encoder = skops.io.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None
+    own = header.get("transformer")
+    return plan, encoder if own is None else FittedTransformer(encoder, *own)
 
 
 def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, Any]:
@@ -94,7 +99,12 @@ def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, A
     if isinstance(feature_map, LinearMap):
         if feature_map.scale is not None:
             _put_scale(feature_map.scale, arrays, at)
-        return {"kind": "linear", "n_columns": feature_map.n_columns, "scaled": feature_map.scale is not None}
+        return {
+            "kind": "linear",
+            "n_columns": feature_map.n_columns,
+            "scaled": feature_map.scale is not None,
+            "rows": feature_map.rows,
+        }
     if isinstance(feature_map, RBFMap):
         _put_scale(feature_map.scale, arrays, at)
         arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
@@ -107,7 +117,8 @@ def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
         linear, rbf = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "rbf"))
         return StackedMap(linear, rbf)  # type: ignore[arg-type]
     if header["kind"] == "linear":
-        return LinearMap(header["n_columns"], _scale_of(arrays, at) if header["scaled"] else None)
+        scale = _scale_of(arrays, at) if header["scaled"] else None
+        return LinearMap(header["n_columns"], scale, header.get("rows", "rows"))
     return RBFMap(_scale_of(arrays, at), arrays[f"{at}.landmarks"], header["gamma"], arrays[f"{at}.root"])
 
 

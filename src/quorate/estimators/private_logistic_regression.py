@@ -15,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.data import encode_labels
-from quorate.direct.plan import FeatureMapName
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Budget
 from quorate.pipeline.direct.facts import direct_facts
@@ -42,10 +41,14 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         Every label there may be, in the order of ``predict_proba``.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map : {"auto", "linear", "rbf", "both"}
+    feature_map : {"auto", "linear", "rbf", "both"} or fitted transformer
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
         or both side by side. "auto" is linear where all columns are indicators or words, and both where there are
-        numbers.
+        numbers. A transformer is fitted by you on public rows, and what it makes of a row is scaled to length one; it
+        sees one private row at a time, and a row that it fails on is left out. It must be of parts that skops loads
+        without being told to trust them, since the published model holds it.
+    text : sequence of str
+        Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     n_records : int, optional
         Number of private units, where it may be published: persons where ``groups`` are given, else records. Declared
         wrongly it costs accuracy and never privacy. Where it is not declared it is read, treated as public, and the
@@ -104,7 +107,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         classes: Sequence[Any],
         epsilon: float,
         delta: float,
-        feature_map: FeatureMapName = "auto",
+        feature_map: Any = "auto",
+        text: Sequence[str] = (),
         n_records: int | None = None,
         unit: str | None = None,
         ledger: GivenLedger = None,
@@ -114,6 +118,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         self.epsilon = epsilon
         self.delta = delta
         self.feature_map = feature_map
+        self.text = text
         self.n_records = n_records
         self.unit = unit
         self.ledger = ledger
@@ -151,6 +156,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 epsilon=self.epsilon,
                 delta=self.delta,
                 feature_map=self.feature_map,
+                text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
                 n_records=self.n_records,
                 unit=self.unit,
             ),

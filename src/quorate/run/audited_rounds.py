@@ -49,7 +49,7 @@ def audit_direct(
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
             f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
         )
-    rows = task.schema.numbers(task.schema.pool)
+    rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
     found = audit_rounds(
         task.plan,

@@ -12,7 +12,7 @@ import numpy as np
 from quorate.accounting import epsilon
 from quorate.data import PublicPool, encode_labels, read_cells, read_data
 from quorate.direct.schema import codes_of_text
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.facts import direct_facts
@@ -87,7 +87,8 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             classes=data.classes,
             epsilon=settings.run.epsilon or settings.budget.epsilon,
             delta=settings.run.delta or settings.budget.delta,
-            feature_map=method.feature_map,
+            feature_map=_feature_map(method.feature_map),
+            text=method.text,
             rounds=method.rounds,
             clip=method.clip,
             n_records=data.n_records,
@@ -103,6 +104,21 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         codes=codes_of_text,
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
+
+
+def _feature_map(given: str | Path) -> Any:
+    """Return the name of a feature map, or the fitted transformer that a file holds."""
+    if isinstance(given, str):
+        return given
+    import skops.io
+
+    try:
+        return skops.io.load(given)
+    except Exception as error:  # noqa: BLE001 - whatever skops raises
+        raise PreconditionFailed(
+            f"[method] feature_map: {given} is no transformer that skops opens without being told to trust it "
+            f"({type(error).__name__}); write a fitted one with skops.io.dump"
+        ) from None
 
 
 def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:

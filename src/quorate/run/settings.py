@@ -45,7 +45,8 @@ class MethodSettings:
     """``[method]``: what learns from the private rows, and for the direct method how."""
 
     by: Literal["teachers", "direct"] = "teachers"
-    feature_map: Literal["auto", "linear", "rbf", "both"] = "auto"
+    feature_map: str | Path = "auto"  # a path names a fitted transformer, written by skops
+    text: tuple[str, ...] = ()
     rounds: int | None = None
     clip: float | None = None
 
@@ -155,9 +156,10 @@ def settings_of(root: Path) -> Settings:
     """
     settings = read_settings(root / "quorate.toml")
     data = settings.data
-    for name, path in (("private", data.private), ("public", data.public), ("evaluation", data.evaluation)):
-        if path is not None and not path.exists():
-            raise PreconditionFailed(f"[data] {name} names {path}, and there is no such file")
+    files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
+    for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
+        if isinstance(path, Path) and not path.exists():
+            raise PreconditionFailed(f"{name} names {path}, and there is no such file")
     if data.private.samefile(data.public):
         raise DataRefused(
             "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
@@ -175,7 +177,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         if not isinstance(section, Mapping):
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
-    method = _method_settings(document)
+    method = _method_settings(document, folder)
     data = _Section("data", document, DataSettings)
     budget = _Section("budget", document, BudgetSettings)
     teachers = _Section("teachers", document, TeacherSettings)
@@ -237,7 +239,7 @@ def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**document, "run": run}
 
 
-def _method_settings(document: Mapping[str, Any]) -> MethodSettings:
+def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
     method = _Section("method", document, MethodSettings)
     by = method.choice("by", WAYS)
@@ -254,17 +256,26 @@ def _method_settings(document: Mapping[str, Any]) -> MethodSettings:
         raise InvalidParameter(
             f'[method] {more[0]} is for the direct method; leave it out, or set [method] by = "direct"'
         )
-    feature_map = "auto"
-    if "feature_map" in method.given:  # so that a command that only looks at a run need not load what makes one
-        from quorate.direct.plan import FEATURE_MAPS
-
-        feature_map = method.choice("feature_map", FEATURE_MAPS)
     return MethodSettings(
         by=by,  # type: ignore[arg-type]
-        feature_map=feature_map,  # type: ignore[arg-type]
+        feature_map=_feature_map(method, folder),
+        text=method.names("text"),
         rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
     )
+
+
+def _feature_map(method: _Section, folder: Path) -> str | Path:
+    """Read a name of a feature map, or the path of a fitted transformer."""
+    given = method.given.get("feature_map", "auto")
+    if given == "auto":  # so that a command that only looks at a run need not load what makes one
+        return "auto"
+    if isinstance(given, str) and given.endswith(".skops"):
+        return folder / given
+    from quorate.direct.plan import FEATURE_MAPS
+
+    hint = "A fitted transformer of your own is the path of a .skops file"
+    return one_of("[method] feature_map", given, FEATURE_MAPS, hint=hint)
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
@@ -344,6 +355,13 @@ class _Section:
         if not isinstance(value, str) or not value:
             raise InvalidParameter(f"[{self.name}] {key} must be a text in quotes, got {value!r}")
         return value
+
+    def names(self, key: str) -> tuple[str, ...]:
+        value = self.given.get(key, [])
+        value = [value] if isinstance(value, str) else value
+        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
+            raise InvalidParameter(f'[{self.name}] {key} must name columns (["review"]), got {value!r}')
+        return tuple(value)
 
     def classes(self, key: str) -> tuple[Label, ...]:
         value = self.required(key)

@@ -5,6 +5,7 @@ A map is fitted on public rows, and the image of a private row is a function of 
 ``students/``. Begin with ``linear``.
 """
 
+from quorate.data.feature_maps.fitted_transformer import FittedTransformer
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.data.feature_maps.rbf import RBFMap
@@ -12,4 +13,4 @@ from quorate.data.feature_maps.scale import PoolScale
 from quorate.data.feature_maps.stacked import StackedMap
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 
-__all__ = ["LinearMap", "PoolCoordinates", "PoolScale", "PoolStandardizer", "RBFMap", "StackedMap"]
+__all__ = ["FittedTransformer", "LinearMap", "PoolCoordinates", "PoolScale", "PoolStandardizer", "RBFMap", "StackedMap"]

@@ -28,6 +28,8 @@ class LinearMap:
         Columns of a row.
     scale : PoolScale or None
         Units of dense rows; None for sparse ones.
+    rows : str
+        What a row is, in words.
 
     Examples
     --------
@@ -38,11 +40,12 @@ class LinearMap:
 
     n_columns: int
     scale: PoolScale | None
+    rows: str = "rows"
 
     @classmethod
-    def fit(cls, pool: Any) -> LinearMap:
+    def fit(cls, pool: Any, *, rows: str = "rows") -> LinearMap:
         """Read the units off the public pool ``(n_public, n_columns)``, an array or a CSR matrix."""
-        return cls(pool.shape[1], None if kind(pool) == "sparse" else PoolScale.fit(pool))
+        return cls(pool.shape[1], None if kind(pool) == "sparse" else PoolScale.fit(pool), rows)
 
     @property
     def bits(self) -> int:
@@ -57,7 +60,7 @@ class LinearMap:
     @property
     def words(self) -> str:
         """What features are, in words."""
-        return "rows scaled to length one"
+        return f"{self.rows} scaled to length one"
 
     @property
     def bound(self) -> float:

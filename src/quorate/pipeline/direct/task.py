@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -16,7 +16,7 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
 from quorate.data.labels import Label
 from quorate.deferred import sparse
-from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
@@ -43,7 +43,8 @@ class DirectConfig:
     classes: Any
     epsilon: float
     delta: float
-    feature_map: FeatureMapName = "auto"
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
     rounds: int | None = None
     clip: float | None = None
     n_records: int | None = None
@@ -64,8 +65,6 @@ class DirectTask:
         The rows that can be used, as numbers.
     classes : tuple
         The declared classes.
-    feature_map : str
-        As it was asked for.
     unit : str
         The word for whose data one contribution is.
     grouped : bool
@@ -88,7 +87,6 @@ class DirectTask:
     plan: DirectPlan
     private: Secret[UsableRows] = field(repr=False)
     classes: tuple[Label, ...]
-    feature_map: str
     unit: str
     grouped: bool
     n_was_read: bool
@@ -257,33 +255,34 @@ def prepare_direct(
     classes = check_classes(config.classes)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
-    schema = Schema.without_pool(X) if public is None else Schema.of(check_pool(public).rows())
+    schema = _schema_of(config, X, public)
     rows, usable = schema.parsed(X)
     labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
     if not len(labels) == len(slots) == rows.shape[0]:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
-    key = _plan_key(config, schema.pool, **facts)
+    key = _plan_key(config, schema, **facts)
     kept = (stages or NoStages()).load(coordinates_stage(key), key)
     how = {**facts, "rounds": config.rounds, "clip": config.clip}
     if public is None:
-        one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
         plan = plan_without_pool(int(schema.pool.shape[1]), **how)
     elif kept is not None:
         plan, encoder = load_plan(kept)
         schema = replace(schema, encoder=encoder)
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
     else:
-        encoded = schema.numbers(schema.pool)
-        plan = plan_direct(feature_map_for(config.feature_map, encoded), encoded, **how)
+        encoded, name = (
+            schema.numbers(schema.pool),
+            config.feature_map if isinstance(config.feature_map, str) else "linear",
+        )
+        plan = plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how)  # type: ignore[arg-type]
     private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
         plan=plan,
         private=Secret(private),
         classes=classes,
-        feature_map=config.feature_map,
         unit=unit,
         grouped=groups is not None,
         n_was_read=declared is None,
@@ -294,6 +293,19 @@ def prepare_direct(
         stored=kept is not None,
         plan_key=key,
     )
+
+
+def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
+    """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
+    named = isinstance(config.feature_map, str)
+    if public is not None:
+        transformer = None if named else config.feature_map
+        return Schema.of(check_pool(public).rows(), transformer=transformer, text=config.text)
+    if not named or config.text:
+        what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
+        raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
+    one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
+    return Schema.without_pool(X)
 
 
 def _goes_on(reservation: Reservation) -> bool:
@@ -313,16 +325,26 @@ def check_pool(public: Any) -> PublicPool:
     )
 
 
-def _plan_key(config: DirectConfig, pool: Any, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> str:
-    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose."""
-    cache_inputs = (
-        public_digest(pool),
+def _plan_key(
+    config: DirectConfig, schema: Schema, *, n_classes: int, n_units: int, epsilon: float, delta: float
+) -> str:
+    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
+
+    A transformer counts by what it makes of the pool.
+    """
+    feature_map: Any = config.feature_map
+    if not isinstance(feature_map, str):
+        feature_map = (schema.words, public_digest(schema.numbers(schema.pool)))
+    cache_inputs: tuple[Any, ...] = (
+        public_digest(schema.pool),
         n_classes,
         n_units,
         epsilon,
         delta,
-        config.feature_map,
+        feature_map,
         config.rounds,
         config.clip,
     )
+    if config.text:
+        cache_inputs = (*cache_inputs, tuple(config.text))
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

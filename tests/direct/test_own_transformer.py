@@ -1,0 +1,134 @@
+"""The direct method in the outputs of a transformer of the user's own, and in words of running text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import skops.io
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.preprocessing import StandardScaler
+
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate.direct.contribution_check import check_contributions
+from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.schema import Schema
+from quorate.direct.stored import dump_plan, load_plan
+from quorate.errors import InvalidParameter
+
+N, M = 1_500, 150
+rng = np.random.default_rng(0)
+X = rng.normal(size=(M + N + 400, 12))
+Y = (X[:, 0] - X[:, 1] > 0).astype(int)
+
+
+def reviews(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+    draw = np.random.default_rng(seed)
+    y = draw.integers(0, 2, n)
+    vocabulary = np.array([[f"bad{i}" for i in range(40)], [f"good{i}" for i in range(40)]])
+    texts = [" ".join([*draw.choice(vocabulary[c], 6), *draw.choice(vocabulary.ravel(), 12), "the", "film"]) for c in y]
+    return pl.DataFrame({"review": texts, "stars": draw.normal(size=n)}), y.tolist()
+
+
+def fitted(feature_map: Any, rows: Any = None, labels: Any = None, pool: Any = None, **changes: Any) -> Any:
+    given = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1, **changes}
+    clf = PrivateLogisticRegression(feature_map=feature_map, **given)
+    rows, labels = (X[M : M + N], Y[M : M + N]) if rows is None else (rows, labels)
+    return clf.fit(rows, labels, public=PublicPool(X[:M] if pool is None else pool))
+
+
+def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> None:
+    clf = fitted(PCA(6).fit(X[:M]), unsafe_noise_seed=None)
+    assert clf.coef_.shape == (1, 6)
+    assert clf.score(X[M + N :], Y[M + N :]) > 0.6
+    assert "outputs of PCA" in clf.plan_.why[0]
+    path = clf.export(tmp_path / "model.skops")
+    assert skops.io.get_untrusted_types(file=path) == []
+    assert (skops.io.load(path).predict(X) == clf.predict(X)).all()
+
+
+def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
+    transformer = StandardScaler().fit(X[:M])
+    rows, labels = X[M : M + N].copy(), Y[M : M + N]
+    rows[7, 3] = np.inf
+    assert (
+        fitted(transformer, rows, labels).coef_
+        == fitted(transformer, np.delete(rows, 7, 0), np.delete(labels, 7)).coef_
+    ).all()
+
+
+def test_words_by_a_vectorizer_and_by_the_name_of_their_column() -> None:
+    pool, _ = reviews(300, 1)
+    rows, labels = reviews(N, 2)
+    new, truth = reviews(300, 3)
+    own = fitted(
+        TfidfVectorizer(sublinear_tf=True).fit(pool["review"]),
+        rows.select("review"),
+        labels,
+        pool.select("review"),
+        epsilon=2.0,
+    )
+    named = fitted("auto", rows.select("review"), labels, pool.select("review"), epsilon=2.0, text="review")
+    assert own.score(new.select("review"), truth) == pytest.approx(named.score(new.select("review"), truth), abs=0.02)
+    assert named.score(new.select("review"), truth) > 0.8
+    both = fitted("auto", rows, labels, pool, epsilon=2.0, text=["review"])
+    assert both.score(new, truth) > 0.7
+    without = rows.with_columns(
+        pl.Series("review", [None, *rows["review"][1:].to_list()]), stars=pl.Series([0.0, np.inf, *rows["stars"][2:]])
+    )
+    left = fitted("auto", without, labels, pool, epsilon=2.0, text=["review"])
+    assert (left.coef_ == fitted("auto", rows[2:], labels[2:], pool, epsilon=2.0, text=["review"]).coef_).all()
+
+
+@pytest.mark.parametrize(
+    ("feature_map", "told"), [(PCA(3), "not fitted"), ("cubic", "feature_map"), (object(), "a name or a fitted")]
+)
+def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map: Any, told: str) -> None:
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    with pytest.raises(InvalidParameter, match=told):
+        fitted(feature_map, ledger=ledger)
+    assert ledger.head.sequence == Ledger(budget=Budget(1.0, 1e-5)).head.sequence
+    assert ledger.reservations() == ()
+
+
+def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
+    public = PublicPool(X[:M])
+    loose = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
+    with pytest.raises(InvalidParameter, match="FrozenEstimator"):
+        clone(loose).fit(X, Y, public=public)
+    frozen = clone(loose.set_params(feature_map=FrozenEstimator(loose.feature_map), unsafe_noise_seed=1))
+    assert frozen.fit(X, Y, public=public).coef_.shape == (1, 3)
+
+
+def test_without_a_pool_there_is_none() -> None:
+    clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
+    for estimator in (clf, clf.set_params(feature_map="auto", text="review")):
+        with pytest.raises(InvalidParameter, match="public pool"):
+            estimator.fit(X, Y)
+
+
+def test_a_transformer_is_read_back_with_the_plan() -> None:
+    pool, _ = reviews(60, 1)
+    transformer = ColumnTransformer([("w", TfidfVectorizer(), "review"), ("s", StandardScaler(), ["stars"])]).fit(pool)
+    schema = Schema.of(pool, transformer=transformer)
+    assert not schema.encoder.batched
+    numbers = schema.numbers(schema.pool)
+    plan = plan_direct(
+        feature_map_for("linear", numbers, rows=schema.words),
+        numbers,
+        n_classes=2,
+        n_units=500,
+        epsilon=1.0,
+        delta=1e-5,
+    )
+    check_contributions(plan, numbers)
+    again, encoder = load_plan(dump_plan(plan, schema.encoder))
+    assert again.coordinates.feature_map.words == "outputs of ColumnTransformer scaled to length one"
+    assert (encoder.batched, encoder.n_outputs) == (False, schema.encoder.n_outputs)
+    assert (again.coordinates(encoder.transform(pool)) == plan.coordinates(numbers)).all()
