@@ -7,17 +7,17 @@ what was expected. Paths are relative to the file. The file holds public facts a
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from quorate.arguments import count, nearest, one_of, real
+from quorate.arguments import nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
 from quorate.pipeline.models import METHODS, SHARES
+from quorate.run.section import Label, Section
 
-Label = str | int | bool
 Auto = Literal["auto"]
 
 TEACHER_MODELS = ("logistic", "forest", "boosting")
@@ -178,13 +178,13 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
     method = _method_settings(document, folder)
-    data = _Section("data", document, DataSettings)
-    budget = _Section("budget", document, BudgetSettings)
-    teachers = _Section("teachers", document, TeacherSettings)
-    mechanism = _Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
+    data = Section("data", document, DataSettings)
+    budget = Section("budget", document, BudgetSettings)
+    teachers = Section("teachers", document, TeacherSettings)
+    mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
-    student = _Section("student", document, StudentSettings)
-    run = _Section("run", _with_new_names(document), RunSettings)
+    student = Section("student", document, StudentSettings)
+    run = Section("run", _with_new_names(document), RunSettings)
     return Settings(
         data=DataSettings(
             private=folder / data.text("private"),
@@ -241,7 +241,7 @@ def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
-    method = _Section("method", document, MethodSettings)
+    method = Section("method", document, MethodSettings)
     by = method.choice("by", WAYS)
     if by == "direct":
         for section, key in _OF_TEACHERS:
@@ -265,7 +265,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
     )
 
 
-def _feature_map(method: _Section, folder: Path) -> str | Path:
+def _feature_map(method: Section, folder: Path) -> str | Path:
     """Read a name of a feature map, or the path of a fitted transformer."""
     given = method.given.get("feature_map", "auto")
     if given == "auto":  # so that a command that only looks at a run need not load what makes one
@@ -318,84 +318,3 @@ def _check_strategy(given: Mapping[str, Any]) -> None:
             f'[mechanism] strategy = "{strategy}" chooses which public rows to ask, so queries must say how many at '
             f"most, got {queries!r}. Example: queries = 300"
         )
-
-
-class _Section:
-    """One section while it is read: every refusal names the section and the key."""
-
-    def __init__(self, name: str, document: Mapping[str, Any], shape: type, more: Collection[str] = ()) -> None:
-        self.name = name
-        self.more = more
-        self.given: Mapping[str, Any] = document.get(name, {})
-        self.defaults = {part.name: part.default for part in fields(shape) if part.name != "fields"}
-        allowed = [*self.defaults, *more]
-        for key in self.given:
-            if key not in allowed:
-                raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, allowed)}")
-
-    def required(self, key: str) -> Any:
-        if key not in self.given:
-            hints = {
-                "private": ' The rows to protect. Example: private = "visits.csv"',
-                "public": ' Rows that may be shown. Example: public = "survey.csv"',
-                "label": ' The column to predict. Example: label = "diagnosis"',
-                "classes": " Reading the label set from the data can reveal that a rare label is present. Example: "
-                'classes = ["no", "yes"]',
-                "epsilon": " There is no default: it is your decision. Example: epsilon = 1.0",
-                "delta": " There is no default: below 1/n. Example: delta = 1e-6",
-            }
-            raise InvalidParameter(f"[{self.name}] {key} is required.{hints.get(key, '')}")
-        return self.given[key]
-
-    def optional(self, key: str, read: Any) -> Any:
-        return read(key) if key in self.given else None
-
-    def text(self, key: str) -> str:
-        value = self.required(key)
-        if not isinstance(value, str) or not value:
-            raise InvalidParameter(f"[{self.name}] {key} must be a text in quotes, got {value!r}")
-        return value
-
-    def names(self, key: str) -> tuple[str, ...]:
-        value = self.given.get(key, [])
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise InvalidParameter(f'[{self.name}] {key} must name columns (["review"]), got {value!r}')
-        return tuple(value)
-
-    def classes(self, key: str) -> tuple[Label, ...]:
-        value = self.required(key)
-        if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):
-            raise InvalidParameter(
-                f"[{self.name}] {key} must be a list of texts, whole numbers or truth values "
-                f'(["no", "yes"], [0, 1], [false, true]), got {value!r}'
-            )
-        return tuple(value)
-
-    def count(self, key: str, *, at_least: int = 0) -> int:
-        return count(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), at_least=at_least)
-
-    def count_or(self, key: str, words: tuple[str, ...], *, at_least: int) -> int | str:
-        value = self.given.get(key, self.defaults[key])
-        if isinstance(value, str):
-            listed = " or ".join(f'"{word}"' for word in words)
-            return one_of(f"[{self.name}] {key}", value, words, hint=f"A whole number or {listed} is expected")
-        return self.count(key, at_least=at_least)
-
-    def flag(self, key: str) -> bool:
-        value = self.given.get(key, self.defaults[key])
-        if not isinstance(value, bool):
-            raise InvalidParameter(f"[{self.name}] {key} must be true or false, got {value!r}; write it without quotes")
-        return value
-
-    def choice(self, key: str, allowed: tuple[str, ...]) -> str:
-        return one_of(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), allowed)
-
-    def model(self, key: str, built_in: tuple[str, ...]) -> str:
-        return self.named(key, built_in, hint='A factory of your own is written "package.module:factory"')
-
-    def named(self, key: str, built_in: tuple[str, ...], *, hint: str) -> str:
-        value = self.given.get(key, self.defaults[key])
-        if isinstance(value, str) and (value in built_in or ":" in value):
-            return value
-        return one_of(f"[{self.name}] {key}", value, built_in, hint=hint)
