@@ -19,7 +19,7 @@ WRONG = [
     ("semicolons", ROWS.encode(), "the columns look separated by ';'; save with commas (or .tsv for tabs)"),
     ("tabs", ROWS.replace(";", "\t").encode(), r"the columns look separated by '\t'; save with commas"),
     ("no rows", b"id,age,ill\n", "the file names its columns and holds no row"),
-    ("no header", b"17,70.5,yes\n18,64.5,no\n", "the first line looks like a row"),
+    ("no header", b"17,70.5,yes\n18,64.5,no\n", "is not quoted since it may be a row"),
 ]
 
 

@@ -170,6 +170,69 @@ class TestPrivateRowsDecideOnNothing:
         nothing = fitted(table, X=np.full((PRIVATE, 6), np.nan))
         assert nothing.n_rounds_ == nothing.plan_.settings.rounds
 
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("declared", [PRIVATE, None])
+    @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix, list])
+    def test_nor_no_row_at_all(self, table, kind, declared):
+        frame = kind in (pl.DataFrame, pd.DataFrame)
+        names = [f"x{i}" for i in range(6)]
+        made = {pl.DataFrame: lambda X: pl.DataFrame(X, schema=names), pd.DataFrame: lambda X: kind(X, columns=names)}
+        rows, pool = (made.get(kind, kind)(each) for each in (np.zeros((0, 6)), table[0][:POOL]))
+        for groups in (None, []):
+            public = PublicPool(table[0][:POOL] if kind is list else pool)
+            clf = estimator(n_records=declared).fit(rows, [], public=public, groups=groups)
+            assert clf.n_rounds_ == clf.plan_.settings.rounds
+        if not frame and kind is not list:
+            assert estimator(n_records=declared).fit(rows, []).n_rounds_ > 0
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("odd", [[1.0], [1.0] * 9, [], 3.0, None, "abcdef", [[1.0]] * 6, [1.0, "x"] * 3, [1j] * 6])
+    def test_nor_a_list_that_is_no_row(self, table, odd):
+        rows, labels = table[0][POOL : POOL + 300].tolist(), table[1][POOL : POOL + 300].tolist()
+        without = fitted(table, X=rows, y=labels)
+        beside = fitted(table, X=[*rows[:7], odd, *rows[7:]], y=[*labels[:7], 1, *labels[7:]])
+        assert (beside.coef_ == without.coef_).all()
+
+    @pytest.mark.filterwarnings("error")
+    def test_nor_an_object_that_raises_or_warns_where_it_is_asked_for_its_value(self, table):
+        class Odd:
+            def __float__(self):
+                raise RuntimeError("a private cell")
+
+            __str__ = __float__
+
+        X, y = table
+        frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)}).assign(c=np.where(X[:, 0] > 0, "a", "b"))
+        part, labels = frame.iloc[POOL : POOL + 300].astype(object), y[POOL : POOL + 300]
+        odd = [Odd(), np.array([1.0]), np.complex128(1j), [1.0], "\ud800"]
+        for place, each in enumerate(odd):
+            part.iat[place, 0] = each
+        for place, each in enumerate([*odd[:4], {}], start=10):
+            part.iat[place, 6] = each
+        with_it = estimator().fit(part, labels, public=PublicPool(frame.iloc[:POOL]))
+        gone = [*range(5), *range(10, 15)]
+        without = estimator().fit(
+            part.drop(index=part.index[gone]), np.delete(labels, gone), public=PublicPool(frame.iloc[:POOL])
+        )
+        assert (with_it.coef_ == without.coef_).all()
+        label = estimator().fit(X[POOL : POOL + 300], [Odd(), *labels[1:]], public=PublicPool(X[:POOL]))
+        assert (
+            label.coef_ == estimator().fit(X[POOL + 1 : POOL + 300], labels[1:], public=PublicPool(X[:POOL])).coef_
+        ).all()
+
+    def test_nor_a_cell_that_is_no_number_beside_a_pool_with_gaps(self, table):
+        X, y = table
+        pool = X[:POOL].copy()
+        pool[0, 0] = np.nan
+        part = X[POOL : POOL + 300].astype(object)
+        part[7, 0] = "n/a"
+        part[8, 0] = None  # missing, as in the pool
+        with_it = fitted(table, X=part, y=y[POOL : POOL + 300], public=PublicPool(pool))
+        without = fitted(
+            table, X=np.delete(part, 7, axis=0), y=np.delete(y[POOL : POOL + 300], 7), public=PublicPool(pool)
+        )
+        assert (with_it.coef_ == without.coef_).all()
+
     def test_nor_a_row_without_an_id(self, table):
         groups = [f"p{i // 4}" for i in range(PRIVATE)]
         groups[7] = None
@@ -269,6 +332,11 @@ class TestWrongInput:
             (lambda: estimator(n_records=0).fit(X, y, public=pool), InvalidParameter, "n_records"),
             (lambda: estimator().fit(X[:, :3], y, public=pool), DataRefused, "columns"),
             (lambda: estimator().fit(X, y[:9], public=pool), DataRefused, "length"),
+            (lambda: estimator().fit(X, y[:, None], public=pool), DataRefused, "y has 2 dimensions"),
+            (lambda: estimator().fit(X, y, public=pool, groups=X), DataRefused, "groups has 2 dimensions"),
+            (lambda: estimator().fit(np.ma.masked_invalid(X), y, public=pool), DataRefused, "under its mask"),
+            (lambda: estimator().fit(X.astype(complex), y, public=pool), DataRefused, "expected real numbers"),
+            (lambda: estimator().fit(X.tolist(), y), InvalidParameter, "how many a list has"),
             (lambda: estimator().fit(X, y, public=PublicPool(np.ones((9, 6)))), InvalidParameter, "spread"),
             (lambda: estimator(epsilon=1e-9, delta=1e-17).fit(X, y, public=pool), InvalidParameter, "larger epsilon"),
         ]

@@ -243,6 +243,8 @@ ODD = {
     "too few fields": "40",
     "too many fields": "40,26.0,north,perhaps,8,9",
     "bytes that are no text": "40,26.0,n\udcffrth,perhaps",
+    "a quotation mark that is left open": '40,"26.0,north,no',
+    "text after a quotation mark": '40,"26.0"1,north,no',
 }
 
 
@@ -312,6 +314,23 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any,
     other = make_direct("wardd", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rest = everything_told(other, cli)
     assert [name for name in shown if shown[name] != rest[name]] == ["model"]
+
+
+def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
+    root = make_direct("warde", **SEEDED)
+    (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
+    found = everything_told(root, cli)
+    assert [name for name in found if found[name] != without[name]] == ["model"]
+
+
+def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct: Any, cli: Any) -> None:
+    for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
+        root = make_direct(f"run{len(changes)}", **changes)
+        path = root / "private.csv"
+        path.write_text("40,26.125,Ann,HIV\n" + path.read_text().partition("\n")[2])
+        code, _, err = cli("check", root)
+        assert code == 4
+        assert not [each for each in ("26.125", "Ann", "HIV") if each in err]
 
 
 def test_a_report_that_counts_usable_rows_is_caught(

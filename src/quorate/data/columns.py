@@ -238,6 +238,11 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
             other: [name for name in names if name not in set(public_names)],
             one: [name for name in public_names if name not in set(names)],
         }
+        if 2 * len(lacking[one]) > len(public_names):  # its first line may be a row, which is not to be quoted
+            raise DataRefused(
+                f"{one} lacks the column{'s' * (len(lacking[one]) > 1)} {listed(lacking[one])} of {other}; its own "
+                "names are not quoted, since they may be a row. The first line must name the columns, the same in both"
+            )
         differ = "; ".join(
             f"{table} lacks the column{'s' * (len(gone) > 1)} {listed(gone)}" for table, gone in lacking.items() if gone
         )

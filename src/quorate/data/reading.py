@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column
+from quorate.data.formats.format import ReadsEach, cannot_read_each_row
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -74,8 +73,10 @@ def read_data(
 def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_features: int) -> Table:
     r"""Read private rows so that what one row holds never changes how another is read.
 
-    Of a CSV or TSV file every cell is text, whatever it looks like: a type that is found from all rows would turn on
-    each of them. Of svmlight text, a row with an index beyond the public columns becomes one with a missing value.
+    Of a CSV or TSV file every cell is text, whatever it looks like, and every line is a row: a type that is found from
+    all rows would turn on each of them, and a mark that is left open would take in the rows after it. Of svmlight text,
+    a line that is none becomes a row with a missing value and no label, and so does one with an index beyond the public
+    columns. There may be no row at all.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
     Raises
     ------
     DataRefused
-        If the file is no table, or a column is not there.
+        If the file cannot be opened, a column is not there, or its format reads files as a whole alone.
 
     Examples
     --------
@@ -108,19 +109,9 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
                 require_column(name, frame.columns, path)
         features = frame.select([name for name in frame.columns if name not in (label, unit)])
         return Table(X=features, y=frame[label].to_list(), unit=None if unit is None else frame[unit].to_list())
-    table = found.read(existing_file(path), label=label, unit=unit, drop=(), n_features=None)
-    return Table(X=_of_width(table.X, n_features), y=table.y, unit=table.unit)
-
-
-def _of_width(X: Any, width: int) -> Any:
-    """Bring sparse rows to a public number of columns; a row that holds something beyond them gets a missing value."""
-    from scipy import sparse
-
-    beyond = np.flatnonzero(X[:, width:].count_nonzero(axis=1)) if X.shape[1] > width else np.empty(0, dtype=np.int64)
-    rows: Any = sparse.csr_array(X[:, :width])
-    rows.resize((X.shape[0], width))
-    marks = sparse.csr_array((np.full(len(beyond), np.nan), (beyond, np.zeros_like(beyond))), shape=rows.shape)
-    return sparse.csr_array(rows + marks) if len(beyond) else rows
+    if not isinstance(found, ReadsEach):
+        raise cannot_read_each_row(found, path)
+    return found.read_each(existing_file(path), label=label, unit=unit, n_features=n_features)
 
 
 def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:

@@ -23,10 +23,10 @@ from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
 from quorate.data.text_encoding import text_encoder
 from quorate.deferred import sparse
+from quorate.direct.cells import as_numbers, frame_like, number, real, word
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
-_TRUTH = {"true": 1.0, "false": 0.0}
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
 
 
@@ -118,11 +118,12 @@ class Schema:
         InvalidParameter
             If it is a frame or has no columns: what its columns hold would be read off private rows.
         """
-        shape = np.shape(X) if not hasattr(X, "shape") else X.shape
+        shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
                 "without a public pool the rows must be an array of numbers or a sparse matrix: what the columns of a "
-                "table hold is public, and cannot be read off private rows; give public=PublicPool(X_public)"
+                "table hold, and how many a list has, is public, and cannot be read off private rows; give "
+                "public=PublicPool(X_public)"
             )
         row = np.zeros((1, shape[1]))
         return cls(sparse.csr_matrix(row) if _is_sparse(X) else row, None)
@@ -143,7 +144,7 @@ class Schema:
         """
         if is_frame(self.pool):
             return self._parsed_frame(X, name)
-        rows: Any = X if _is_sparse(X) else _numbers(X)
+        rows: Any = real(X, name) if _is_sparse(X) else as_numbers(X, width(self.pool), name)
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
@@ -170,82 +171,43 @@ class Schema:
             raise DataRefused(f"{name} is no data frame, but the public pool is one; give both in the same kind")
         names, wanted = columns(X) or (), columns(self.pool) or ()
         if set(names) != set(wanted) or len(set(names)) < len(names):
-            lacking, more = [n for n in wanted if n not in names], [n for n in names if n not in wanted]
-            told = " and ".join(
-                f"{word} {listed(which)}" for word, which in (("lacks", lacking), ("has besides", more)) if which
-            )
-            raise DataRefused(f"{name} {told or 'names a column twice'}; give it the columns of the public pool")
+            raise DataRefused(f"{name} {_difference(names, wanted)}; give it the columns of the public pool")
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
         units = self._units()
         for at, (each, family) in enumerate(families(self.pool).items()):
             cells = as_list(X[each] if kind(X) == "polars" else X.iloc[:, names.index(each)])
             if family == "text":
-                parsed[each] = [None if is_missing(cell) else str(cell) for cell in cells]
-                if each in self.text:
-                    usable &= np.array([cell is not None for cell in parsed[each]], dtype=bool)
+                parsed[each] = words = [word(cell) for cell in cells]
+                needed = each in self.text  # running text has no words where there is none
+                pairs = zip(cells, words, strict=True)
+                usable &= np.array(
+                    [found is not None or (is_missing(cell) and not needed) for cell, found in pairs], dtype=bool
+                )
             else:
-                values = np.array([_number(cell) for cell in cells], dtype=np.float64)
+                values = np.array([number(cell) for cell in cells], dtype=np.float64)
                 missing = np.array([is_missing(cell) for cell in cells], dtype=bool)
                 mean, scale = units.get(at, (0.0, 1.0))
                 usable &= np.isfinite((values - mean) / scale) | missing
                 parsed[each] = values
-        return _frame_like(self.pool, parsed), usable
+        return frame_like(self.pool, parsed), usable
+
+
+def _difference(names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+    """Tell how columns differ from the pool's.
+
+    Where most of the pool's are missing, the other names are not quoted: those of a file without names are a row.
+    """
+    lacking, more = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
+    told = [f"lacks {listed(lacking)}"] if lacking else []
+    if more:
+        header = 2 * len(lacking) <= len(wanted)
+        told.append(f"has besides {listed(more)}" if header else f"has {len(more)} that the pool does not have")
+    return " and ".join(told) or "names a column twice"
 
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
-
-
-def _number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also where they are written out.
-
-    Examples
-    --------
-    >>> _number("12.5"), _number(True), _number("false"), _number("n/a")
-    (12.5, 1.0, 0.0, nan)
-    """
-    if isinstance(cell, str):
-        cell = _TRUTH.get(cell.strip().lower(), cell)
-    try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
-        return float("nan")
-
-
-def _numbers(X: Any) -> FloatArray:
-    """Return a table of anything as floats, cell by cell where it holds more than numbers."""
-    if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
-        X = X.to_numpy()
-    array = np.asarray(X)
-    if array.dtype.kind in "biuf":
-        return array.astype(np.float64)
-    cells = np.asarray(X, dtype=object)
-    return np.array([_number(cell) for cell in cells.ravel()], dtype=np.float64).reshape(cells.shape)
-
-
-def _frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
-    """Return a frame of the pool's library, with float64 and text columns alone."""
-    if kind(pool) == "polars":
-        import polars as pl
-
-        return pl.DataFrame(
-            {
-                name: pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
-                for name, cells in parsed.items()
-            }
-        )
-    import pandas as pd
-
-    absent = float("nan")
-    return pd.DataFrame(
-        {
-            name: cells
-            if isinstance(cells, np.ndarray)
-            else pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
-            for name, cells in parsed.items()
-        }
-    )
 
 
 def codes_of_text(y: Any, classes: tuple[Label, ...]) -> IntArray:
@@ -268,7 +230,7 @@ def codes_of_text(y: Any, classes: tuple[Label, ...]) -> IntArray:
         elif kind_ is bool:
             read.append({"true": True, "false": False}.get(cell.strip().lower()))
         else:
-            value = _number(cell)
+            value = number(cell)
             read.append(int(value) if value.is_integer() else None)
     return codes_of(read, classes)
 
@@ -286,13 +248,13 @@ def codes_of(y: Any, classes: tuple[Label, ...]) -> IntArray:
     for value in as_list(y):
         try:
             code = known.get((type(value), value))
-        except TypeError:  # a list, say
+        except Exception:  # noqa: BLE001 - a list, say
             codes.append(-1)
             continue
         if code is None:
             try:
                 code = int(encode_labels([value], classes)[0])
-            except DataRefused:
+            except Exception:  # noqa: BLE001 - what a label is decides on no refusal
                 code = -1
             known[(type(value), value)] = code
         codes.append(code)
@@ -310,7 +272,7 @@ def slots_of(groups: Any | None, n: int) -> tuple[list[bytes], NDArray[np.bool_]
             slot = known.get((type(value), value))
             if slot is None:
                 slot = known[(type(value), value)] = slot_bytes([value], 1)[0]
-        except (TypeError, DataRefused):
+        except Exception:  # noqa: BLE001 - nor does what an id is
             slot = b""
         unit_keys.append(slot)
     return unit_keys, np.array([bool(slot) for slot in unit_keys], dtype=bool)

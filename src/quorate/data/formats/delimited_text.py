@@ -7,6 +7,7 @@ the column alone.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,8 +20,13 @@ from quorate.errors import DataRefused
 if TYPE_CHECKING:
     import polars as pl
 
+_SHOWN = 8  # columns in a message
 _LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
+_OTHERS = (b"PK\x03\x04", b"\xff\xfe", b"\xfe\xff")  # how files of other kinds begin
+_FIELD = {
+    each: re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^{each}"][^{each}]*|))({each}|$)') for each in _SEPARATORS.values()
+}
 
 
 class DelimitedText(TableFormat):
@@ -56,20 +62,51 @@ class DelimitedText(TableFormat):
             ) from None
 
     def cells(self, path: Path) -> pl.DataFrame:
-        """Return every cell as text. A row may be too long or too short, or hold bytes that are no text."""
-        import polars as pl
+        """Return every cell as text, each line by itself: a line is a row, whatever stands in the others.
 
-        text, separator = read_bytes(path).decode("utf-8", "replace"), _SEPARATORS[format_of(path)]
-        content = text.replace("\0", "\N{REPLACEMENT CHARACTER}").encode()
-        _header(content, separator, path)
-        try:
-            return pl.read_csv(io.BytesIO(content), separator=separator, infer_schema=False, truncate_ragged_lines=True)
-        except pl.exceptions.PolarsError:
-            raise DataRefused(f"{path}: not a table; a quotation mark may not be closed") from None
+        A row may be too long or too short, or hold bytes that are no text. A line whose quotation marks do not match
+        has no value in any column; so has each line of a cell that holds line breaks.
+        """
+        content, separator = read_bytes(path), _SEPARATORS[format_of(path)]
+        if fault := content.startswith(_OTHERS) and _no_text(content):
+            raise DataRefused(f"{path}: {fault}")
+        lines = content.decode("utf-8-sig", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}").split("\n")
+        header, *rows = [line.removesuffix("\r") for line in lines]
+        return _cells([row for row in rows if row], _header(header.encode(), separator, path), separator)
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
         return _header(read_bytes(path), _SEPARATORS[format_of(path)], path)
+
+
+def _cells(rows: list[str], names: list[str], separator: str) -> pl.DataFrame:
+    """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not."""
+    import polars as pl
+
+    fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)
+    columns = [fields.list.get(place, null_on_oob=True) for place in range(len(names))]
+    quoted = [at for at, row in enumerate(rows) if '"' in row]
+    columns = [column.set(column == "", None) for column in columns]
+    if quoted:
+        read = [_fields(rows[at], separator) for at in quoted]
+        for place, column in enumerate(columns):
+            cells = [row[place] if place < len(row) else None for row in read]
+            columns[place] = column.scatter(quoted, pl.Series(cells, dtype=pl.String))
+    return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+
+
+def _fields(row: str, separator: str) -> list[str | None]:
+    """Return the fields of one line with quotation marks in it; none where it cannot be taken apart."""
+    fields: list[str | None] = []
+    start = 0
+    while start <= len(row):
+        found = _FIELD[separator].match(row, start)
+        if found is None:
+            return []
+        inside, plain, _ = found.groups()
+        fields.append(plain or None if inside is None else inside.replace('""', '"'))
+        start = found.end() + (found.end() == len(row) and not found[3])
+    return fields
 
 
 def _no_text(content: bytes) -> str | None:
@@ -137,6 +174,9 @@ def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
     if len(names) == 1 and other is not None:
         fix = "save with tabs, or name it .csv" if separator == "\t" else "save with commas (or .tsv for tabs)"
         raise DataRefused(f"{path}: the columns look separated by {other!r}; {fix}")
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise DataRefused(f"{path}: more than one column is called {listed(twice)}; the first line must name each once")
+    if twice := [f"{place}" for place, name in enumerate(names, start=1) if names.count(name) > 1]:
+        raise DataRefused(
+            f"{path}: columns {', '.join(twice[:_SHOWN])} have names that occur twice; the first line must name each "
+            "once"
+        )
     return names

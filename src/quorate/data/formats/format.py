@@ -5,15 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from quorate.data.columns import nearest
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
     import polars as pl
+
+_NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,11 +72,25 @@ class Format(Protocol):
         """
 
 
+@runtime_checkable
+class ReadsEach(Protocol):
+    """A format of rows without named columns that reads each private row by itself, as the direct method needs it."""
+
+    def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
+        """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing.
+
+        Raises
+        ------
+        DataRefused
+            If the file cannot be opened, or has no such column. No row decides on it.
+        """
+
+
 class TableFormat(ABC):
     """Base of formats with named columns: a subclass reads a frame, and the names of its columns.
 
     It has ``suffixes`` and two methods, ``frame(path, text_columns)`` and ``names(path)``; ``batches`` where a file
-    need not be held as a whole.
+    need not be held as a whole, and ``cells`` where each row can be read by itself, as the direct method needs it.
     """
 
     @property
@@ -91,8 +107,18 @@ class TableFormat(ABC):
         """Return the names of the columns without reading the rows."""
 
     def cells(self, path: Path) -> pl.DataFrame:
-        """Return the whole table so that what one row holds never changes how another is read: untyped, if need be."""
-        return self.frame(path)
+        """Return the whole table so that what one row holds never changes how another is read, nor stops it.
+
+        Each cell is as it is written, as text if need be; what cannot be read of a row is null. A frame whose types
+        were found from all rows is none of this, so a format that does not define this method has no private rows of
+        the direct method.
+
+        Raises
+        ------
+        DataRefused
+            By default.
+        """
+        raise cannot_read_each_row(self, path)
 
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
@@ -119,8 +145,19 @@ class TableFormat(ABC):
         )
 
 
+def cannot_read_each_row(format_: object, path: str | Path) -> DataRefused:
+    """Return what is said of a format that reads a file as a whole alone: in it one row may change another."""
+    return DataRefused(
+        f"{path}: the format {type(format_).__name__} does not say how one private row is read by itself, and read as "
+        "a whole one row could change how another is read, or stop it. For the direct method define cells(path) in it, "
+        "or save the table as CSV or Parquet"
+    )
+
+
 def require_column(name: str, names: Sequence[str], path: str | Path) -> None:
-    """Refuse a column that a table does not have, naming the nearest one it has.
+    """Refuse a column that a table does not have, naming one that is nearly called so.
+
+    Nothing else of the first line is quoted: of a file without names it is a row, maybe a private one.
 
     Examples
     --------
@@ -128,17 +165,12 @@ def require_column(name: str, names: Sequence[str], path: str | Path) -> None:
     Traceback (most recent call last):
     quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
     """
-    if name not in names and sum(map(_is_number, names)) > len(names) / 2:  # a row, which is not to be quoted
-        raise DataRefused(
-            f"{path}: there is no column {name!r}; the first line looks like a row, write the columns' names above it"
-        )
     if name not in names:
-        raise DataRefused(f"{path}: there is no column {name!r}{nearest(name, names)}")
+        raise DataRefused(f"{path}: there is no column {name!r}{_nearly(name, names)}")
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _nearly(name: str, names: Sequence[str]) -> str:
+    close = get_close_matches(name, names, n=1, cutoff=_NEAR) or [n for n in names if n.casefold() == name.casefold()]
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    return "; the first line must name the columns, and is not quoted since it may be a row"

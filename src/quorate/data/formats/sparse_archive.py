@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from quorate.data.columns import nearest
 from quorate.data.files import existing_file
 from quorate.data.formats.format import Table
-from quorate.data.formats.sparse_rows import check_n_features, short_indices
+from quorate.data.formats.sparse_rows import check_n_features, of_width, short_indices
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
@@ -56,6 +56,11 @@ class SparseArchive:
             if values is not None and values.shape != (X.shape[0],):
                 raise DataRefused(f"{path}: the array {name!r} does not have one entry per row")
         return Table(X=X, y=y, unit=None if owner is None else owner.tolist())
+
+    def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
+        """Return rows of so many columns: the archive holds numbers, and none of them is read off another."""
+        table = self.read(path, label=label, unit=unit, drop=(), n_features=None)
+        return Table(X=of_width(table.X, n_features), y=table.y, unit=table.unit)
 
 
 def _named(archive: Any, names: list[str], name: str, path: str | Path) -> NDArray[Any]:

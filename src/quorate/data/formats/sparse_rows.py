@@ -22,3 +22,12 @@ def short_indices(X: Any) -> Any:
         return X
     parts = (X.data, X.indices.astype(np.int32, copy=False), X.indptr.astype(np.int32, copy=False))
     return sparse.csr_array(parts, shape=X.shape)
+
+
+def of_width(X: Any, width: int) -> Any:
+    """Bring sparse rows to a public number of columns; a row that holds something beyond them gets a missing value."""
+    beyond = np.flatnonzero(X[:, width:].count_nonzero(axis=1)) if X.shape[1] > width else np.empty(0, dtype=np.int64)
+    rows: Any = sparse.csr_array(X[:, :width])
+    rows.resize((X.shape[0], width))
+    marks = sparse.csr_array((np.full(len(beyond), np.nan), (beyond, np.zeros_like(beyond))), shape=rows.shape)
+    return sparse.csr_array(rows + marks) if len(beyond) else rows

@@ -5,14 +5,18 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from quorate.data.files import read_bytes
 from quorate.data.formats.format import Table
-from quorate.data.formats.sparse_rows import check_n_features, short_indices
+from quorate.data.formats.sparse_rows import check_n_features, of_width, short_indices
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.types import FloatArray
+
+_BLOCK = 1 << 12  # lines that are read together
 
 
 class Svmlight:
@@ -31,8 +35,7 @@ class Svmlight:
         from sklearn.datasets import load_svmlight_file
 
         check_n_features(n_features)
-        if unit is not None:
-            raise InvalidParameter(f"unit: got {unit!r}, but {path} is svmlight text, which has no column of ids")
+        _refuse_unit(unit, path)
         content = read_bytes(path)
         try:
             X, y = load_svmlight_file(io.BytesIO(content), n_features=n_features, zero_based=False)
@@ -42,3 +45,35 @@ class Svmlight:
         with np.errstate(invalid="ignore"):
             whole = y.astype(np.int64)
         return Table(X=short_indices(sparse.csr_array(X)), y=whole if np.array_equal(whole, y) else y)
+
+    def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
+        """Return features and labels, each line read by itself; of one that is no row both are missing."""
+        _refuse_unit(unit, path)
+        lines = [line for line in read_bytes(path).split(b"\n") if line.partition(b"#")[0].strip()]
+        blocks = [_block(lines[start : start + _BLOCK], n_features) for start in range(0, len(lines), _BLOCK)]
+        if not blocks:
+            return Table(X=sparse.csr_array((0, n_features)), y=np.empty(0))
+        rows, labels = zip(*blocks, strict=True)
+        return Table(X=short_indices(sparse.csr_array(sparse.vstack(rows))), y=np.concatenate(labels))
+
+
+def _refuse_unit(unit: str | None, path: Path) -> None:
+    if unit is not None:
+        raise InvalidParameter(f"unit: got {unit!r}, but {path} is svmlight text, which has no column of ids")
+
+
+def _block(lines: list[bytes], n_features: int) -> tuple[Any, FloatArray]:
+    """Read lines together where all are rows, else in halves: the same rows, whatever stands beside them."""
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(io.BytesIO(b"\n".join(lines)), zero_based=False)
+    except (ValueError, OverflowError, MemoryError):
+        y = np.empty(0)
+    if len(y) == len(lines):
+        return of_width(X, n_features), y
+    if len(lines) == 1:
+        return sparse.csr_array(([np.nan], ([0], [0])), shape=(1, n_features)), np.full(1, np.nan)
+    half = len(lines) // 2
+    parts = _block(lines[:half], n_features), _block(lines[half:], n_features)
+    return sparse.vstack([X for X, _ in parts]), np.concatenate([y for _, y in parts])

@@ -256,6 +256,9 @@ def prepare_direct(
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = _schema_of(config, X, public)
+    for name, given in (("y", y), ("groups", groups)):
+        if (dimensions := getattr(given, "ndim", 1)) != 1:
+            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
     rows, usable = schema.parsed(X)
     labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
     if not len(labels) == len(slots) == rows.shape[0]:

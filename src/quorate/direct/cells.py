@@ -1,0 +1,109 @@
+"""What one private cell says: a number, a text, or nothing that can be used; no cell raises, warns or stops another."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from quorate.data import kind
+from quorate.data.identity import is_missing
+from quorate.data.rows import Rows
+from quorate.errors import DataRefused
+from quorate.types import FloatArray
+
+_NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
+_VALUES = (*_NUMBERS, dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
+_TRUTH = {"true": 1.0, "false": 0.0}
+
+
+def number(cell: Any) -> float:
+    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also where they are written out.
+
+    Examples
+    --------
+    >>> number("12.5"), number(True), number("false"), number("n/a")
+    (12.5, 1.0, 0.0, nan)
+    """
+    if isinstance(cell, str):
+        cell = _TRUTH.get(cell.strip().lower(), cell)
+    if not isinstance(cell, _NUMBERS):  # another object may raise or warn where it is asked for its value
+        return float("nan")
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+
+
+def word(cell: Any) -> str | None:
+    """Return a cell as text that can be written; None for a missing value and for what is no single value."""
+    if is_missing(cell) or not isinstance(cell, _VALUES):
+        return None
+    return str(cell).encode("utf-8", "replace").decode()
+
+
+def real(X: Any, name: str) -> Any:
+    """Return an array or sparse matrix of a type that holds real numbers alone; no entry of it is looked at."""
+    if isinstance(X, np.ma.MaskedArray):
+        raise DataRefused(f"{name}: a masked array hides what is under its mask; fill it with NaN first")
+    if X.dtype.kind not in "biuf":
+        raise DataRefused(f"{name} is of type {X.dtype}; expected real numbers")
+    return X
+
+
+def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
+    """Return a table of anything as floats; an entry that is no number, and a list of another length, is infinite.
+
+    What is infinite is left out, and what is missing (NaN) may be filled in.
+    """
+    if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
+        X = X.to_numpy()
+    if not isinstance(X, (list, tuple, np.ndarray)) and hasattr(X, "__array__"):
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.dtype.kind not in "OSU":
+        return np.asarray(real(X, name), dtype=np.float64)
+    if isinstance(X, np.ndarray) and (X.dtype.kind != "O" or X.ndim != 1):
+        return np.array([_cell(cell) for cell in X.ravel()], dtype=np.float64).reshape(X.shape)
+    if not isinstance(X, (list, tuple, np.ndarray)):
+        raise DataRefused(
+            f"{name} is of type {type(X).__name__}; expected an array, a sparse matrix, a frame or a list"
+        )
+    rows = np.full((len(X), n_columns), np.inf)
+    for row, cells in zip(rows, X, strict=True):
+        if isinstance(cells, (list, tuple, np.ndarray)) and len(cells) == n_columns:
+            row[:] = [_cell(cell) for cell in cells]
+    return rows
+
+
+def _cell(cell: Any) -> float:
+    value = number(cell)
+    return np.inf if np.isnan(value) and not is_missing(cell) else value
+
+
+def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
+    """Return a frame of the pool's library, with float64 and text columns alone."""
+    if kind(pool) == "polars":
+        import polars as pl
+
+        return pl.DataFrame(
+            {
+                name: pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
+                for name, cells in parsed.items()
+            }
+        )
+    import pandas as pd
+
+    absent = float("nan")
+    made = pd.DataFrame(
+        {
+            name: cells
+            if isinstance(cells, np.ndarray)
+            else pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
+            for name, cells in parsed.items()
+        }
+    )
+    made.columns = pool.columns  # of which some may be no texts
+    return made
