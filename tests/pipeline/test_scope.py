@@ -12,7 +12,7 @@ from sklearn.naive_bayes import GaussianNB
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggregate
 from quorate.accounting import PureDP
 from quorate.data.identity import fingerprint, slot_bytes
-from quorate.errors import PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC
 from quorate.ledger import GuaranteeScope
@@ -21,12 +21,14 @@ from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
 from quorate.pipeline import flow
 from quorate.pipeline.scope import LABELS_ONLY, PARTITION_IS_STATED
+from quorate.planning import ROWS_ARE_UNKNOWN, PublicFacts, recipe
 from quorate.release.guarantee import (
     BY_POSITION,
     EARLIER,
     N_IS_PUBLIC,
     NOT_CLAIMED,
     NOT_DURABLE,
+    ROWS_ARE_PUBLIC,
     ledger_scope,
 )
 from quorate.release.keys import fingerprint_key
@@ -84,6 +86,32 @@ def test_a_number_that_was_read_once_stays_a_caveat(monkeypatch: pytest.MonkeyPa
     later = fit(ledger)
     assert N_IS_PUBLIC in later.guarantee_.caveats
     assert N_IS_PUBLIC in later.facts().guarantee.caveats
+
+
+def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public() -> None:
+    """Rows and units set the number of teachers: both are declared, or read and said to be read."""
+    told = {}
+    for name, declared in {"none": {}, "units": {"n_records": 75}, "both": {"n_records": 75, "n_rows": 300}}.items():
+        made = fit(ledger_for_several(), n_teachers="auto", epsilon=20.0, groups=GROUPS, **declared)
+        unknown = {each.code: each.applies for each in made.recipe_.considered}[ROWS_ARE_UNKNOWN]
+        told[name] = [each in made.guarantee_.caveats for each in (N_IS_PUBLIC, ROWS_ARE_PUBLIC)], unknown
+        assert made.facts().setup.n_rows == declared.get("n_rows")
+        assert made.recipe_.n_teachers == recipe(
+            PublicFacts(
+                n_records=75, n_rows=None if name == "units" else 300, n_public=60, n_classes=2, width=3, epsilon=20.0,
+                delta=1e-5,
+            )
+        ).n_teachers  # fmt: skip
+    assert told == {"none": ([True, True], False), "units": ([False, False], True), "both": ([False, False], False)}
+
+
+@pytest.mark.parametrize(
+    ("declared", "groups"),
+    [({"n_rows": 300}, None), ({"n_rows": 74, "n_records": 75}, GROUPS), ({"n_rows": 0}, GROUPS)],
+)
+def test_a_number_of_rows_that_cannot_be_is_refused(declared: Any, groups: Any) -> None:
+    with pytest.raises(InvalidParameter, match="n_rows"):
+        fit(ledger_for_several(), groups=groups, **declared)
 
 
 @pytest.mark.parametrize("make", [fit, aggregate])

@@ -15,7 +15,7 @@ from quorate.accounting import Repeated, calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
-from quorate.planning import PublicFacts, recipe, rows_per_teacher
+from quorate.planning import LABELS_ARE_COINS, PublicFacts, recipe, rows_per_teacher
 
 ADULT = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
 
@@ -32,21 +32,23 @@ facts = st.builds(
 
 
 def slow_rows(known):
-    """¼ √(μ n √w), with μ found by bisection on the trade-off of two normal laws."""
+    """¼ √(μ n √(w/(C − 1))), with μ found by bisection on the trade-off of two normal laws."""
 
     def surplus(mu):
         upper = norm.cdf(mu / 2 - known.epsilon / mu)
         return upper - math.exp(known.epsilon) * norm.cdf(-mu / 2 - known.epsilon / mu) - known.delta
 
     mu = brentq(surplus, 1e-3, 20)
-    width = min(max(known.width, 1), 1_000)
-    return max((mu * known.n_records * width**0.5) ** 0.5 / 4, 2 * known.n_classes)
+    contrasts = known.n_classes - 1
+    n = known.n_rows if known.n_rows is not None else known.n_records
+    return max((mu * n * (min(max(known.width, 1), 1_000) / contrasts) ** 0.5) ** 0.5 / 4, 4)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("width", [0, 1, 100, 5_000])
-def test_rows_per_teacher_are_what_the_formula_says(epsilon, width):
-    known = replace(ADULT, epsilon=epsilon, width=width)
+@pytest.mark.parametrize("more", [{}, {"n_classes": 10}, {"n_classes": 10, "n_rows": 3_600_000}], ids=str)
+def test_rows_per_teacher_are_what_the_formula_says(epsilon, width, more):
+    known = replace(ADULT, epsilon=epsilon, width=width, **more)
     assert rows_per_teacher(known) == pytest.approx(slow_rows(known), rel=1e-6)
 
 
@@ -116,8 +118,53 @@ def test_nothing_is_too_small_or_too_large(extreme):
     assert price(made.event, known.delta) <= known.epsilon
 
 
-def test_a_teacher_can_meet_every_class():
-    assert rows_per_teacher(replace(ADULT, n_classes=300, epsilon=0.01)) == 600
+def test_no_teacher_gets_fewer_than_four_rows_however_many_classes():
+    assert rows_per_teacher(replace(ADULT, n_classes=300, epsilon=0.01)) == 4
+
+
+@given(known=facts, rows=st.integers(1, 10**9))
+@settings(max_examples=40, deadline=None)
+def test_shards_are_measured_in_rows_and_no_unit_is_cut(known, rows):
+    """539 writers of 60,000 digits: shards of the rows that the recipe asks for, as far as there are writers."""
+    rows = max(rows, known.n_records)
+    known = replace(known, n_rows=rows, online_answers=0)
+    made = recipe(known).n_teachers
+    assert made == max(1, min(known.n_records, round(rows / slow_rows(known))))
+    assert made >= recipe(replace(known, n_rows=None)).n_teachers
+    assert recipe(replace(known, n_rows=known.n_records)).n_teachers == recipe(replace(known, n_rows=None)).n_teachers
+
+
+WRITERS = PublicFacts(n_records=539, n_rows=60_000, n_public=5_000, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
+
+
+def test_writers_of_many_digits_get_a_teacher_each():
+    made = recipe(WRITERS)
+    assert made.n_teachers == 539
+    assert made.why[0] == (
+        "539 teachers of about 111 rows each, as many as there are units: each unit goes to one teacher, whole"
+    )
+    fewer = recipe(replace(WRITERS, n_records=3_000))
+    assert fewer.why[0].startswith(f"{fewer.n_teachers} teachers of about {60_000 / fewer.n_teachers:.0f} rows each, ")
+
+
+def test_where_teachers_are_too_few_for_the_noise_a_caution_stands():
+    """What the votes of persons came to where each counted as one row: students at chance."""
+    few = recipe(replace(WRITERS, n_rows=None), version="0.1")
+    assert few.n_teachers == 27
+    assert LABELS_ARE_COINS in {each.code for each in few.cautions}
+    assert LABELS_ARE_COINS not in {each.code for each in recipe(WRITERS).cautions}
+
+
+@pytest.mark.parametrize(
+    ("change", "teachers"),
+    [({}, 441), ({"n_classes": 10}, 441), ({"n_classes": 100}, 163), ({"n_records": 1_347, "n_classes": 10}, 67)],
+    ids=str,
+)
+def test_version_0_1_chose_as_many_teachers_as_it_chose(change, teachers):
+    """Figures that version 0.1.0 printed: a run that it began goes on with them."""
+    known = replace(ADULT, **change)
+    assert recipe(known, version="0.1").n_teachers == teachers
+    assert recipe(replace(known, n_rows=10**6), version="0.1").n_teachers == teachers
 
 
 def test_columns_beyond_a_thousand_count_as_redundant():

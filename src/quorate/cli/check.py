@@ -39,6 +39,10 @@ def command(run: Path, as_json: bool) -> None:
         click.echo(
             "  note       the number of private units was read and is treated as public; [data] n_records declares it"
         )
+    if found.get("rows_are_treated_as_public"):
+        click.echo(
+            "  note       the number of private rows was read and is treated as public; [data] n_rows declares it"
+        )
     for caution in found["cautions"]:
         click.echo(f"  caution    {caution['message']}")
     for note in found["notes"]:

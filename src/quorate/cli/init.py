@@ -20,6 +20,7 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 # unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
 # n_records = 20000            # number of private rows (with unit: of units), if you may publish it; else it is
 #                              # read, and said to be public
+# n_rows = 60000               # with unit: number of private rows, likewise; teachers follow from units and rows
 # evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
 
 [method]

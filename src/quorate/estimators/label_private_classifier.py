@@ -204,6 +204,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
                 queries=self.queries,
                 mechanism=self.mechanism,
                 n_records=None if groups is not None else n_rows(rows),
+                n_rows=n_rows(rows) if groups is not None else None,
                 unit=self.unit,
                 partition="balanced",
                 prior_matching=self.prior_matching,

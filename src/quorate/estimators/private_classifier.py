@@ -74,6 +74,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     n_records : int, optional
         Number of private units, where it may be published. Where it is needed and not declared it is read, and the
         guarantee says that it is treated as public.
+    n_rows : int, optional
+        Number of private rows, where ``groups`` are given to ``fit`` and it may be published: the number of teachers
+        follows from rows and units. Where it is not declared, it is read if `n_records` is read too, and the guarantee
+        says so; beside a declared `n_records` it is not read, and each unit counts as one row.
     partition : {"hash", "balanced"}
         A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
     declined : {"drop", "random"}
@@ -142,6 +146,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         ledger: GivenLedger = None,
         unit: str | None = None,
         n_records: int | None = None,
+        n_rows: int | None = None,
         partition: Partition = "hash",
         declined: Declined = "drop",
         prior_matching: bool = False,
@@ -161,6 +166,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.ledger = ledger
         self.unit = unit
         self.n_records = n_records
+        self.n_rows = n_rows
         self.partition = partition
         self.declined = declined
         self.prior_matching = prior_matching
@@ -205,6 +211,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 mechanism=self.mechanism,
                 online_answers=self.online_answers,
                 n_records=self.n_records,
+                n_rows=self.n_rows,
                 unit=self.unit,
                 partition=self.partition,
                 declined=self.declined,

@@ -14,6 +14,7 @@ from quorate.ensemble import (
 )
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import Strategy
+from quorate.planning import RecipeVersion
 from quorate.students import Declined
 
 
@@ -35,6 +36,7 @@ class RunConfig:
     mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
     online_answers: int = 0
     n_records: int | None = None
+    n_rows: int | None = None
     unit: str | None = None
     partition: Partition = "hash"
     declined: Declined = "drop"
@@ -44,6 +46,7 @@ class RunConfig:
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
+    recipe: RecipeVersion = "now"  # whose rule chooses the number of teachers
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     label_name: str = "y"
     group_name: str = "groups"
@@ -75,6 +78,28 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
             'groups were given, but unit is "record"; leave out groups=, or give the word for whose rows they are'
         )
     return wish
+
+
+def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
+    """Refuse a declared number of rows that nothing follows from, or that cannot be.
+
+    Raises
+    ------
+    InvalidParameter
+        If units have no ids, so that each is one row; or there are fewer rows than units.
+    """
+    if config.n_rows is None:
+        return
+    rows = count("n_rows", config.n_rows, at_least=1)
+    if not grouped:
+        raise InvalidParameter(
+            "n_rows is for units of several rows, and no ids were given: each row is a unit. Leave it out, and declare "
+            "n_records"
+        )
+    if config.n_records is not None and rows < count("n_records", config.n_records, at_least=1):
+        raise InvalidParameter(
+            f"n_rows must be >= n_records, the number of units, got {rows:,} and {config.n_records:,}"
+        )
 
 
 def processes(wish: int | None) -> int:

@@ -99,6 +99,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
             n_records_from="public" if task.labels_only else "declared",
+            n_rows=None if task.rows_were_read else task.facts.n_rows,
             classes_declared=not task.classes_were_read,
             recipe=(*recipe_.why, *(f"caution: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,

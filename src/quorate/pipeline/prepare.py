@@ -24,12 +24,12 @@ from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
-from quorate.pipeline.config import RunConfig, processes, unit_of
+from quorate.pipeline.config import RunConfig, check_declared_rows, processes, unit_of
 from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
 from quorate.pipeline.models import built_in
 from quorate.pipeline.task import Task
-from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe
+from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe, rows_caution
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
 from quorate.types import Secret
@@ -88,8 +88,8 @@ def prepare(
         built_in=config.built_in or config.teacher is None,
     )
     _rehearse(config, asked, inputs, views)
-    facts = _public_facts(config, asked, inputs, views)
-    made = _fill_in(config, asked, facts)
+    facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
+    made = _fill_in(config, asked, facts, grouped=groups is not None)
     _refuse_too_many_teachers(made, inputs)
     return Task(
         inputs=inputs,
@@ -100,6 +100,7 @@ def prepare(
         recipe=made,
         unit=asked.unit,
         n_was_read=asked.n_teachers is None and config.n_records is None,
+        rows_were_read=_reads_rows(config, asked, grouped=groups is not None),
         partition=config.partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
@@ -121,6 +122,7 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     one_of("declined", config.declined, ("drop", "random"))
     one_of("partition", config.partition, ("hash", "balanced"))
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
+    check_declared_rows(config, grouped=grouped)
     teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
     student = as_student(built_in("logistic", "student") if config.student is None else config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
@@ -154,7 +156,7 @@ def _rehearse(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views
         rehearse_strategy(asked.strategy, inputs, views)
 
 
-def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> PublicFacts:
+def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
     return PublicFacts(
         n_records=_n_records(config.n_records, inputs, needed=asked.n_teachers is None),
@@ -164,10 +166,11 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
         epsilon=asked.epsilon,
         delta=asked.delta,
         online_answers=asked.online_answers,
+        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, asked, grouped=grouped) else config.n_rows,
     )
 
 
-def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts) -> Recipe:
+def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
     made = recipe(
@@ -176,6 +179,7 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts) -> Recipe
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
+        version=config.recipe,
     )
     answers = made.n_queries + made.online_answers
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
@@ -186,6 +190,8 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts) -> Recipe
             f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
+    if grouped and asked.n_teachers is None and config.recipe == "now":
+        made = replace(made, considered=(*made.considered, rows_caution(facts)))
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
 
 
@@ -242,6 +248,12 @@ def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | N
     if declared is not None:
         return count("n_records", declared, at_least=1)
     return len(set(inputs.private.reveal().unit_keys)) if needed else None
+
+
+def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
+    """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
+    declared = config.n_records is not None or config.n_rows is not None
+    return grouped and asked.n_teachers is None and not declared and config.recipe == "now"
 
 
 def _n_queries(wish: Any, n_public: int) -> int | None:

@@ -8,7 +8,7 @@ from quorate.ensemble import Partition, change_of_one_teacher
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
 from quorate.pipeline.task import Task
-from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC
+from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC, ROWS_ARE_PUBLIC
 
 LABELS_ONLY = (
     "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is not protected"
@@ -22,7 +22,11 @@ PARTITION_IS_STATED = (
 def scope_of(task: Task) -> GuaranteeScope:
     """What a run of `task` promises."""
     said = (LABELS_ONLY,) if task.labels_only else ()
-    made = scope_about(task.neighbouring, n_was_read=task.n_was_read and not task.labels_only)
+    read = {
+        N_IS_PUBLIC: task.n_was_read and not task.labels_only,
+        ROWS_ARE_PUBLIC: task.rows_were_read and not task.labels_only,
+    }
+    made = scope_about(task.neighbouring, caveats=tuple(caveat for caveat, was_read in read.items() if was_read))
     own = _of_own(task.recipe.mechanism)
     return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats, *own))
 
@@ -38,10 +42,10 @@ def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
     return scope_about(Neighbouring.of(change_of_one_teacher(partition), unit))
 
 
-def scope_about(neighbouring: Neighbouring, *, n_was_read: bool = False) -> GuaranteeScope:
-    """What follows for one relation, with the caveats of its unit."""
-    caveats = (BY_POSITION,) if neighbouring.unit == ONE_RECORD else ()
-    return GuaranteeScope.about(neighbouring, caveats=(*caveats, N_IS_PUBLIC) if n_was_read else caveats)
+def scope_about(neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) -> GuaranteeScope:
+    """What follows for one relation, with the caveats of its unit before others."""
+    of_unit = (BY_POSITION,) if neighbouring.unit == ONE_RECORD else ()
+    return GuaranteeScope.about(neighbouring, caveats=(*of_unit, *caveats))
 
 
 def scope_of_votes(unit: str, mechanism: Mechanism) -> GuaranteeScope:

@@ -17,6 +17,7 @@ from quorate.types import Secret
 
 CHUNK = 64  # teachers a stage: what a killed run trains again at most
 COORDINATES = "coordinates"  # the stage of the direct method: what its rounds are computed in
+FIRST_TEACHERS = "teachers-00000"  # the stage of the first chunk of them
 FINISHED = "asked"  # the stage that says that a strategy has stopped
 
 

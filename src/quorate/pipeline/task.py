@@ -54,6 +54,8 @@ class Task:
         The word for whose data one slot is.
     n_was_read : bool
         Whether the number of private units was read off the data, and is therefore treated as public.
+    rows_were_read : bool
+        Whether the number of private rows was read too, and is therefore treated as public.
     partition : {"hash", "balanced"}
         How units meet teachers.
     declined : {"drop", "random"}
@@ -98,6 +100,7 @@ class Task:
     noise: NoiseSource
     n_jobs: int
     strategy: Strategy | None = None
+    rows_were_read: bool = False
 
     @property
     def n_classes(self) -> int:

@@ -11,11 +11,13 @@ from quorate.planning.cautions import (
     DELTA_GIVES_AWAY_A_UNIT,
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
+    ROWS_ARE_UNKNOWN,
     considered,
+    rows_caution,
     unanimous_right,
 )
 from quorate.planning.public_facts import PublicFacts
-from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
+from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
 from quorate.planning.schedule import (
     check_mechanism,
     check_schedule,
@@ -30,6 +32,7 @@ __all__ = [
     "recipe",
     "PublicFacts",
     "Recipe",
+    "RecipeVersion",
     "rows_per_teacher",
     "mechanism_for",
     "check_mechanism",
@@ -42,5 +45,7 @@ __all__ = [
     "LABELS_ARE_COINS",
     "ONE_ANSWER_IS_UNSURE",
     "DELTA_GIVES_AWAY_A_UNIT",
+    "ROWS_ARE_UNKNOWN",
+    "rows_caution",
     "unanimous_right",
 ]

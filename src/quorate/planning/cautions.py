@@ -17,6 +17,7 @@ from quorate.planning.schedule import scale_of
 LABELS_ARE_COINS = "labels-are-coins"
 ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
 DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
+ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 
 COIN = 0.25  # standard deviation of a vote share beyond which a student learns next to nothing
 SURE = 0.95  # how often a single answer should be right where all teachers agree
@@ -90,6 +91,25 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             else None,
         ),
         delta_caution(facts.n_records, facts.delta),
+    )
+
+
+def rows_caution(facts: PublicFacts) -> Caution:
+    """Look whether units that have ids were taken for single rows, since nobody says how many rows there are.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=539, n_public=500, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
+    >>> rows_caution(facts).code, rows_caution(facts).applies
+    ('rows-per-unit-unknown', True)
+    """
+    return caution(
+        ROWS_ARE_UNKNOWN,
+        Severity.WARNING,
+        "how many private rows there are is not declared, so each unit counted as one row; where units have several, "
+        "declare n_rows, and there will be more teachers and less noise"
+        if facts.n_rows is None
+        else None,
     )
 
 

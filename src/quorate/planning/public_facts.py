@@ -26,6 +26,9 @@ class PublicFacts:
         What the whole release may cost.
     online_answers : int
         Answers kept back for later questions.
+    n_rows : int or None
+        Number of private rows, where a unit may have several. Declared, or treated as public; None where it is
+        neither, and then each unit counts as one row.
 
     Raises
     ------
@@ -46,10 +49,18 @@ class PublicFacts:
     epsilon: float
     delta: float
     online_answers: int = 0
+    n_rows: int | None = None
+
+    @property
+    def rows(self) -> int | None:
+        """Rows that all teachers share: at least one for each unit; None where neither number is known."""
+        known = [each for each in (self.n_rows, self.n_records) if each is not None]
+        return max(known, default=None)
 
     def __post_init__(self) -> None:
-        if self.n_records is not None:
-            count("n_records", self.n_records, at_least=1)
+        for name in ("n_records", "n_rows"):
+            if getattr(self, name) is not None:
+                count(name, getattr(self, name), at_least=1)
         for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
             count(name, getattr(self, name), at_least=least)
         real("epsilon", self.epsilon, above=0)

@@ -10,13 +10,23 @@ over all of them knows a vote share to about
 .. math:: \frac{\sigma}{K}\sqrt{w/\ell} = \frac{\Delta\sqrt{w}}{\mu K},
 
 whatever :math:`\ell` is: so every public point is asked. More teachers mean less noise in a share, but fewer rows
-:math:`r = n/K` for each; what a vote cannot average away, the bias of a teacher, falls like :math:`w/r`. The two
-balance where :math:`r^2 \propto \mu n \sqrt{w}`, and the recipe is
+:math:`r = n/K` for each; what a vote cannot average away, the bias of a teacher, falls like :math:`w/r`.
 
-.. math:: r = \tfrac14\sqrt{\mu\, n \sqrt{w}}, \qquad K = n/r.
+With C classes the student has :math:`w` weights for each of :math:`C - 1` contrasts between shares. The difference of
+two shares carries noise :math:`2\sqrt w/\mu K` whatever C is: one count that two classes divide (:math:`\Delta = 1`)
+moves both shares, and a count for each class (:math:`\Delta = \sqrt2`) one. Together the contrasts carry
+:math:`\sqrt{C - 1}` times as much. The sum of noise :math:`\propto \sqrt{w(C - 1)}\,r/\mu n` and bias
+:math:`\propto w/r` is least where :math:`r^2 \propto \mu n \sqrt{w/(C - 1)}`, and the recipe is
 
-The factor 1/4 is the one constant that was fitted, on Adult, a9a and Mushroom together; accuracy is flat within a
-factor 1.4 of it on either side.
+.. math:: r = \max\!\left(\tfrac14\sqrt{\mu\, n \sqrt{w/(C - 1)}},\; 4\right), \qquad K = n/r.
+
+Nothing here makes a teacher meet every class: a class that one shard lacks is in others, and their votes stand for it.
+
+Here n is the number of *rows*. A unit goes to one teacher whole, so where units have several rows there are at most as
+many teachers as units: :math:`K = \min(n/r, \text{units})`.
+
+The factor 1/4 was fitted on Adult, a9a and Mushroom, two classes each; accuracy is flat within a factor 1.4 of it on
+either side. How r depends on C was held against tables of 7 to 20 classes (``benchmarks/recipe.py``).
 """
 
 from __future__ import annotations
@@ -24,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from quorate.accounting import Event
 from quorate.accounting.gaussian import mu_of_gaussian
@@ -40,8 +50,10 @@ ROWS_FACTOR = 0.25
 WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
 QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
-ROWS_PER_CLASS = 2  # a teacher should be able to meet every class
+FEWEST_ROWS = 4  # two of each of two classes: with fewer, teachers are constants
 DEFAULT = NoisyCounts
+
+RecipeVersion: TypeAlias = Literal["now", "0.1"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,6 +107,7 @@ def recipe(
     n_queries: int | None = None,
     mechanism: Mechanism | type[Mechanism] | str | None = None,
     fields: Mapping[str, Any] | None = None,
+    version: RecipeVersion = "now",
 ) -> Recipe:
     """Fill in whatever the user left open.
 
@@ -108,6 +121,8 @@ def recipe(
         A mechanism; or the class of one, or its name, whose noise is then filled in.
     fields : mapping, optional
         Fields of the mechanism whose class is given.
+    version : {"now", "0.1"}
+        Whose rule chooses the number of teachers: "0.1" for a run that version 0.1 began.
 
     Raises
     ------
@@ -128,14 +143,10 @@ def recipe(
     """
     why = []
     if n_teachers is None:
-        rows, n_records = rows_per_teacher(facts), _known(facts)
-        n_teachers = max(1, min(n_records, round(n_records / rows)))
-        why.append(
-            f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, n_records):.0f} each, "
-            "chosen to balance the noise against the error of small teachers"
-        )
+        n_teachers, reason = _teachers(facts, version)
+        why.append(reason)
     elif count("n_teachers", n_teachers, at_least=1) > (n_records := facts.n_records or n_teachers):
-        suggested = max(1, round(n_records / rows_per_teacher(facts)))
+        suggested, _ = _teachers(facts, version)
         raise InvalidParameter(
             f"too many teachers: {n_records:,} records / {n_teachers:,} teachers is less than one each. "
             f"Try n_teachers={suggested}"
@@ -178,6 +189,23 @@ def recipe(
     )
 
 
+def _teachers(facts: PublicFacts, version: RecipeVersion) -> tuple[int, str]:
+    """K, and why: as many teachers as there are shards of :func:`rows_per_teacher` rows, and units to fill them."""
+    units = _known(facts)
+    rows, total = rows_per_teacher(facts), facts.rows or units
+    if version == "0.1":
+        rows, total = _rows_of_version_0_1(facts), units
+    n_teachers = max(1, min(units, round(total / rows)))
+    told = f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {total / n_teachers:.0f}"
+    if total == units:
+        told = f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, units):.0f} each"
+    elif n_teachers == units:
+        return n_teachers, f"{told} rows each, as many as there are units: each unit goes to one teacher, whole"
+    else:
+        told += " rows each"
+    return n_teachers, f"{told}, chosen to balance the noise against the error of small teachers"
+
+
 def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
     if mechanism.releases_values:
         asked = min(facts.n_public, QUERY_CAP)
@@ -189,17 +217,29 @@ def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
 
 
 def rows_per_teacher(facts: PublicFacts) -> float:
-    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt w}`, at least two for each class.
+    r"""Return :math:`r = \tfrac14\sqrt{\mu n \sqrt{w/(C - 1)}}` rows, at least four.
+
+    Ten classes take smaller shards than two: more teachers, so that noise is small against shares that are small.
 
     Examples
     --------
     >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
     >>> round(rows_per_teacher(facts))
     74
+    >>> from dataclasses import replace
+    >>> round(rows_per_teacher(replace(facts, n_classes=10)))
+    43
     """
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
+    width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
+    return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)
+
+
+def _rows_of_version_0_1(facts: PublicFacts) -> float:
+    r"""Return :math:`\tfrac14\sqrt{\mu n \sqrt w}`, at least two for each class, each unit taken for one row."""
+    mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP)
-    return max(ROWS_FACTOR * math.sqrt(mu * _known(facts) * math.sqrt(width)), ROWS_PER_CLASS * facts.n_classes)
+    return max(ROWS_FACTOR * math.sqrt(mu * _known(facts) * math.sqrt(width)), 2 * facts.n_classes)
 
 
 def _known(facts: PublicFacts) -> int:

@@ -54,6 +54,8 @@ class Setup(Plain):
         Number of private units, only where it may be published.
     n_records_from : {"declared", "public"}
         Why it may be: its owner declared it, or whose labels there are is public.
+    n_rows : int or None
+        Number of private rows, where units have several and it was declared or is public.
     classes_declared : bool
         False where the list was read off private labels, and is therefore treated as public.
     recipe : tuple of str
@@ -89,6 +91,7 @@ class Setup(Plain):
     data_collection: str | None = None
     strategy: str | None = None
     n_records_from: str = "declared"
+    n_rows: int | None = None
 
     def _check(self) -> None:
         least = 0 if self.partition == "none" else 1
@@ -101,8 +104,8 @@ class Setup(Plain):
         require(
             self.n_records_from in sources, f"n_records_from must be declared or public, got {self.n_records_from!r}"
         )
-        fewest = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0)
-        require(fewest >= 0, "n_public, n_queries, online_answers and n_records are counts, expected >= 0")
+        fewest = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0, self.n_rows or 0)
+        require(fewest >= 0, "n_public, n_queries, online_answers, n_records and n_rows are counts, expected >= 0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

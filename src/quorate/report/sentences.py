@@ -49,6 +49,9 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     if setup.n_records is not None:
         known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
         general += (f"The number of private units ({setup.unit}), {known}: {setup.n_records:,}.",)
+    if setup.n_rows is not None:
+        known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
+        general += (f"The number of private rows, {known}: {setup.n_rows:,}.",)
     return general + tuple(f"{caveat[:1].upper()}{caveat[1:].rstrip('.')}." for caveat in facts.guarantee.caveats)
 
 

@@ -22,7 +22,7 @@ from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.prepare import prepare
-from quorate.pipeline.stages import stage_key
+from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
 from quorate.planning import form_of, scale_of
 from quorate.release import Charge
@@ -110,39 +110,73 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             given = read_or_create_key(key_file)
     noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
-    task = prepare(
-        RunConfig(
-            classes=data.classes,
-            epsilon=settings.run.epsilon or settings.budget.epsilon,
-            delta=settings.run.delta or settings.budget.delta,
-            teacher=model_of(settings.teachers.model, "teacher", folder=root),
-            student=student_of(
-                settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
+    config = _config(settings, root)
+
+    def of(config: RunConfig) -> LoadedRun:
+        task = prepare(
+            config,
+            private.X,
+            private.y,
+            public=PublicPool(public.X),
+            groups=private.unit,
+            key=key,
+            fingerprint_key=fingerprint_key(
+                folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None
             ),
-            n_teachers=settings.teachers.count,
-            queries=queries_of(settings.mechanism),
-            mechanism=mechanism_of(settings.mechanism.name, folder=root),
-            mechanism_fields=settings.mechanism.fields,
-            online_answers=settings.mechanism.online_answers,
-            n_records=data.n_records,
-            unit=None if data.unit is None else unit_word(data.unit),
-            partition=settings.teachers.partition,
-            prior_matching=settings.teachers.prior_matching,
-            declined=settings.student.declined,
-            n_jobs=settings.run.n_jobs,
-            built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
-            label_name=f"column {data.label!r}",
-            group_name=f"{data.private.name}, column {data.unit!r}",
+            noise=noise,
+        )
+        return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+    run = of(config)
+    if _may_be_of_version_0_1(run) and not has_begun(run) and has_begun(earlier := of(replace(config, recipe="0.1"))):
+        return earlier  # it goes on with the teachers that it has
+    return run
+
+
+def _config(settings: Settings, root: Path) -> RunConfig:
+    data = settings.data
+    return RunConfig(
+        classes=data.classes,
+        epsilon=settings.run.epsilon or settings.budget.epsilon,
+        delta=settings.run.delta or settings.budget.delta,
+        teacher=model_of(settings.teachers.model, "teacher", folder=root),
+        student=student_of(
+            settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
         ),
-        private.X,
-        private.y,
-        public=PublicPool(public.X),
-        groups=private.unit,
-        key=key,
-        fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
-        noise=noise,
+        n_teachers=settings.teachers.count,
+        queries=queries_of(settings.mechanism),
+        mechanism=mechanism_of(settings.mechanism.name, folder=root),
+        mechanism_fields=settings.mechanism.fields,
+        online_answers=settings.mechanism.online_answers,
+        n_records=data.n_records,
+        n_rows=data.n_rows,
+        unit=None if data.unit is None else unit_word(data.unit),
+        partition=settings.teachers.partition,
+        prior_matching=settings.teachers.prior_matching,
+        declined=settings.student.declined,
+        n_jobs=settings.run.n_jobs,
+        built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
+        label_name=f"column {data.label!r}",
+        group_name=f"{data.private.name}, column {data.unit!r}",
     )
-    return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+
+def _may_be_of_version_0_1(run: LoadedRun) -> bool:
+    """Whether that version would have chosen another number of teachers for a run that something was made of."""
+    chosen = run.settings.teachers.count == "auto"
+    otherwise = len(run.settings.data.classes) > 2 or run.settings.data.unit is not None
+    return chosen and otherwise and (run.folder.ledger.exists() or any(run.folder.private.glob("*.stage")))
+
+
+def has_begun(run: LoadedRun) -> bool:
+    """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
+    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
+    if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
+        return True
+    if not run.folder.ledger.exists():
+        return False
+    with Ledger(run.folder.ledger) as ledger:
+        return run.charge.find(ledger) is not None
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
@@ -233,6 +267,7 @@ def check(batch: LoadedRun) -> dict[str, Any]:
         "columns": task.facts.width,
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
+        "rows_are_treated_as_public": task.rows_were_read,
         "why": list(task.recipe.why),
         "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
         "cautions": [each.tree() for each in task.recipe.cautions],

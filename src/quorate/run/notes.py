@@ -79,9 +79,16 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
 
 
 def _declared_number(data: DataSettings, task: Task) -> Iterator[Note]:
+    keys = task.inputs.private.reveal().unit_keys
+    if data.n_rows is not None and abs(data.n_rows - len(keys)) > TOLERATED * len(keys):
+        yield Note(
+            "declared-rows-are-off",
+            f"[data] n_rows = {data.n_rows:,} is more than 10 % off the number of rows in the private table; the "
+            "teachers and the noise were chosen for the declared one",
+        )
     if data.n_records is None:
         return
-    units = len(set(task.inputs.private.reveal().unit_keys))
+    units = len(set(keys))
     if abs(data.n_records - units) > TOLERATED * units:
         yield Note(
             "declared-number-is-off",

@@ -24,7 +24,9 @@ TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct")
-_OF_TEACHERS = (("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"))
+_OF_TEACHERS = (
+    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("data", "n_rows"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,6 +39,7 @@ class DataSettings:
     classes: tuple[Label, ...]
     unit: str | None = None
     n_records: int | None = None
+    n_rows: int | None = None
     evaluation: Path | None = None
 
 
@@ -193,6 +196,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             classes=data.classes("classes"),
             unit=data.optional("unit", data.text),
             n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
+            n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
             evaluation=data.optional("evaluation", lambda key: folder / data.text(key)),
         ),
         budget=BudgetSettings(
