@@ -1,104 +1,110 @@
-"""What one question costs: `ask` of 250 linear teachers beside a plain scikit-learn loop, and after many earlier ones.
+"""One question to 250 linear teachers beside a plain loop, and what questions cost after many earlier ones.
 
-    python benchmarks/asking.py [--asks N] [--json]
-
-Ours and the loop get the same question back to back, in one process with one thread, and what is told is the median of
-the paired ratios of CPU time. The loop calls `predict` of 250 logistic regressions and counts; it has no noise, no
-budget and no record. `durable` writes every charge and every answer to a ledger on disk, and lets go of it again.
+The loop calls `predict` of 250 logistic regressions and counts; it has no noise, no budget and no record. `durable`
+writes every charge and every answer to a ledger on disk, and lets go of it again.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks.paired import Growth, Pair, Work
+
 TEACHERS, ROWS, COLUMNS = 250, 100, 50
-EVERY = 10  # how often the loop runs, to so many questions of ours
-WINDOW = 0.1  # share of the questions that stand for the beginning, and for the end
 
 
-def made_up():
-    rng = np.random.default_rng(0)
-    weights = rng.normal(size=COLUMNS)
-    X = rng.normal(size=(TEACHERS * ROWS, COLUMNS))
-    return X, (X @ weights + rng.normal(size=len(X)) > 0).astype(np.int64), rng
-
-
-def fitted(X, y, pool, asks, ledger):
+def _fitted(asks: int, ledger: Path | None):
     from sklearn.linear_model import LogisticRegression
 
     from quorate import PrivateClassifier, PublicPool
 
+    rng = np.random.default_rng(0)
+    weights = rng.normal(size=COLUMNS)
+    X = rng.normal(size=(TEACHERS * ROWS, COLUMNS))
+    y = (X @ weights + rng.normal(size=len(X)) > 0).astype(np.int64)
     clf = PrivateClassifier(
         LogisticRegression(), LogisticRegression(), classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=TEACHERS,
         queries=100, online_answers=asks, n_records=len(X), ledger=ledger, n_jobs=1,
     )  # fmt: skip
-    return clf.fit(X, y, public=PublicPool(pool))
+    return clf.fit(X, y, public=PublicPool(rng.normal(size=(100, COLUMNS)))), X, y
 
 
-def timed(work) -> float:
-    before = time.process_time()
-    work()
-    return time.process_time() - before
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # go with the process
 
 
-def measured(clf, models, points) -> dict[str, float]:
-    """Ask every point; return milliseconds of CPU at the beginning and the end, and the loop's beside them."""
-
-    def loop(point):
-        return np.bincount([model.predict(point)[0] for model in models], minlength=2)
-
-    ours, ratios = [], []
-    for i in range(len(points)):
-        point = points[i : i + 1]
-        ours.append(timed(lambda point=point: clf.ask(point)))
-        if i % EVERY == 0:
-            ratios.append(timed(lambda point=point: loop(point)) / ours[-1])
-    window = max(1, int(len(ours) * WINDOW))
-    first, last = np.median(ours[1 : 1 + window]), np.median(ours[-window:])
-    counts = np.arange(1, len(ours))
-    exponent = np.polyfit(np.log(counts), np.log(np.cumsum(ours[1:])), 1)[0]  # of the total, in the number of questions
-    return {
-        "asks": len(ours),
-        "ratio_to_loop": float(np.median(ratios)),
-        "ms_first": float(1e3 * first),
-        "ms_last": float(1e3 * last),
-        "last_to_first": float(last / first),
-        "exponent_of_total": float(exponent),
-    }
+def _new_ledger(durable: bool) -> Path | None:
+    if not durable:
+        return None
+    _folders.append(tempfile.TemporaryDirectory())
+    return Path(_folders[-1].name) / "ledger.db"
 
 
-def main() -> None:
-    from sklearn.linear_model import LogisticRegression
-    from threadpoolctl import threadpool_limits
+def questions(*, durable: bool):
+    """Ask a hundred new points, one at a time."""
 
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--asks", type=int, default=1_000)
-    parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    X, y, rng = made_up()
-    parts = zip(X.reshape(TEACHERS, ROWS, COLUMNS), y.reshape(TEACHERS, ROWS), strict=True)
-    found = {}
-    with threadpool_limits(limits=1), tempfile.TemporaryDirectory() as folder:
-        models = [LogisticRegression().fit(*part) for part in parts]
-        for name, ledger in (("in memory", None), ("durable", Path(folder) / "ledger.db")):
-            clf = fitted(X, y, rng.normal(size=(100, COLUMNS)), given.asks, ledger)
-            found[name] = measured(clf, models, rng.normal(size=(given.asks, COLUMNS)))
-    if given.json:
-        print(json.dumps(found, indent=2))
-        return
-    for name, line in found.items():
-        print(
-            f"{name:<10} {line['ratio_to_loop']:6.1f} times as fast as the loop; {line['asks']:,} questions, "
-            f"{line['ms_first']:.2f} ms of CPU each at first, {line['ms_last']:.2f} ms at last; the total grows as "
-            f"n^{line['exponent_of_total']:.2f}"
-        )
+    def prepare(quick: bool) -> Work:
+        from sklearn.linear_model import LogisticRegression
+
+        at_once = 10 if quick else 100
+        clf, X, y = _fitted(20 * at_once, _new_ledger(durable))
+        models = [
+            LogisticRegression().fit(*part)
+            for part in zip(X.reshape(TEACHERS, ROWS, COLUMNS), y.reshape(TEACHERS, ROWS), strict=True)
+        ]
+        rng = np.random.default_rng(1)
+        last = [rng.normal(size=(at_once, COLUMNS))]
+
+        def ours():
+            last[0] = rng.normal(size=(at_once, COLUMNS))
+            return [clf.ask(last[0][i : i + 1]) for i in range(at_once)]
+
+        def theirs():
+            points = last[0]
+            return [
+                np.bincount([model.predict(points[i : i + 1])[0] for model in models], minlength=2)
+                for i in range(at_once)
+            ]
+
+        def same(answers, counts) -> bool:
+            """Noise of ε = 8 over many answers turns few of them; the loop's teachers are others, of the same rows."""
+            agree = np.mean([answer[0] == int(np.argmax(each)) for answer, each in zip(answers, counts, strict=True)])
+            return bool(agree > 0.6)
+
+        return Work(ours, theirs, same)
+
+    return prepare
 
 
-if __name__ == "__main__":
-    main()
+def many_questions(*, durable: bool):
+    """Ask more and more questions of one ledger, one at a time."""
+
+    def prepare(size: int):
+        clf, _, _ = _fitted(4 * size, _new_ledger(durable))
+        rng = np.random.default_rng(1)
+        clf.ask(rng.normal(size=(1, COLUMNS)))
+
+        def work() -> None:
+            for _ in range(size):
+                clf.ask(rng.normal(size=(1, COLUMNS)))
+
+        return work
+
+    return prepare
+
+
+PAIRS = (
+    Pair("one question, in memory", "a loop over predict", 30, questions(durable=False)),
+    Pair("one question, every charge on disk", "a loop over predict", 3, questions(durable=True)),
+)
+CURVES = (
+    Growth(
+        "questions of one ledger on disk",
+        "questions",
+        (300, 1_000, 3_000, 10_000),
+        (20, 60),
+        many_questions(durable=True),
+    ),
+)

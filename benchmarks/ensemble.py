@@ -1,9 +1,9 @@
-"""What an ensemble costs: training 250 teachers on Adult, and counting the votes of 1,000 on 100,000 queries.
+"""What training 250 teachers on Adult costs, and what isolation adds.
 
-    python benchmarks/ensemble.py [train] [count] [classes] [forks]
+    python benchmarks/ensemble.py [train] [forks]
 
 CPU time is that of all processes together, and stands beside the same work in a plain scikit-learn loop of the same
-run, so the ratio means something on any machine. Memory is the peak over the process, and over its largest child.
+run, so the ratio means something on any machine.
 """
 
 from __future__ import annotations
@@ -32,10 +32,6 @@ def measured(title, work):
     cpu = cpu_seconds() - before
     print(f"  {title:<58} {cpu:7.2f} s CPU {wall:7.2f} s wall")
     return result, cpu
-
-
-def peak_megabytes() -> tuple[float, float]:
-    return tuple(resource.getrusage(who).ru_maxrss / 1024 for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
 def adult():
@@ -87,85 +83,6 @@ def train() -> None:
     print(f"  same coefficients to the last bit: {same}")
 
 
-def count() -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    from quorate.ensemble import ClassifierVoter, Ensemble, count_votes
-    from quorate.types import Secret
-
-    X, y, X_public = adult()
-    K, m = 1000, 100_000
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, len(y), size=(K, 60))
-    models = [LogisticRegression().fit(X[shard], y[shard]) for shard in rows]
-    ensemble = Ensemble(Secret(tuple(ClassifierVoter(model, np.array([0, 1])) for model in models)), n_classes=2)
-    queries = X_public[rng.integers(0, len(X_public), size=m)]
-    del X, X_public
-    print(f"votes of {K} linear teachers on {m} queries of {queries.shape[1]} columns")
-    print(f"  peak memory before: {peak_megabytes()[0]:.0f} MB, of which the queries {queries.nbytes / 2**20:.0f} MB")
-    counts, cpu = measured("count_votes", lambda: count_votes(ensemble, queries))
-    mine, child = peak_megabytes()
-    print(f"  peak memory after: {mine:.0f} MB, largest child {child:.0f} MB")
-
-    def loop():
-        positive = np.zeros(m, dtype=np.int64)
-        for model in models:
-            positive += model.predict(queries)
-        return positive
-
-    positive, plain_cpu = measured("a plain loop over predict", loop)
-    print(f"  ratio of CPU time to the plain loop: {cpu / plain_cpu:.2f}")
-    print(f"  same counts: {bool((counts.reveal()[:, 1] == positive).all())}")
-
-    import quorate.ensemble.votes as votes
-
-    votes.is_plain_float_matrix = lambda _: False
-    general, cpu = measured(
-        "count_votes without the shortcut for linear teachers", lambda: count_votes(ensemble, queries)
-    )
-    mine, child = peak_megabytes()
-    print(f"  ratio of CPU time to the plain loop: {cpu / plain_cpu:.2f}")
-    print(f"  peak memory after: {mine:.0f} MB, largest child {child:.0f} MB")
-    print(f"  same counts: {bool((general.reveal() == counts.reveal()).all())}")
-
-
-def classes() -> None:
-    """Count 250 linear teachers by the number of classes, beside a loop over predict; the counts have to be equal."""
-    from sklearn.linear_model import LogisticRegression
-
-    from quorate.ensemble import ClassifierVoter, Ensemble, count_votes
-    from quorate.types import Secret
-
-    K, m, d, rounds = 250, 40_000, 50, 3
-    rng = np.random.default_rng(0)
-    X, every = rng.normal(size=(m, d)), np.arange(m)
-    print(f"votes of {K} linear teachers on {m} queries of {d} columns: CPU time beside a loop over predict")
-    for C in (2, 10, 50):
-        models = []
-        for _ in range(K):
-            model = LogisticRegression()
-            model.coef_, model.intercept_ = (
-                rng.normal(size=(1 if C == 2 else C, d)),
-                rng.normal(size=1 if C == 2 else C),
-            )
-            model.classes_ = np.arange(C)
-            models.append(model)
-        ensemble = Ensemble(Secret(tuple(ClassifierVoter(model, np.arange(C)) for model in models)), n_classes=C)
-        ratios = []
-        for _ in range(rounds):
-            start = time.process_time()
-            counts = count_votes(ensemble, X).reveal()
-            ours = time.process_time() - start
-            start = time.process_time()
-            plain = np.zeros((m, C), dtype=np.int64)
-            for model in models:
-                plain[every, model.predict(X)] += 1
-            ratios.append((time.process_time() - start) / ours)
-            if not (counts == plain).all():
-                sys.exit("the counts differ")
-        print(f"  {C:3} classes: {np.median(ratios):.1f} times as fast (median of {rounds}), same counts")
-
-
 class Idle:
     """Trains at no cost, so that what is measured is the isolation."""
 
@@ -197,9 +114,9 @@ def forks() -> None:
 
 
 if __name__ == "__main__":
-    parts = sys.argv[1:] or ["train", "count", "classes", "forks"]
+    parts = sys.argv[1:] or ["train", "forks"]
     if len(parts) == 1:
-        {"train": train, "count": count, "classes": classes, "forks": forks}[parts[0]]()
+        {"train": train, "forks": forks}[parts[0]]()
     else:
         # Each in a process of its own, so that one part's peak memory is not another's.
         for part in parts:

@@ -1,0 +1,1 @@
+"""What things cost, beside a named peer: ``python -m benchmarks``."""
