@@ -141,7 +141,7 @@ def test_writers_of_many_digits_get_a_teacher_each():
     made = recipe(WRITERS)
     assert made.n_teachers == 539
     assert made.why[0] == (
-        "539 teachers of about 111 rows each, as many as there are units: each unit goes to one teacher, whole"
+        "539 teachers of about 111 rows each, as many as there are records: each record goes to one teacher, whole"
     )
     fewer = recipe(replace(WRITERS, n_records=3_000))
     assert fewer.why[0].startswith(f"{fewer.n_teachers} teachers of about {60_000 / fewer.n_teachers:.0f} rows each, ")
@@ -201,7 +201,7 @@ def test_one_choice_leaves_the_others_as_they_were():
 
 def test_the_reason_for_the_teachers_tells_how_many_units_each_has():
     assert recipe(replace(ADULT, n_records=1)).why[0].startswith("1 teacher")
-    assert "about 74 each" in recipe(ADULT).why[0]
+    assert "about 74 records each" in recipe(ADULT).why[0]
 
 
 # --- refusals ------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_more_teachers_than_units_are_refused_with_a_number_that_would_do():
     told = str(caught.value)
     assert told.startswith("too many teachers: 20,000 records / 25,000 teachers")
     assert "\n" not in told
-    suggested = int(told.rpartition("n_teachers=")[2])
+    suggested = int(told.rpartition("n_teachers=")[2].split()[0])
     assert suggested == recipe(replace(ADULT, n_records=20_000)).n_teachers
 
 

@@ -11,18 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from quorate.report.notation import (
-    at_least,
-    at_most,
-    columns,
-    escaped,
-    percent,
-    power_of_ten,
-    several,
-    shortened,
-    visible,
-    wilson_interval,
-)
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.report.notation import columns, escaped, percent, power_of_ten, shortened, visible, wilson_interval
 
 POSITIVE = st.floats(1e-30, 1e30)
 

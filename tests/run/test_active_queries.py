@@ -18,6 +18,7 @@ from tests.preloaded import Forked
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
+from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
 from quorate.labelling import (
     CoreSet,
@@ -35,7 +36,6 @@ from quorate.ledger import Budget, Ledger
 from quorate.pipeline.prepare import _told_of
 from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
-from quorate.report.notation import at_most
 from quorate.run.batch import check, execute, load_run
 from quorate.run.settings import settings_from
 from quorate.run.status import read_status
@@ -288,7 +288,7 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
     assert code == 0
     words = " ".join(out.split())
     assert "why Margin chooses the queries from released answers, and may stop early" in words
-    assert "caution whether Margin beats a random subset of the same size depends on the task" in words
+    assert "note whether Margin beats a random subset of the same size depends on the task" in words
     assert "60 labels" in words
 
 

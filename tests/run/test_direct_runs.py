@@ -420,3 +420,48 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
     after = read_direct(root, begin=False).task
     assert len(after.private.reveal().codes) == len(before.private.reveal().codes) == 400
     assert run(root).rounds is not None
+
+
+@pytest.mark.parametrize("declared", [400, None])
+def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
+    root = make_direct(**{"data.n_records": declared})
+    assert ("the number of records was read off private.csv" in cli("check", root)[1]) == (declared is None)
+    made = run(root)
+    page = (root / "public" / "report.html").read_text()
+    assert made.setup.n_records_from == ("declared" if declared else "read")
+    assert ("declared by the owner" in page) == (declared is not None)
+    assert ("read off the data and treated as public" in page) == (declared is None)
+
+
+def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
+    """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
+    said = []
+    for name, classes in (("right", ["no", "yes"]), ("wrong", ["nein", "ja"])):
+        code, out, _ = cli("check", make_direct(name, **{"data.classes": classes}))
+        assert code == 0
+        said.append([line for line in out.splitlines() if "NOT checked" in line])
+    assert said[0] == said[1]
+    (line,) = said[0]
+    assert "labels and cells of private.csv are NOT checked" in line
+    assert "Compare classes with column 'ill' of your own file before the run" in line
+    (check,) = [each for each in run(make_direct("run")).checks if each.code == "classes"]
+    assert "rows with another label are left out" in check.evidence
+    assert "refused" not in check.evidence
+
+
+def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
+    changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
+    code, _, said = cli("check", make_direct(**changes))
+    assert code == 2
+    assert "[teachers], [mechanism], [student] and [run] n_jobs are for teachers" in said
+    code, _, said = cli("check", make_direct("other", **{"method.by": "teachers", "method.clip": 1.0}))
+    assert code == 2
+    assert "[method] rounds and [method] clip are for the direct method" in said
+
+
+def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
+    out = cli("check", make_direct(**{"data.unit": "patient_id", "data.n_records": None}))[1]
+    assert "one patient adds a vector of length" in out
+    assert "divided by the number of patients n₀" in out
+    assert "the number of patients was read off private.csv" in out
+    assert "labels, ids and cells of private.csv are NOT checked" in out

@@ -196,3 +196,40 @@ def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> Non
     pool.with_columns(ill=pl.lit("no"), ward=pl.lit("north")).write_csv(root / "public.csv")
     notes = json.loads(cli("check", root, "--json")[1])["notes"]
     assert [note["code"] for note in notes] == ["public-has-the-label-column", "public-columns-without-information"]
+
+
+@pytest.mark.parametrize("by", ["teachers", "direct"])
+def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, cli: Any, by: str) -> None:
+    direct = {"teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "method.by": "direct"}
+    changes = direct if by == "direct" else {}
+
+    def dated(name: str, there: str) -> str:
+        root = make_run(name, **changes)
+        for table, entry in (("private.csv", "2024-03-01"), ("public.csv", there)):
+            rows = pl.read_csv(root / table)
+            rows.with_columns(seen=pl.Series([entry, "2023-11-30"] * (len(rows) // 2))).write_csv(root / table)
+        assert cli("check", root)[0] == 0
+        return cli("check", root)[1]
+
+    out = dated("dates", "2024-03-01")
+    assert "Everything fits, with caution" in out
+    assert "caution    column 'seen' of public.csv holds dates or times as text" in out
+    assert "holds dates" not in dated("words", "not yet")  # dates in the private table alone
+
+
+def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any) -> None:
+    out = cli("check", make_run())[1]
+    assert "note       delta = 1e-5 was not compared with 1 / n, since n, the number of records, is not known" in out
+    assert "not compared" not in cli("check", make_run("declared", **{"data.n_records": 400}))[1]
+
+
+def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: Any) -> None:
+    declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
+    code, _, said = cli("check", declared)
+    assert code == 2
+    assert "too many teachers: 400 records / 500 teachers is less than one record each. Try n_teachers=" in said
+    code, _, said = cli("check", make_run("unknown", **{"data.unit": "patient_id", "teachers.count": 300}))
+    assert code == 4
+    assert "n_teachers=300 is more than there are patients in the private table" in said
+    assert 'Take n_teachers="auto"' in said
+    assert "200" not in said  # how many there are

@@ -140,12 +140,14 @@ def _audit_mechanism(
 
 def _lines(found: RunAudit) -> list[str]:
     """One line an attack, then the shards, then the verdict."""
+    from quorate.accounting.figures import at_least, at_most
+
     wide = WIDTH - 42
     lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>12}"]
     for each in found.attacks:
         name, *rest = _wrapped(each.name, wide - 1)
         lines.append(
-            f"{name:<{wide}}{each.claimed:>11.4g}{each.proved:>10.4g}{each.result.trials:>9,}"
+            f"{name:<{wide}}{at_most(each.claimed):>11}{at_least(each.proved):>10}{each.result.trials:>9,}"
             f"{_rounded_down(each.result.confidence):>12}"
         )
         lines += [f"  {line}" for line in rest]
@@ -163,6 +165,8 @@ def _compared(found: ScheduleAudit) -> list[str]:
     """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
     if not found.comparisons:
         return []
+    from quorate.accounting.figures import at_least, at_most
+
     wide = WIDTH - 42
     lines = ["", f"{'answers':<{wide}}{'observed':>11}{'expected':>10}{'runs':>9}{'confid.':>12}"]
     for each in found.comparisons:
@@ -175,8 +179,8 @@ def _compared(found: ScheduleAudit) -> list[str]:
         lines += [f"  {line}" for line in told[1:]]
     if found.stage is not None:
         lines += _wrapped(
-            f"One stage was charged ε = {found.stage.claimed:.4g}; an exact sum over its noise gives a privacy loss of "
-            f"{found.stage.exact:.4g}.",
+            f"One stage was charged ε = {at_most(found.stage.claimed)}; an exact sum over its noise gives a "
+            f"privacy loss of {at_least(found.stage.exact)}.",
             WIDTH,
         )
     return lines

@@ -28,7 +28,7 @@ def command() -> None:
 @as_json
 def show(place: Path, as_json: bool) -> None:
     """List the entries of a run's ledger, oldest first."""
-    from quorate.report.notation import at_most
+    from quorate.accounting.figures import at_most
 
     with opened(place) as ledger:
         entries = ledger.export()
@@ -125,7 +125,7 @@ def open_(
     """
     if (same_release is None) == (raise_budget is None):
         raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
-    from quorate.report.notation import at_most
+    from quorate.accounting.figures import at_most
     from quorate.run.changed import changed_fingerprint, larger_budget
 
     if same_release is not None:

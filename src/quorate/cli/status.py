@@ -14,7 +14,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 @as_json
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
-    from quorate.report.notation import at_least, at_most
+    from quorate.accounting.figures import at_least, at_most
     from quorate.report.sentences import SEEDED, counted, raised
     from quorate.run.status import read_status
 

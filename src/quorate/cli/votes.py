@@ -148,6 +148,7 @@ def analyse(
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
     readable by its owner alone.
     """
+    from quorate.accounting.figures import at_most
     from quorate.mechanisms import data_dependent_terms
     from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
@@ -167,7 +168,10 @@ def analyse(
         print_json(shown)
         return
     click.echo(f"queries    {votes.n_queries:,}, {votes.n_teachers:,} teachers")
-    click.echo(f"guarantee  ε = {shown['data_independent_epsilon']:.4g} at δ = {delta:g}, if every query were answered")
+    click.echo(
+        f"guarantee  ε = {at_most(shown['data_independent_epsilon'])} at δ = {at_most(delta)}, "
+        "if every query were answered"
+    )
     if shown["analysis"]:
         click.echo(f"secret     the data-dependent figures are in {shown['analysis']}: not for release")
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from quorate.accounting import GridGaussian, Repeated
 from quorate.accounting import epsilon as price
+from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
 from quorate.accounting.wording import rounded_up
@@ -86,9 +87,8 @@ class DirectPlan:
             hashed.update(np.ascontiguousarray(whitening).tobytes())
         return hashed.hexdigest()
 
-    @property
-    def why(self) -> tuple[str, ...]:
-        """One sentence for each setting, with what it follows from."""
+    def why(self, unit: str) -> tuple[str, ...]:
+        """Return one sentence for each setting, with what it follows from; `unit` is the word for whose data it is."""
         settings, coordinates = self.settings, self.coordinates
         basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
         if coordinates.whitening is not None:
@@ -98,13 +98,17 @@ class DirectPlan:
                 f"κ = {settings.ridge:.4g}"
             )
         noise = (
-            f"noise of {self.noise:.4g} on each of {self.round_event.numbers:,} numbers of a round, the least that ε "
-            "and δ allow"
+            f"noise of {at_least(self.noise)} on each of {self.round_event.numbers:,} numbers of a round, the least "
+            "that ε and δ allow"
+        )
+        steps = (
+            f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by the number of {plural(unit)} "
+            f"n₀ = {self.n_units:,}"
         )
         return (
             basis,
-            f"one unit adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
-            f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by n₀ = {self.n_units:,}",
+            f"one {unit} adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
+            steps,
             noise,
         )
 

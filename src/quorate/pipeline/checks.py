@@ -68,8 +68,8 @@ def shards_not_looked_at(task: Task) -> Check:
     )
 
 
-def classes(*, were_read: bool) -> Check:
-    """Say where the class list is from."""
+def classes(*, were_read: bool, others_are_left_out: bool = False) -> Check:
+    """Say where the class list is from, and what becomes of a label outside it: refused, or its row left out."""
     question = "Was the class list declared, and not read off the private labels?"
     if were_read:
         return Check(
@@ -80,12 +80,12 @@ def classes(*, were_read: bool) -> Check:
             "public.",
             remedy='Declare the list, for example classes=["no", "yes"].',
         )
+    beyond = "rows with another label are left out" if others_are_left_out else "a label outside it is refused"
     return Check(
         code="classes",
         question=question,
         outcome=Outcome.BY_CONSTRUCTION,
-        evidence="The list is an argument, and a label outside it is refused. Where the owner has the list from, "
-        "quorate cannot see.",
+        evidence=f"The list is an argument, and {beyond}. Where the owner has the list from, quorate cannot see.",
     )
 
 

@@ -1,4 +1,4 @@
-"""From an result to what is said about it: the guarantee, and the facts that a report is written from.
+"""From a result to what is said about it: the guarantee, and the facts that a report is written from.
 
 Everything here is released, public, or independent of the private data.
 """
@@ -16,12 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_least, at_most
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
+from quorate.mechanisms.fields import falls_with
+from quorate.outcomes import Caution, Severity
 from quorate.pipeline.checks import about
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left
 from quorate.pipeline.task import Task
@@ -41,7 +44,6 @@ from quorate.report import (
     Spending,
     Utility,
 )
-from quorate.report.notation import at_most
 from quorate.report.spending import raises_of
 from quorate.students import AutoStudent, Student
 from quorate.students.declared import last_step
@@ -73,12 +75,18 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
 
 
 def told(mechanism: Mechanism) -> str:
-    """A mechanism in words: its name and its public fields."""
-    values = {part.name: getattr(mechanism, part.name) for part in fields(mechanism)}
-    shown = (
-        f"{name} = {value:.6g}" if isinstance(value, float) else f"{name} = {value}" for name, value in values.items()
-    )
+    """A mechanism in words: its name and its public fields, noise rounded down and what it costs rounded up."""
+    shown = (f"{part.name} = {_written(mechanism, part.name)}" for part in fields(mechanism))
     return f"{type(mechanism).__name__} ({', '.join(shown)})"
+
+
+def _written(mechanism: Mechanism, name: str) -> str:
+    value = getattr(mechanism, name)
+    if not isinstance(value, float):
+        return f"{value}"
+    if falls_with(type(mechanism), name):
+        return at_least(value)
+    return at_most(value) if name in ("epsilon", "delta") else f"{value:.6g}"
 
 
 def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
@@ -98,10 +106,10 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             mechanism=type(recipe_.mechanism).__name__,
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.facts.n_records,
-            n_records_from="public" if task.labels_only else "declared",
+            n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
             n_rows=None if task.rows_were_read else task.facts.n_rows,
             classes_declared=not task.classes_were_read,
-            recipe=(*recipe_.why, *(f"caution: {each.words}" for each in recipe_.cautions)),
+            recipe=(*recipe_.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, result, ledger),
@@ -125,6 +133,10 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             public_digests=(("public pool", public_digest(task.inputs.public)),),
         ),
     )
+
+
+def _word_of(found: Caution) -> str:
+    return "note" if found.severity is Severity.NOTE else "caution"
 
 
 def spending(task: Task, result: RunResult, ledger: Ledger) -> Spending:

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.accounting.figures import plural
+from quorate.accounting.neighbouring import LABELS_OF
 from quorate.arguments import count, one_of
 from quorate.data import check_classes
 from quorate.ensemble import (
@@ -33,6 +35,8 @@ from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe, rows_
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
 from quorate.types import Secret
+
+AUTO = 'n_teachers="auto" (in quorate.toml: [teachers] count)'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,7 +94,7 @@ def prepare(
     _rehearse(config, asked, inputs, views)
     facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
     made = _fill_in(config, asked, facts, grouped=groups is not None)
-    _refuse_too_many_teachers(made, inputs)
+    _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     return Task(
         inputs=inputs,
         views=views,
@@ -167,6 +171,7 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
         delta=asked.delta,
         online_answers=asked.online_answers,
         n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, asked, grouped=grouped) else config.n_rows,
+        unit=asked.unit.removesuffix(LABELS_OF.format("")),
     )
 
 
@@ -195,11 +200,16 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
 
 
-def _refuse_too_many_teachers(made: Recipe, inputs: Inputs) -> None:
+def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
     if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
+        unit, said = facts.unit, ""
+        remedy = f"Take {AUTO}, which reads the number of {plural(unit)}, or far fewer teachers"
+        if declared is not None:  # and larger than the number there is, which is not told
+            said = f", for which n_records={declared} was declared"
+            remedy = f"Declare the true number of {plural(unit)}, and take {AUTO}"
         raise DataRefused(
-            f"too many teachers: n_teachers={made.n_teachers} is more than there are units in the private table, so "
-            "some could only abstain. Give fewer teachers, or the true n_records"
+            f"too many teachers: n_teachers={made.n_teachers} is more than there are {plural(unit)} in the private "
+            f"table{said}, so some could only abstain. {remedy}"
         )
 
 

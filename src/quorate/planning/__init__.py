@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from quorate.planning.cautions import (
     DELTA_GIVES_AWAY_A_UNIT,
+    DELTA_NOT_COMPARED,
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
     ROWS_ARE_UNKNOWN,
@@ -47,5 +48,6 @@ __all__ = [
     "DELTA_GIVES_AWAY_A_UNIT",
     "ROWS_ARE_UNKNOWN",
     "rows_caution",
+    "DELTA_NOT_COMPARED",
     "unanimous_right",
 ]

@@ -29,6 +29,8 @@ class PublicFacts:
     n_rows : int or None
         Number of private rows, where a unit may have several. Declared, or treated as public; None where it is
         neither, and then each unit counts as one row.
+    unit : str
+        The word for one private unit.
 
     Raises
     ------
@@ -50,6 +52,7 @@ class PublicFacts:
     delta: float
     online_answers: int = 0
     n_rows: int | None = None
+    unit: str = "record"
 
     @property
     def rows(self) -> int | None:

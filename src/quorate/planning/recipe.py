@@ -37,6 +37,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from quorate.accounting import Event
+from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter
@@ -145,12 +146,8 @@ def recipe(
     if n_teachers is None:
         n_teachers, reason = _teachers(facts, version)
         why.append(reason)
-    elif count("n_teachers", n_teachers, at_least=1) > (n_records := facts.n_records or n_teachers):
-        suggested, _ = _teachers(facts, version)
-        raise InvalidParameter(
-            f"too many teachers: {n_records:,} records / {n_teachers:,} teachers is less than one each. "
-            f"Try n_teachers={suggested}"
-        )
+    else:
+        _refuse_too_many(n_teachers, facts, version)
     if mechanism is None:
         mechanism = DEFAULT
         why.append("noisy vote counts cost no more privacy than the winning class alone, and carry more information")
@@ -176,7 +173,9 @@ def recipe(
             delta=facts.delta,
         )
         if noise_fields(kind) and not fields:
-            why.append(f"its noise is the least that {answers:,} answers at this budget allow")
+            why.append(
+                f"its noise is the least that {several(answers, 'answer')} at this budget allow{'s' * (answers == 1)}"
+            )
     else:
         check_schedule(mechanism, n_teachers=n_teachers, answers=answers)
     return Recipe(
@@ -196,24 +195,38 @@ def _teachers(facts: PublicFacts, version: RecipeVersion) -> tuple[int, str]:
     if version == "0.1":
         rows, total = _rows_of_version_0_1(facts), units
     n_teachers = max(1, min(units, round(total / rows)))
-    told = f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {total / n_teachers:.0f}"
+    told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), 'row')} each"
     if total == units:
-        told = f"{n_teachers} teacher{'s' if n_teachers > 1 else ''} of about {min(rows, units):.0f} each"
+        told = f"{several(n_teachers, 'teacher')} of about {several(round(min(rows, units)), facts.unit)} each"
     elif n_teachers == units:
-        return n_teachers, f"{told} rows each, as many as there are units: each unit goes to one teacher, whole"
-    else:
-        told += " rows each"
+        return (
+            n_teachers,
+            f"{told}, as many as there are {plural(facts.unit)}: each {facts.unit} goes to one teacher, whole",
+        )
     return n_teachers, f"{told}, chosen to balance the noise against the error of small teachers"
+
+
+def _refuse_too_many(n_teachers: int, facts: PublicFacts, version: RecipeVersion) -> None:
+    n_records = facts.n_records or n_teachers
+    if count("n_teachers", n_teachers, at_least=1) > n_records:
+        suggested, _ = _teachers(facts, version)
+        raise InvalidParameter(
+            f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
+            f"{facts.unit} each. Try n_teachers={suggested} (in quorate.toml: [teachers] count)"
+        )
 
 
 def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
     if mechanism.releases_values:
         asked = min(facts.n_public, QUERY_CAP)
-        return asked, f"{asked:,} queries: a student of noisy votes loses nothing by asking them all"
+        return asked, f"{several(asked, 'query')}: a student of noisy votes loses nothing by asking them all"
     if issubclass(mechanism, StreamMechanism):
-        return facts.n_public, f"{facts.n_public:,} queries: answers are free until too many were declined"
+        return facts.n_public, f"{several(facts.n_public, 'query')}: answers are free until too many were declined"
     asked = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
-    return asked, f"{asked:,} queries: about ten for each column, since more would mean more noise in each class"
+    return (
+        asked,
+        f"{several(asked, 'query')}: about ten for each column, since more would mean more noise in each class",
+    )
 
 
 def rows_per_teacher(facts: PublicFacts) -> float:

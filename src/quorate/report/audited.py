@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from quorate.accounting.figures import at_least, at_most
 from quorate.report import drawing
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
 from quorate.report.findings import Audit, FaultSize, FaultSizes
 from quorate.report.layout import table
-from quorate.report.notation import at_least, at_most, percent
+from quorate.report.notation import percent
 
 
 def audit(facts: Facts) -> tuple[Child, ...] | None:

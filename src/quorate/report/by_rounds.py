@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.report import drawing
 from quorate.report.element import Child, element, join
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
 from quorate.report.layout import pairs, table
-from quorate.report.notation import at_least, at_most, percent, several
+from quorate.report.notation import percent
 from quorate.report.rounds import Rounds
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
@@ -33,7 +34,7 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     """How far one unit moves a sum."""
     unit, rounds = facts.setup.unit, _of(facts)
     words = (
-        f"in each round one {unit} adds a vector of length {at_most(rounds.clip, 4)} at most; "
+        f"in each round one {unit} adds a vector of length {at_most(rounds.clip)} at most; "
         f"{facts.guarantee.neighbouring.changing} moves the sum by at most twice that, which is what the noise is for"
     )
     return "Contribution", words
@@ -50,7 +51,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
                 (
                     join(drawing.swatch(place), part.purpose),
                     part.mechanism,
-                    at_least(rounds.noise, 6),
+                    at_least(rounds.noise),
                     f"{part.reserved:,}",
                     f"{part.asked:,}",
                     f"{part.answered:,}",
@@ -75,10 +76,19 @@ def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
     return (
         ("Linear in", rounds.feature_map),
         *told,
-        ("Clip B", f"{rounds.clip:.4g}"),
+        ("Clip B", at_most(rounds.clip)),
         ("Rounds T", f"{rounds.rounds:,}"),
         ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
-        (f"Number of {facts.setup.unit}s n₀", f"{rounds.n_units:,}"),
+        (f"Number of {plural(facts.setup.unit)} n₀", f"{rounds.n_units:,}, {_number_from(facts)}"),
+    )
+
+
+def _number_from(facts: Facts) -> str:
+    """Where n₀ is from. Version 0.1 told only of one that was declared, so that without it n₀ was read."""
+    if facts.setup.n_records is None:
+        return "read off the data and treated as public"
+    return {"declared": "declared by the owner", "read": "read off the data and treated as public"}.get(
+        facts.setup.n_records_from, "public"
     )
 
 
@@ -105,7 +115,7 @@ def closed(_: Facts) -> str | None:
 
 def choice(choice: Choice) -> tuple[str, ...]:
     """Return the noise on each number of a round."""
-    return ("—" if choice.sigma is None else at_least(choice.sigma, 4),)
+    return ("—" if choice.sigma is None else at_least(choice.sigma),)
 
 
 def models(facts: Facts) -> tuple[str, str]:
@@ -116,11 +126,11 @@ def models(facts: Facts) -> tuple[str, str]:
 def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
     """Return the rounds, the coordinates and the noise."""
     rounds, kind = _of(facts), "public coordinate" if facts.setup.n_public else "coordinate"
-    adds = f"one {facts.setup.unit} adds {at_most(rounds.clip, 4)} at most"
+    adds = f"one {facts.setup.unit} adds {at_most(rounds.clip)} at most"
     return [
         ("rounds", counted(facts)),
         ("linear in", f"{rounds.feature_map} · {several(rounds.n_coordinates, kind)}"),
-        ("noise", f"{at_least(rounds.noise, 4)} on each number of a round; {adds}"),
+        ("noise", f"{at_least(rounds.noise)} on each number of a round; {adds}"),
     ]
 
 
@@ -134,7 +144,7 @@ def card(facts: Facts) -> str:
         basis = "Settings follow from public facts alone; there was no public pool."
     return (
         f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
-        f"{at_most(rounds.clip, 4)}, with noise of {at_least(rounds.noise, 4)} on each of its numbers. {basis}"
+        f"{at_most(rounds.clip)}, with noise of {at_least(rounds.noise)} on each of its numbers. {basis}"
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from quorate.accounting.figures import at_least, at_most, several
 from quorate.report import drawing, sentences
 from quorate.report.element import Child, element, join
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
 from quorate.report.layout import table
-from quorate.report.notation import at_least, at_most, columns, percent, several, shortened, visible
+from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.spending import Part
 
 CHOICE_HEADS: tuple[str, ...] = ("#σ, votes", "#Answers")
@@ -82,7 +83,7 @@ def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
     form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
     lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
     declined = join(f"{part.declined:,}", lost)
-    sigma = "—" if part.sigma is None else at_least(part.sigma, 6)
+    sigma = "—" if part.sigma is None else at_least(part.sigma)
     share = f"{percent(part.share)} · {at_most(part.share * spent, 3)}"
     never = f"{part.never_asked:,}"
     return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
@@ -119,7 +120,7 @@ def closed(facts: Facts) -> str | None:
 def choice(choice: Choice) -> tuple[str, ...]:
     """Return σ in votes, and the number of answers."""
     return (
-        "—" if choice.sigma is None else at_least(choice.sigma, 4),
+        "—" if choice.sigma is None else at_least(choice.sigma),
         "—" if choice.n_answers is None else f"{choice.n_answers:,}",
     )
 
@@ -146,7 +147,7 @@ def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
 
 def _noise(part: Part) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    return f"σ = {part.sigma:.4g} votes on each {part.purpose}: {part.mechanism}{form}"
+    return f"σ = {at_least(part.sigma or 0.0)} votes on each {part.purpose}: {part.mechanism}{form}"
 
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
+from quorate.accounting.figures import at_most
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
 from quorate.report.method import words_of
-from quorate.report.notation import at_most, percent, shortened, visible, wilson_interval
+from quorate.report.notation import percent, shortened, visible, wilson_interval
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30

@@ -52,8 +52,9 @@ class Setup(Plain):
         Answers kept back for later.
     n_records : int or None
         Number of private units, only where it may be published.
-    n_records_from : {"declared", "public"}
-        Why it may be: its owner declared it, or whose labels there are is public.
+    n_records_from : {"declared", "read", "public"}
+        Where it is from: its owner declared it, it was read off the data and is treated as public, or whose labels
+        there are is public.
     n_rows : int or None
         Number of private rows, where units have several and it was declared or is public.
     classes_declared : bool
@@ -100,9 +101,10 @@ class Setup(Plain):
         require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
         require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
         require(len(self.classes) >= 1, "classes must name at least one class")
-        sources = ("declared", "public")
+        sources = ("declared", "read", "public")
         require(
-            self.n_records_from in sources, f"n_records_from must be declared or public, got {self.n_records_from!r}"
+            self.n_records_from in sources,
+            f"n_records_from must be one of {', '.join(sources)}, got {self.n_records_from!r}",
         )
         fewest = min(self.n_public, self.n_queries, self.online_answers, self.n_records or 0, self.n_rows or 0)
         require(fewest >= 0, "n_public, n_queries, online_answers, n_records and n_rows are counts, expected >= 0")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
 from quorate.report import drawing
 from quorate.report.chart import Axis, Chart
 from quorate.report.element import Child, Markup, element
 from quorate.report.layout import table
-from quorate.report.notation import percent, several
+from quorate.report.notation import percent
 from quorate.report.plain import Plain
 
 NOT_FOR_RELEASE = "not for release"

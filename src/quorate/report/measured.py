@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from quorate.accounting.figures import at_most
 from quorate.report import drawing, sentences
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
@@ -9,7 +10,7 @@ from quorate.report.facts import Facts
 from quorate.report.findings import Choice, Score
 from quorate.report.layout import table
 from quorate.report.method import words_of
-from quorate.report.notation import at_most, percent, wilson_interval
+from quorate.report.notation import percent, wilson_interval
 
 PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
 

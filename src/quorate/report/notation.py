@@ -1,50 +1,14 @@
-"""How figures and names are written: rounded the safe way, grouped, and with nothing invisible left in them."""
+"""How shares and names are written: percentages with their interval, and nothing invisible left in a name."""
 
 from __future__ import annotations
 
 import unicodedata
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from decimal import ROUND_HALF_EVEN, Decimal
 from math import sqrt
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode general categories
-
-
-def _significant(value: float, digits: int, rounding: str) -> str:
-    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
-    if number == 0:
-        return "0"
-    power = number.adjusted()
-    if -4 <= power < 9:
-        text = f"{number:f}"
-        whole, _, part = text.partition(".")
-        part = part.rstrip("0")
-        return f"{int(whole):,}" + (f".{part}" if part else "")
-    mantissa = number.scaleb(-power).normalize()
-    return f"{mantissa:f}e{power:+d}".replace("e+", "e")
-
-
-def at_most(value: float, digits: int = 4) -> str:
-    """Write a bound from above (a spent ε, a δ), rounded up to `digits` significant digits.
-
-    Examples
-    --------
-    >>> at_most(0.99981), at_most(1.0), at_most(1e-5), at_most(0.0)
-    ('0.9999', '1', '1e-5', '0')
-    """
-    return _significant(value, digits, ROUND_CEILING)
-
-
-def at_least(value: float, digits: int = 4) -> str:
-    """Write a bound from below (what is left, the noise there is), rounded down to `digits` significant digits.
-
-    Examples
-    --------
-    >>> at_least(0.00019999), at_least(40.123456, 6), at_least(123456.0)
-    ('0.0001999', '40.1234', '123,400')
-    """
-    return _significant(value, digits, ROUND_FLOOR)
 
 
 def power_of_ten(written: str) -> str:
@@ -96,18 +60,6 @@ def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
     middle = (share + weight / 2) / (1 + weight)
     half = z * sqrt(share * (1 - share) / n_rows + weight / (4 * n_rows)) / (1 + weight)
     return max(0.0, min(share, middle - half)), min(1.0, max(share, middle + half))
-
-
-def several(n: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Examples
-    --------
-    >>> several(1, "teacher"), several(1000, "teacher"), several(2, "class"), several(3, "entry")
-    ('1 teacher', '1,000 teachers', '2 classes', '3 entries')
-    """
-    plural = noun[:-1] + "ies" if noun.endswith("ry") else noun + ("es" if noun.endswith(("s", "x", "ch")) else "s")
-    return f"{n:,} {noun if n == 1 else plural}"
 
 
 def visible(text: str) -> str:

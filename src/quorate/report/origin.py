@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from quorate.accounting.figures import several
 from quorate.report import sentences
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts, render_json
 from quorate.report.layout import pairs
 from quorate.report.method import words_of
-from quorate.report.notation import several
 
 LONGEST_BLOCK = 120_000  #: characters of JSON that a page takes in
 

@@ -5,6 +5,7 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report import drawing, sentences
@@ -13,7 +14,7 @@ from quorate.report.element import Child, Markup, element
 from quorate.report.facts import Facts
 from quorate.report.layout import pairs
 from quorate.report.method import words_of
-from quorate.report.notation import at_least, at_most, percent, power_of_ten, shortened
+from quorate.report.notation import percent, power_of_ten, shortened
 
 OUTCOMES = (
     "Passed and failed: a function looked. By construction: the code has no other way. Not covered: quorate cannot see "

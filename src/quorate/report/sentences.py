@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from quorate.accounting.figures import at_least, at_most, several
 from quorate.outcomes import Outcome
-from quorate.report.notation import at_least, at_most, power_of_ten, several
+from quorate.report.notation import power_of_ten
 from quorate.report.spending import AnswerCounts, BudgetRaise
 
 if TYPE_CHECKING:
@@ -16,6 +17,12 @@ SEEDED_WHY = (
     "The noise of this run came from a given seed. Whoever has the seed can take the noise away again. The figures "
     "are what the same run would promise with the operating system's noise; for this one nothing is promised."
 )
+
+_KNOWN = {
+    "declared": "which its owner declared",
+    "read": "which was read off the data and is treated as public",
+    "public": "which is public here",
+}
 
 
 def promise(facts: Facts) -> str:
@@ -47,11 +54,11 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
         f"Facts true of everyone: what was published teaches about {learned}, in the data or not.",
     )
     if setup.n_records is not None:
-        known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
-        general += (f"The number of private units ({setup.unit}), {known}: {setup.n_records:,}.",)
+        general += (
+            f"The number of private units ({setup.unit}), {_KNOWN[setup.n_records_from]}: {setup.n_records:,}.",
+        )
     if setup.n_rows is not None:
-        known = "which its owner declared" if setup.n_records_from == "declared" else "which is public here"
-        general += (f"The number of private rows, {known}: {setup.n_rows:,}.",)
+        general += (f"The number of private rows, {_KNOWN[setup.n_records_from]}: {setup.n_rows:,}.",)
     return general + tuple(f"{caveat[:1].upper()}{caveat[1:].rstrip('.')}." for caveat in facts.guarantee.caveats)
 
 

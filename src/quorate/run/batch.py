@@ -16,6 +16,7 @@ from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger
 from quorate.mechanisms import Values
+from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, score, told
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
@@ -31,7 +32,7 @@ from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
-from quorate.run.notes import public_notes
+from quorate.run.notes import date_cautions, public_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
@@ -64,6 +65,14 @@ class LoadedRun(PreparedRun):
     def charge(self) -> Charge:
         """What the run asks of its ledger."""
         return schedule(self.task, self.charge_key)
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        views = self.task.views
+        encoded = any(view.encoder is not None for view in (views.teacher, views.student))
+        dates = date_cautions(self.settings.data, self.task.inputs.public) if encoded else ()
+        return (*self.task.recipe.cautions, *dates)
 
     @property
     def fingerprint(self) -> str:
@@ -270,7 +279,7 @@ def check(batch: LoadedRun) -> dict[str, Any]:
         "rows_are_treated_as_public": task.rows_were_read,
         "why": list(task.recipe.why),
         "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
-        "cautions": [each.tree() for each in task.recipe.cautions],
+        "cautions": [each.tree() for each in batch.cautions],
     }
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.accounting.figures import at_most
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
 from quorate.report import Facts, InternalFacts
-from quorate.report.notation import at_most
 from quorate.run import direct_run, notes
 from quorate.run.direct_run import DirectRun
 from quorate.run.method import Method

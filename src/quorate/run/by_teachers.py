@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.accounting.figures import at_most, several
 from quorate.outcomes import Caution
 from quorate.report import Facts, InternalFacts
-from quorate.report.notation import at_most, several
 from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
 from quorate.run.method import Method
@@ -45,7 +45,7 @@ class Teachers(Method):
 
     def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
         """Return what the owner should hear before the budget is spent."""
-        return run.task.recipe.cautions
+        return run.cautions
 
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""

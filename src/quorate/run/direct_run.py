@@ -19,13 +19,13 @@ from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
-from quorate.planning.cautions import delta_caution
+from quorate.planning.cautions import delta_cautions
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
-from quorate.run.notes import notes_on_public
+from quorate.run.notes import date_cautions, direct_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
 from quorate.run.settings import DataSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
@@ -47,8 +47,9 @@ class DirectRun(PreparedRun):
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
-        found = delta_caution(self.task.plan.n_units, self.task.delta)
-        return (found,) if found.applies else ()
+        found = delta_cautions(self.task.plan.n_units, self.task.delta, self.task.unit)
+        dates = date_cautions(self.settings.data, self.task.schema.pool, read_as_text=self.task.schema.text)
+        return tuple(each for each in (*found, *dates) if each.applies)
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""
@@ -180,8 +181,8 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         "neighbours": task.neighbouring.stated,
         "classes": list(task.classes),
         "seeded": task.noise.seeded,
-        "why": list(plan.why),
-        "notes": [each.tree() for each in notes_on_public(run.settings.data, task.schema.pool)],
+        "why": list(plan.why(task.unit)),
+        "notes": [each.tree() for each in direct_notes(run.settings.data, task.schema.pool)],
         "cautions": [each.tree() for each in run.cautions],
     }
 

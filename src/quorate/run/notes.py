@@ -7,20 +7,24 @@ or a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from quorate.accounting.figures import plural
 from quorate.data import column_names, is_frame
 from quorate.data.columns import column, listed
+from quorate.data.dates import date_like
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.scales import compared_scales
 from quorate.mechanisms import own_statement
+from quorate.outcomes import Caution, Severity, caution
 from quorate.pipeline.task import Task
 from quorate.run.settings import DataSettings
 from quorate.types import Secret
 
+COLUMNS_OF_DATES = "columns-of-dates"
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
 
 
@@ -68,6 +72,30 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
             yield Note("public-columns-without-information", words)
 
 
+def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
+    """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
+    parts = "labels and cells" if data.unit is None else "labels, ids and cells"
+    yield Note(
+        "private-rows-are-not-checked",
+        f"{parts} of {data.private.name} are NOT checked, since no message of a direct run may depend on private rows. "
+        "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
+        f"budget is spent for nothing. Compare classes with column {data.label!r} of your own file before the run",
+    )
+    yield from notes_on_public(data, pool)
+
+
+def date_cautions(data: DataSettings, pool: Rows, *, read_as_text: Sequence[str] = ()) -> tuple[Caution, ...]:
+    """Say which public columns of text are dates or times: the encoder takes each as a word of its own."""
+    names = [name for name in (date_like(pool) if is_frame(pool) else []) if name not in read_as_text]
+    words = (
+        f"{_some(names)} of {data.public.name} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
+        "each is taken as a word of its own, so that a date that is new means nothing. Turn them into numbers in all "
+        "tables, such as days since a fixed date, the month or the hour, or leave them out"
+    )
+    found = caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
+    return (found,) if found.applies else ()
+
+
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
     """Return what there is to say about the private table.
 
@@ -92,7 +120,7 @@ def _declared_number(data: DataSettings, task: Task) -> Iterator[Note]:
     if abs(data.n_records - units) > TOLERATED * units:
         yield Note(
             "declared-number-is-off",
-            f"[data] n_records = {data.n_records:,} is more than 10 % off the number of {task.unit}s in the "
+            f"[data] n_records = {data.n_records:,} is more than 10 % off the number of {plural(task.unit)} in the "
             "private table; the teachers and the noise were chosen for the declared one",
         )
 

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from quorate.arguments import nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -248,18 +248,16 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
     method = Section("method", document, MethodSettings)
     by = method.choice("by", WAYS)
     if by == "direct":
-        for section, key in _OF_TEACHERS:
-            given = document.get(section, {})
-            if (key is None and given) or key in given:
-                named = f"[{section}]" if key is None else f"[{section}] {key}"
-                raise InvalidParameter(
-                    f'{named} is for teachers, and [method] by = "direct" has none; leave it out, or set '
-                    'by = "teachers"'
-                )
-    elif more := [key for key in method.given if key != "by"]:
-        raise InvalidParameter(
-            f'[method] {more[0]} is for the direct method; leave it out, or set [method] by = "direct"'
-        )
+        given = [(section, key, document.get(section, {})) for section, key in _OF_TEACHERS]
+        others = [
+            f"[{section}]" if key is None else f"[{section}] {key}"
+            for section, key, there in given
+            if (key is None and there) or key in there
+        ]
+        if others:
+            _refuse_of_other_method(others, "teachers", 'and [method] by = "direct" has none', 'by = "teachers"')
+    elif more := [f"[method] {key}" for key in method.given if key != "by"]:
+        _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     return MethodSettings(
         by=by,  # type: ignore[arg-type]
         feature_map=_feature_map(method, folder),
@@ -280,6 +278,14 @@ def _feature_map(method: Section, folder: Path) -> str | Path:
 
     hint = "A fitted transformer of your own is the path of a .skops file"
     return one_of("[method] feature_map", given, FEATURE_MAPS, hint=hint)
+
+
+def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:
+    """Name in one line all that has to go."""
+    *most, last = others
+    named = f"{', '.join(most)} and {last}" if most else last
+    are, them = ("are", "them") if most else ("is", "it")
+    raise InvalidParameter(f"{named} {are} for {whose}, {why}; leave {them} out, or set {instead}")
 
 
 def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""From an result of the direct method to what is said about it: released, public, or independent of private data."""
+"""From a result of the direct method to what is said about it: released, public, or independent of private data."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             student=model,
             mechanism=MECHANISM,
             n_records=None if task.n_was_read else task.plan.n_units,
-            recipe=task.plan.why,
+            n_records_from="read" if task.n_was_read else "declared",
+            recipe=task.plan.why(task.unit),
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
@@ -167,7 +168,7 @@ def _checks(task: DirectTask, ledger: Ledger) -> tuple[Check, ...]:
             evidence="A row that cannot be used is left out without a word; what is refused follows from the pool, the "
             "declared classes and the names of columns alone.",
         ),
-        classes(were_read=False),
+        classes(were_read=False, others_are_left_out=True),
         Check(
             code="preprocessing",
             question="Did quorate fit nothing on the pooled private rows?",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_least, at_most
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
@@ -99,5 +100,5 @@ def told_of(task: DirectTask) -> str:
     plan = task.plan
     return (
         f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
-        f"{plan.noise:.6g} on each of {plan.round_event.numbers:,} numbers, clip {plan.grid.clip:.6g}"
+        f"{at_least(plan.noise)} on each of {plan.round_event.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
     )

@@ -1,0 +1,65 @@
+"""How figures are written wherever people read them: rounded the safe way, grouped, and with their noun."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+
+def _significant(value: float, digits: int, rounding: str) -> str:
+    number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
+    if number == 0:
+        return "0"
+    power = number.adjusted()
+    if -4 <= power < 9:
+        text = f"{number:f}"
+        whole, _, part = text.partition(".")
+        part = part.rstrip("0")
+        return f"{int(whole):,}" + (f".{part}" if part else "")
+    mantissa = number.scaleb(-power).normalize()
+    return f"{mantissa:f}e{power:+d}".replace("e+", "e")
+
+
+def at_most(value: float, digits: int = 4) -> str:
+    """Write a bound from above (a spent ε, a δ), rounded up to `digits` significant digits.
+
+    Examples
+    --------
+    >>> at_most(0.99981), at_most(1.0), at_most(1e-5), at_most(0.0)
+    ('0.9999', '1', '1e-5', '0')
+    """
+    return _significant(value, digits, ROUND_CEILING)
+
+
+def at_least(value: float, digits: int = 4) -> str:
+    """Write a bound from below (what is left, the noise there is), rounded down to `digits` significant digits.
+
+    Examples
+    --------
+    >>> at_least(0.00019999), at_least(40.123456, 6), at_least(123456.0)
+    ('0.0001999', '40.1234', '123,400')
+    """
+    return _significant(value, digits, ROUND_FLOOR)
+
+
+def several(n: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> several(1, "teacher"), several(1000, "teacher"), several(2, "class"), several(3, "entry")
+    ('1 teacher', '1,000 teachers', '2 classes', '3 entries')
+    """
+    return f"{n:,} {noun if n == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """Return the plural of an English noun, such as the word for a unit.
+
+    Examples
+    --------
+    >>> plural("record"), plural("class"), plural("entry"), plural("day")
+    ('records', 'classes', 'entries', 'days')
+    """
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return noun[:-1] + "ies"
+    return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")
