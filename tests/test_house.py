@@ -19,7 +19,7 @@ ROOMS = (
     "errors", "arguments", "types", "outcomes", "renamed", "deferred", "plugins", "noise", "accounting", "theory",
     "mechanisms",
     "ledger", "release", "data", "ensemble", "labelling", "students", "direct", "learners", "planning", "audit",
-    "report", "pipeline", "run", "estimators", "experiments", "service", "cli",
+    "report", "pipeline", "run", "estimators", "experiments", "service", "cli", "__main__",
 )  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
 
