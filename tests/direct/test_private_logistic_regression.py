@@ -322,7 +322,7 @@ class TestTheLedger:
 class TestWrongInput:
     def test_says_what_is_wrong_in_one_line(self, table):
         X, y = table
-        pool = PublicPool(X[:POOL])
+        pool = PublicPool(X[:POOL].copy())
         cases = [
             (lambda: estimator(feature_map="both").fit(X, y), InvalidParameter, "feature_map"),
             (lambda: estimator().fit(X, y, public=X[:POOL]), InvalidParameter, "PublicPool"),
@@ -336,6 +336,7 @@ class TestWrongInput:
             (lambda: estimator().fit(X, y, public=pool, groups=X), DataRefused, "groups has 2 dimensions"),
             (lambda: estimator().fit(np.ma.masked_invalid(X), y, public=pool), DataRefused, "under its mask"),
             (lambda: estimator().fit(X.astype(complex), y, public=pool), DataRefused, "expected real numbers"),
+            (lambda: estimator().fit(X, y, public=PublicPool(X[::-1])), DataRefused, "private table itself"),
             (lambda: estimator().fit(X.tolist(), y), InvalidParameter, "how many a list has"),
             (lambda: estimator().fit(X, y, public=PublicPool(np.ones((9, 6)))), InvalidParameter, "spread"),
             (lambda: estimator(epsilon=1e-9, delta=1e-17).fit(X, y, public=pool), InvalidParameter, "larger epsilon"),
@@ -399,3 +400,28 @@ def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
     spent = epsilon(Repeated(GridGaussian(sigma, 2.0 ** (k + 1), 500), rounds), at)
     less = epsilon(Repeated(GridGaussian(sigma * 0.99, 2.0 ** (k + 1), 500), rounds), at)
     assert spent <= level < max(less, 1e-6)
+
+
+def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
+    """Nobody compared the rows of the two tables, or looked where a transformer was fitted."""
+    from sklearn.preprocessing import StandardScaler
+
+    held = slice(POOL + PRIVATE, None)
+    pool = PublicPool(table[0][POOL : POOL + 200].copy())  # private rows, which quorate does not look for
+    cases = [
+        (fitted(table), "by construction"),
+        (fitted(table, public=pool), "by construction"),
+        (fitted(table, feature_map=StandardScaler().fit(table[0][POOL:])), "not covered"),
+    ]
+    for clf, preprocessing in cases:
+        checks = {each.code: each for each in clf.facts(evaluation=(table[0][held], table[1][held])).checks}
+        assert checks["public pool"].outcome == checks["evaluation rows"].outcome == "not covered"
+        assert checks["preprocessing"].outcome == preprocessing
+        assert "refused" not in checks["classes"].evidence
+        assert "evaluation rows" not in {each.code for each in clf.facts().checks}
+        assert any("in the public pool is the owner's statement" in each for each in clf.guarantee_.caveats)
+        came_fitted = any("came fitted" in each for each in clf.guarantee_.caveats)
+        assert came_fitted == (preprocessing == "not covered")
+    without = estimator().fit(table[0], table[1])
+    assert "public pool" not in {each.code for each in without.facts().checks}
+    assert not any("public pool" in each for each in without.guarantee_.caveats)

@@ -144,7 +144,9 @@ def test_writers_of_many_digits_get_a_teacher_each():
         "539 teachers of about 111 rows each, as many as there are records: each record goes to one teacher, whole"
     )
     fewer = recipe(replace(WRITERS, n_records=3_000))
-    assert fewer.why[0].startswith(f"{fewer.n_teachers:,} teachers of about {60_000 / fewer.n_teachers:.0f} rows each, ")
+    assert fewer.why[0].startswith(
+        f"{fewer.n_teachers:,} teachers of about {60_000 / fewer.n_teachers:.0f} rows each, "
+    )
 
 
 def test_where_teachers_are_too_few_for_the_noise_a_caution_stands():

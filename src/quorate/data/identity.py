@@ -13,6 +13,7 @@ import numpy as np
 
 from quorate.data.canonical import row_digests
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import Secret, derive
 
@@ -286,7 +287,7 @@ def is_same_table(
     >>> is_same_table(X, X + 100)
     False
     """
-    if private is public or _share_memory(private, public):
+    if is_same_object(private, public):
         return True
     if width(private) != width(public):
         return False
@@ -301,8 +302,22 @@ def is_same_table(
     return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * n_rows(public)
 
 
+def is_same_object(private: Any, public: Rows) -> bool:
+    """Tell whether two tables are one object, or arrays that share memory; no row is looked at for that.
+
+    Examples
+    --------
+    >>> X = np.zeros((4, 2))
+    >>> is_same_object(X, X[::-1]), is_same_object(X, X.copy())
+    (True, False)
+    """
+    if private is public:
+        return True
+    return (isinstance(private, np.ndarray) or bool(sparse.issparse(private))) and _share_memory(private, public)
+
+
 def _share_memory(private: Rows, public: Rows) -> bool:
-    if is_frame(private) or kind(private) != kind(public):
+    if is_frame(public) or kind(private) != kind(public):
         return False
     pair = (private.data, public.data) if kind(private) == "sparse" else (private, public)
     try:

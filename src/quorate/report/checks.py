@@ -20,7 +20,8 @@ class Check(Plain):
     ----------
     code : str
         What programs decide by: ``"shards"``, ``"classes"``, ``"preprocessing"``, ``"outside"``, ``"noise"``,
-        ``"seed"``, ``"chain"``, ``"audit"``, ``"shard audit"``.
+        ``"seed"``, ``"chain"``, ``"audit"``, ``"shard audit"``; of direct runs ``"contributions"``,
+        ``"private rows"``, ``"public pool"``, ``"evaluation rows"``.
     question : str
         What was asked; yes is good.
     outcome : Outcome

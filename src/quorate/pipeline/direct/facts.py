@@ -6,12 +6,10 @@ import platform
 from importlib.metadata import version
 from math import inf
 
-from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import noise_for
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
-from quorate.outcomes import Outcome
-from quorate.pipeline.checks import audit_not_run, chain, classes, exact_noise, seed
+from quorate.pipeline.direct.checks import direct_checks
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
 from quorate.pipeline.direct.task import DirectTask
 from quorate.pipeline.facts import SHOWN_EPSILONS, RunMetadata, name_of
@@ -19,7 +17,6 @@ from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
-    Check,
     Choice,
     Facts,
     Fitted,
@@ -29,7 +26,6 @@ from quorate.report import (
     Setup,
     Spending,
 )
-from quorate.report.checks import name_of as function_name
 from quorate.report.spending import raises_of
 
 MECHANISM = "noisy gradient rounds"
@@ -60,7 +56,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        checks=_checks(task, ledger),
+        checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None),
         provenance=Provenance(
             run=metadata.title,
             started=metadata.started,
@@ -147,44 +143,3 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
     except InvalidParameter:
         return inf
     return sigma * plan.grid.clip * 2.0**-k
-
-
-def _checks(task: DirectTask, ledger: Ledger) -> tuple[Check, ...]:
-    looked = "Public" if task.has_pool else "Made-up"
-    return (
-        Check(
-            code="contributions",
-            question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
-            outcome=Outcome.PASSED,
-            evidence=f"{looked} rows with made-up labels were added alone and together before the first round: the "
-            f"same integers, none longer than the clip. So {task.neighbouring.changing} moves a sum by at most twice "
-            "the clip.",
-            ran=function_name(check_contributions),
-        ),
-        Check(
-            code="private rows",
-            question="Does no refusal depend on private rows?",
-            outcome=Outcome.BY_CONSTRUCTION,
-            evidence="A row that cannot be used is left out without a word; what is refused follows from the pool, the "
-            "declared classes and the names of columns alone.",
-        ),
-        classes(were_read=False, others_are_left_out=True),
-        Check(
-            code="preprocessing",
-            question="Did quorate fit nothing on the pooled private rows?",
-            outcome=Outcome.BY_CONSTRUCTION,
-            evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts.",
-        ),
-        Check(
-            code="outside",
-            question="Was nothing fitted on the private rows before quorate got them?",
-            outcome=Outcome.NOT_COVERED,
-            evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
-            "selection of columns) would carry each row into every other, and the guarantee would not cover it.",
-            remedy="Fit such steps on public rows.",
-        ),
-        exact_noise(),
-        seed(task.noise),
-        chain(ledger),
-        audit_not_run(),
-    )

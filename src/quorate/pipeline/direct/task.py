@@ -14,6 +14,8 @@ import numpy as np
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
+from quorate.data.feature_maps import FittedTransformer
+from quorate.data.identity import is_same_object
 from quorate.data.labels import Label
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
@@ -31,6 +33,14 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
 
+POOL_IS_STATED = (
+    "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
+    "since the answer would tell of private rows"
+)
+FITTED_IS_STATED = (
+    "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
+    "public rows is the owner's statement"
+)
 _MADE_UP = 48  # rows
 
 Codes = Callable[[Any, tuple[Label, ...]], IntArray]
@@ -129,7 +139,9 @@ class DirectTask:
     def scope(self) -> GuaranteeScope:
         """Whose data the rounds protect, against which change."""
         # A sum does not know rows by their position, so deleting one is what removing it is.
-        return GuaranteeScope.about(self.neighbouring, caveats=(N_IS_PUBLIC,) if self.n_was_read else ())
+        read, fitted = self.n_was_read, isinstance(self.schema.encoder, FittedTransformer)
+        said = ((N_IS_PUBLIC, read), (POOL_IS_STATED, self.has_pool), (FITTED_IS_STATED, fitted))
+        return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 
     @cached_property
     def units(self) -> Secret[PrivateUnits]:
@@ -256,9 +268,7 @@ def prepare_direct(
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = _schema_of(config, X, public)
-    for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(given, "ndim", 1)) != 1:
-            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    _refuse_forms(X, y, groups, public)
     rows, usable = schema.parsed(X)
     labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
     if not len(labels) == len(slots) == rows.shape[0]:
@@ -309,6 +319,18 @@ def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
     return Schema.without_pool(X)
+
+
+def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
+    """Refuse what the objects themselves tell, whatever they hold."""
+    if public is not None and is_same_object(X, public.rows()):
+        raise DataRefused(
+            "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
+            "public rows, about nobody in the private table"
+        )
+    for name, given in (("y", y), ("groups", groups)):
+        if (dimensions := getattr(given, "ndim", 1)) != 1:
+            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
 
 
 def _goes_on(reservation: Reservation) -> bool:
