@@ -45,7 +45,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     ----------
     teacher : estimator or Teacher, default LogisticRegression(C=100)
         Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
-        :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way.
+        :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way. The default sees numbers
+        in units of the public pool, where columns have units of their own.
     student : estimator or student, default LogisticRegression()
         Any scikit-learn classifier or Pipeline, unfitted, which makes the most of what is released; or a way to
         learn of :mod:`quorate.students`, such as ``VoteShareStudent(shares="auto")``. It sees public points and

@@ -19,6 +19,7 @@ from quorate.data import (
     families,
     is_frame,
     is_same_table,
+    kind,
     match_columns,
     missing_columns,
     n_rows,
@@ -31,6 +32,7 @@ from quorate.data import (
     slot_bytes,
     take,
 )
+from quorate.data.feature_maps import PoolScale
 from quorate.data.fixed_types import fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows
@@ -197,8 +199,8 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
     """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
 
     A Pipeline gets the frame as it is: its own steps read it. Any other model gets encoded rows where the frame
-    has columns that are not numbers. The built-in models get every frame encoded, since they are no use on
-    unscaled numbers.
+    has columns that are not numbers. The built-in models get every frame encoded, and arrays in units of
+    the pool where columns have units of their own, since they are no use on unscaled numbers.
 
     Raises
     ------
@@ -218,6 +220,8 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
         # Dates are refused where a model would meet them; two Pipelines that read the frame may well read dates.
         encoder = public_encoder(_without_times(inputs.public) if both_read_frames else inputs.public)
     encoded = View(encoder if frame and (built_in or needs_encoding(inputs.public)) else None)
+    if built_in and not frame:
+        encoded = View(_units_of(inputs.public))
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
         reads_frames = frame and isinstance(model, Pipeline)
@@ -226,12 +230,26 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
         view.check(inputs.public, "public")
         if role == "teacher":
             view.check(inputs.private.reveal().X, "X")
-        if views[role].encoder is None and not reads_frames and not _takes_missing(model):
+        if (not frame or (views[role].encoder is None and not reads_frames)) and not _takes_missing(model):
             taker = f"the {role} {type(model).__name__}"
             refuse_missing(inputs.public, name="public", taker=taker)
             refuse_missing(inputs.private.reveal().X, name="X", taker=taker)
     numbers = View(encoder)
     return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+
+
+def _units_of(pool: Rows) -> Any | None:
+    """Return what puts the number columns of an array into units of the pool; None where they are of one scale.
+
+    Values are cut off at four public standard deviations. Sparse rows, and numbers without a finite spread, stay as
+    they are.
+    """
+    if kind(pool) == "sparse" or missing_columns(pool).any():
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        scale = PoolScale.fit(np.asarray(pool, dtype=np.float64))
+    known = np.isfinite(scale.mean).all() and np.isfinite(scale.scale).all()
+    return scale.transformer() if known and scale.differing else None
 
 
 def _without_times(frame: Rows) -> Rows:

@@ -10,6 +10,7 @@ import numpy as np
 from quorate.types import FloatArray
 
 BITS = 12  # scaled rows are multiples of 2^-12
+ONE_UNIT = 0.05  # how large the middle column of one scale is, at least, of the largest
 CLIP = 4.0  # entries are cut off at this many public standard deviations
 
 
@@ -47,6 +48,22 @@ class PoolScale:
     def numbers(self) -> bool:
         """Whether any column is in a unit of its own: a table of indicators alone has none."""
         return bool((self.scale != 1.0).any())
+
+    @property
+    def differing(self) -> bool:
+        """Whether columns have units of their own: pixels and counts have one, ages beside indicators do not.
+
+        Columns are of one scale where the middle one has values at least a twentieth as large, in root mean square, as
+        the largest.
+
+        Examples
+        --------
+        >>> ages = np.array([[0.0, 30.0], [1.0, 50.0], [1.0, 70.0]])
+        >>> [PoolScale.fit(ages[:, chosen]).differing for chosen in ([0, 1], [1, 1], [0, 0])]
+        [True, False, False]
+        """
+        size = np.hypot(self.mean, self.scale)
+        return self.numbers and bool(np.quantile(size, 0.5, method="lower") < ONE_UNIT * size.max())
 
     def on_grid(self, rows: FloatArray) -> FloatArray:
         """Return scaled rows as integer numbers of grid steps, entry by entry."""
