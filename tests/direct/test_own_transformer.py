@@ -47,7 +47,7 @@ def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> Non
     clf = fitted(PCA(6).fit(X[:M]), unsafe_noise_seed=None)
     assert clf.coef_.shape == (1, 6)
     assert clf.score(X[M + N :], Y[M + N :]) > 0.6
-    assert "outputs of PCA" in clf.plan_.why[0]
+    assert "outputs of PCA" in clf.plan_.why("record")[0]
     path = clf.export(tmp_path / "model.skops")
     assert skops.io.get_untrusted_types(file=path) == []
     assert (skops.io.load(path).predict(X) == clf.predict(X)).all()

@@ -89,3 +89,59 @@ def test_the_report_says_that_there_was_no_pool(clf: PrivateLogisticRegression, 
     assert "public coordinate" not in clf.summary()
     assert clf.report(tmp_path / "report.html").stat().st_size > 10_000
     assert clf.export(tmp_path / "model.skops").exists()
+
+
+DECLARED = {"age": (0, 100), "pulse": (40, 180), "ward": ("north", "south")}
+
+
+def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+    draw = np.random.default_rng(seed)
+    age, pulse = draw.uniform(0, 100, n), draw.normal(90, 20, n)
+    ward = draw.choice(["north", "south"], n)
+    y = ((age - 50) / 50 + (ward == "north") - 0.5 > 0).astype(int)
+    return pl.DataFrame({"age": age, "pulse": pulse, "ward": ward}), y.tolist()
+
+
+def test_a_frame_whose_columns_are_declared_is_learned_from() -> None:
+    rows, labels = patients(N, 1)
+    new, truth = patients(500, 2)
+    clf = fitted(rows, labels, schema=DECLARED, unsafe_noise_seed=None)
+    assert clf.score(new, truth) > 0.85
+    assert clf.score(new.to_pandas(), truth) == clf.score(new, truth)
+    assert clf.plan_.coordinates.n_coordinates == 5
+    assert clf.facts().setup.n_public == 0
+    other = fitted(rows.to_pandas(), labels, schema=DECLARED)
+    assert (other.coef_ == fitted(rows, labels, schema=DECLARED).coef_).all()
+
+
+def test_a_declared_row_that_cannot_be_used_is_left_out() -> None:
+    rows, labels = patients(N, 1)
+    odd = rows.with_columns(pl.Series("age", ["old", "inf", *[str(age) for age in rows["age"][2:]]]))
+    assert (fitted(odd, labels, schema=DECLARED).coef_ == fitted(rows[2:], labels[2:], schema=DECLARED).coef_).all()
+
+
+def test_two_schemas_are_two_fits() -> None:
+    from quorate import Budget, Ledger
+
+    rows, labels = patients(N, 1)
+    ledger = Ledger(budget=Budget(10.0, 1e-3))
+    for ward in (("north", "south"), ("north", "west", "south"), ("north", "south")):
+        fitted(rows, labels, schema={**DECLARED, "ward": ward}, ledger=ledger)
+    assert len(ledger.reservations()) == 2
+
+
+def test_a_schema_that_does_not_fit_is_refused_before_a_charge() -> None:
+    from quorate import PublicPool
+    from quorate.errors import DataRefused
+
+    rows, labels = patients(200, 1)
+    with pytest.raises(InvalidParameter, match="give one of them"):
+        PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, schema=DECLARED).fit(
+            rows, labels, public=PublicPool(rows)
+        )
+    with pytest.raises(DataRefused, match="pulse"):
+        fitted(rows.drop("pulse"), labels, schema=DECLARED)
+    with pytest.raises(DataRefused, match="give a frame"):
+        fitted(X[:200], labels, schema=DECLARED)
+    with pytest.raises(InvalidParameter, match="'age'"):
+        fitted(rows, labels, schema={**DECLARED, "age": (9, 1)})

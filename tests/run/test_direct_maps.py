@@ -85,3 +85,72 @@ def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli
     code, _, err = cli("check", with_notes(**{"method.text": named}))
     assert code == 2
     assert told in " ".join(err.split())
+
+
+WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.bmi": [10, 60]}
+WARD = {"schema.ward": ["north", "south", "west"]}
+
+
+def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv"})
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "6 features" in out
+    assert cli("run", root)[0] == 0
+    assert cli("run", root)[0] == 0
+    code, out, _ = cli("status", root)
+    assert code == 0
+    assert "finished" in out
+    assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
+    assert cli("export", root, "--to", tmp_path / "out")[0] == 0
+    model = skops.io.load(tmp_path / "out" / "student.skops")
+    rows = pl.read_csv(root / "evaluation.csv").drop("ill")
+    assert set(model.predict(rows)) <= {"no", "yes"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"schema.age": None, "schema.bmi": None}, "public is required, or a [schema]"),
+        ({"data.public": "public.csv"}, "leave out [schema] or"),
+        ({"schema.ward": ["north", 3]}, "'ward'"),
+        ({"schema.height": [0, 300], **WARD}, "height"),
+        ({"method.feature_map": "rbf", **WARD}, "feature_map"),
+        ({"method.text": ["ward"], **WARD}, "public pool"),
+    ],
+)
+def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(
+    make_run: Any, cli: Any, changes: dict[str, Any], told: str
+) -> None:
+    settings = {**WITHOUT_POOL, **changes}
+    for key in [key for key, value in settings.items() if value is None and key.startswith("schema")]:
+        del settings[key]
+    root = make_run(**settings)
+    if changes.get("data.public"):
+        assert (root / "public.csv").exists()
+    code, _, err = cli("run", root)
+    assert code in (2, 4)
+    assert told in " ".join(err.split())
+    assert not (root / "ledger.db").exists()
+
+
+def test_a_schema_is_none_of_the_teachers(make_run: Any, cli: Any) -> None:
+    code, _, err = cli("check", make_run(**{"schema.age": [0, 120]}))
+    assert code == 2
+    assert "[schema]" in err
+
+
+def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, cli: Any) -> None:
+    settings = {**DIRECT, "data.public": None, "data.private": "private.svm", "data.classes": [0, 1]}
+    root = make_run(**settings, **{"schema.columns": 6})
+    rng = np.random.default_rng(0)
+    rows = rng.random((400, 6)) < 0.4
+    lines = [f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero(row)) for row in rows]
+    (root / "private.svm").write_text("\n".join([*lines, "1 9:1"]) + "\n")
+    assert len(read_direct(root, begin=False).task.private.reveal().codes) == 400
+    assert cli("run", root)[0] == 0
+    other = make_run("other", **settings, **{"schema.age": [0, 1]})
+    (other / "private.svm").write_text("\n".join(lines))
+    code, _, err = cli("check", other)
+    assert code == 2
+    assert "columns = 5000" in " ".join(err.split())

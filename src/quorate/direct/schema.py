@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.columns import listed
+from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
@@ -110,20 +111,30 @@ class Schema:
         return {places[at]: unit for at, unit in public_units(rest.estimator, self.pool[names]).items()}
 
     @classmethod
-    def without_pool(cls, X: Any) -> Schema:
-        """Read the number of columns off private rows: an array of numbers, or a sparse matrix, never a frame.
+    def without_pool(cls, X: Any, declared: Any = None) -> Schema:
+        """Take the schema as it was declared, or read the number of columns off an array of numbers.
+
+        Parameters
+        ----------
+        X : array or sparse matrix
+            Private rows, of which the number of columns is public. A frame where the columns are declared.
+        declared : mapping, optional
+            What the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it.
 
         Raises
         ------
         InvalidParameter
-            If it is a frame or has no columns: what its columns hold would be read off private rows.
+            If it is a frame without a declared schema, or has no columns: what its columns hold would be read off
+            private rows.
         """
+        if declared is not None:
+            return cls(*declared_columns(declared))
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
                 "without a public pool the rows must be an array of numbers or a sparse matrix: what the columns of a "
                 "table hold, and how many a list has, is public, and cannot be read off private rows; give "
-                "public=PublicPool(X_public)"
+                'public=PublicPool(X_public), or declare it: schema={"age": [0, 120], "sex": ["F", "M"]}'
             )
         row = np.zeros((1, shape[1]))
         return cls(sparse.csr_matrix(row) if _is_sparse(X) else row, None)
@@ -168,7 +179,7 @@ class Schema:
 
     def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
         if not is_frame(X):
-            raise DataRefused(f"{name} is no data frame, but the public pool is one; give both in the same kind")
+            raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
         names, wanted = columns(X) or (), columns(self.pool) or ()
         if set(names) != set(wanted) or len(set(names)) < len(names):
             raise DataRefused(f"{name} {_difference(names, wanted)}; give it the columns of the public pool")

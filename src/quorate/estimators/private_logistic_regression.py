@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -49,6 +49,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         without being told to trust them, since the published model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
+    schema : mapping of str to sequence, optional
+        What the columns of a frame hold, where there is no public pool to tell it: two numbers that bound a column of
+        numbers, which are cut off there, or the texts that occur in a column: ``{"age": (0, 120), "sex": ("F", "M")}``.
     n_records : int, optional
         Number of private units, where it may be published: persons where ``groups`` are given, else records. Declared
         wrongly it costs accuracy and never privacy. Where it is not declared it is read, treated as public, and the
@@ -109,6 +112,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         delta: float,
         feature_map: Any = "auto",
         text: Sequence[str] = (),
+        schema: Mapping[str, Sequence[Any]] | None = None,
         n_records: int | None = None,
         unit: str | None = None,
         ledger: GivenLedger = None,
@@ -119,6 +123,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         self.delta = delta
         self.feature_map = feature_map
         self.text = text
+        self.schema = schema
         self.n_records = n_records
         self.unit = unit
         self.ledger = ledger
@@ -135,7 +140,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             Private labels. A row whose label is none of `classes` is left out.
         public : PublicPool, optional
             Public unlabelled rows with the same columns. Without them `X` must be an array of numbers or a sparse
-            matrix: rows are scaled to length one, and all directions get the same share of the noise.
+            matrix, or a frame of which `schema` is declared: rows are scaled to length one, and all directions get the
+            same share of the noise.
         groups : (n_records,), optional
             Whose row it is. The guarantee is then for everything of one person.
 
@@ -157,6 +163,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 delta=self.delta,
                 feature_map=self.feature_map,
                 text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
+                schema=self.schema,
                 n_records=self.n_records,
                 unit=self.unit,
             ),

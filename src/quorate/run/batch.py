@@ -107,7 +107,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     data = settings.data
     private = read_data(data.private, label=data.label, unit=data.unit)
     dropped = [name for name in (data.label, data.unit) if name is not None]
-    public = read_data(data.public, drop=dropped, n_features=private.X.shape[1])
+    public = read_data(data.pool, drop=dropped, n_features=private.X.shape[1])
     if begin:
         folder.make()
     key_file = folder.private / "run.key"

@@ -38,11 +38,12 @@ class Direct(Method):
 
     def told(self, run: DirectRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
+        kind = "public coordinates" if run.task.has_pool else "features"
         budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
         return [
             (
                 "learn",
-                f"a linear model in {found['n_coordinates']:,} public coordinates, in {found['rounds']} noisy rounds",
+                f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds",
             ),
             ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
             ("spend", f"{budget} for {run.task.neighbouring.any_one}"),

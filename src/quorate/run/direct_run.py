@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import epsilon
+from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, read_cells, read_data
+from quorate.data.reading import has_named_columns
 from quorate.direct.schema import codes_of_text
-from quorate.errors import DataRefused, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.facts import direct_facts
@@ -77,8 +79,9 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
     settings = settings_of(root) if settings is None else settings
     data, method = settings.data, settings.method
     dropped = [name for name in (data.label, data.unit) if name is not None]
-    public = read_data(data.public, drop=dropped)
-    private = read_cells(data.private, label=data.label, unit=data.unit, n_features=public.X.shape[1])
+    public = None if data.public is None else PublicPool(read_data(data.public, drop=dropped).X)
+    declared, n_features = _declared(settings, public)
+    private = read_cells(data.private, label=data.label, unit=data.unit, n_features=n_features)
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -90,6 +93,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             delta=settings.run.delta or settings.budget.delta,
             feature_map=_feature_map(method.feature_map),
             text=method.text,
+            schema=declared,
             rounds=method.rounds,
             clip=method.clip,
             n_records=data.n_records,
@@ -97,7 +101,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         ),
         private.X,
         private.y,
-        public=PublicPool(public.X),
+        public=public,
         groups=private.unit,
         fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
         noise=noise,
@@ -105,6 +109,20 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         codes=codes_of_text,
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
+
+
+def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
+    """Return what was declared of a table's columns, if it was, and the public number of columns of sparse rows."""
+    if public is not None:
+        return None, public.width
+    declared: Any = settings.schema
+    if has_named_columns(settings.data.private):
+        return declared, len(declared)
+    if set(declared) != {"columns"}:
+        raise InvalidParameter(
+            "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
+        )
+    return None, count("[schema] columns", declared["columns"], at_least=1)
 
 
 def _feature_map(given: str | Path) -> Any:

@@ -58,9 +58,9 @@ def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
     """Yield what there is to say about the public table."""
-    name = data.public.name
-    if has_named_columns(data.public):
-        there = column_names(data.public)
+    name = data.pool.name
+    if has_named_columns(data.pool):
+        there = column_names(data.pool)
         for column_, what in ((data.label, "label"), (data.unit, "id")):
             if column_ in there:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
@@ -81,11 +81,14 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
         "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
         f"budget is spent for nothing. Compare classes with column {data.label!r} of your own file before the run",
     )
-    yield from notes_on_public(data, pool)
+    if data.public is not None:
+        yield from notes_on_public(data, pool)
 
 
 def date_cautions(data: DataSettings, pool: Rows, *, read_as_text: Sequence[str] = ()) -> tuple[Caution, ...]:
     """Say which public columns of text are dates or times: the encoder takes each as a word of its own."""
+    if data.public is None:  # the columns were declared
+        return ()
     names = [name for name in (date_like(pool) if is_frame(pool) else []) if name not in read_as_text]
     words = (
         f"{_some(names)} of {data.public.name} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
@@ -103,7 +106,7 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
     -----
     Privacy: outside the guarantee. For the owner's terminal and the internal edition of the report alone.
     """
-    return Secret((*_declared_number(data, task), *_scales(data.private, data.public, task)))
+    return Secret((*_declared_number(data, task), *_scales(data.private, data.pool, task)))
 
 
 def _declared_number(data: DataSettings, task: Task) -> Iterator[Note]:

@@ -34,13 +34,19 @@ class DataSettings:
     """``[data]``: where the rows are and what they mean."""
 
     private: Path
-    public: Path
+    public: Path | None
     label: str
     classes: tuple[Label, ...]
     unit: str | None = None
     n_records: int | None = None
     n_rows: int | None = None
     evaluation: Path | None = None
+
+    @property
+    def pool(self) -> Path:
+        """The file of public rows, for a method that cannot do without."""
+        assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
+        return self.public
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -111,6 +117,7 @@ class Settings:
     data: DataSettings
     budget: BudgetSettings
     method: MethodSettings = field(default_factory=MethodSettings)
+    schema: Mapping[str, Any] | None = None
     teachers: TeacherSettings = field(default_factory=TeacherSettings)
     mechanism: MechanismSettings = field(default_factory=MechanismSettings)
     student: StudentSettings = field(default_factory=StudentSettings)
@@ -163,7 +170,7 @@ def settings_of(root: Path) -> Settings:
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
         if isinstance(path, Path) and not path.exists():
             raise PreconditionFailed(f"{name} names {path}, and there is no such file")
-    if data.private.samefile(data.public):
+    if data.public is not None and data.private.samefile(data.public):
         raise DataRefused(
             "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
             "may be shown and are about nobody in the private table"
@@ -191,7 +198,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     return Settings(
         data=DataSettings(
             private=folder / data.text("private"),
-            public=folder / data.text("public"),
+            public=_public(data, method, document, folder),
             label=data.text("label"),
             classes=data.classes("classes"),
             unit=data.optional("unit", data.text),
@@ -205,6 +212,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             composition=budget.choice("composition", ("sum", "zcdp")),  # type: ignore[arg-type]
         ),
         method=method,
+        schema=document.get("schema"),
         teachers=TeacherSettings(
             model=teachers.model("model", TEACHER_MODELS),
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
@@ -231,6 +239,29 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
         ),
     )
+
+
+def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], folder: Path) -> Path | None:
+    """Read where the public rows are; the direct method may have a declared schema in their place."""
+    if method.by != "direct":
+        if "schema" in document:
+            raise InvalidParameter(
+                '[schema] is for the direct method without public rows; leave it out, or set [method] by = "direct"'
+            )
+        return folder / data.text("public")
+    if "public" in data.given:
+        if "schema" in document:
+            raise InvalidParameter(
+                "[schema] is for where there are no public rows to tell what columns hold; leave out [schema] or "
+                "[data] public"
+            )
+        return folder / data.text("public")
+    if not document.get("schema"):
+        raise InvalidParameter(
+            "[data] public is required, or a [schema] that tells what the columns hold. Examples: "
+            'public = "survey.csv"; age = [0, 120] and sex = ["F", "M"] under [schema]'
+        )
+    return None
 
 
 def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:

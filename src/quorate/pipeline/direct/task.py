@@ -55,6 +55,7 @@ class DirectConfig:
     delta: float
     feature_map: Any = "auto"
     text: Sequence[str] = ()
+    schema: Any = None
     rounds: int | None = None
     clip: float | None = None
     n_records: int | None = None
@@ -127,7 +128,7 @@ class DirectTask:
         """Encoded public rows to look at contributions with; without a pool, made-up numbers."""
         if self.has_pool:
             return self.schema.numbers(self.schema.pool)
-        made_up = np.random.default_rng(0).normal(size=(_MADE_UP, self.schema.pool.shape[1]))
+        made_up = np.random.default_rng(0).normal(size=(_MADE_UP, self.schema.numbers(self.schema.pool).shape[1]))
         return sparse.csr_matrix(made_up * (made_up > 0)) if kind(self.schema.pool) == "sparse" else made_up
 
     @property
@@ -279,7 +280,7 @@ def prepare_direct(
     kept = (stages or NoStages()).load(coordinates_stage(key), key)
     how = {**facts, "rounds": config.rounds, "clip": config.clip}
     if public is None:
-        plan = plan_without_pool(int(schema.pool.shape[1]), **how)
+        plan = plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how)
     elif kept is not None:
         plan, encoder = load_plan(kept)
         schema = replace(schema, encoder=encoder)
@@ -311,6 +312,10 @@ def prepare_direct(
 def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
     """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
     named = isinstance(config.feature_map, str)
+    if public is not None and config.schema is not None:
+        raise InvalidParameter(
+            "schema is for where there is no public pool to tell what columns hold; give one of them"
+        )
     if public is not None:
         transformer = None if named else config.feature_map
         return Schema.of(check_pool(public).rows(), transformer=transformer, text=config.text)
@@ -318,7 +323,7 @@ def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
-    return Schema.without_pool(X)
+    return Schema.without_pool(X, config.schema)
 
 
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
@@ -372,4 +377,6 @@ def _plan_key(
     )
     if config.text:
         cache_inputs = (*cache_inputs, tuple(config.text))
+    if config.schema is not None:
+        cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
