@@ -12,7 +12,9 @@ from quorate.accounting import (
     PureDP,
     Repeated,
     delta,
+    discrete_gaussian,
     explain,
+    loss,
     spend,
 )
 from quorate.accounting.gaussian import log_delta as gaussian_log_delta
@@ -116,3 +118,42 @@ def test_a_continuous_part_beside_a_point_is_the_gaussian_curve():
 def test_a_rare_high_loss_beyond_the_window_is_charged_as_infinite():
     spike = LossLaw(losses=np.array([0.0, 500.0]), log_weights=np.log([1 - 1e-45, 1e-45]))
     assert on_grid([spike, coin(0.1)], tilt=1e-3, mu=0.0).log_delta(1.0) >= np.log(1e-45) - 1e-9
+
+
+def in_fours(sigma, shifts, times, epsilon):
+    tilt = epsilon * sigma**2 / (shifts * times) - 0.5  # puts ε in the middle
+    step = loss.coarse_step(tilt, times)
+    losses, log_weights, beyond = discrete_gaussian.sum_law(sigma, shifts, tilt, step=step)
+    law = LossLaw(losses=losses, log_weights=log_weights, beyond=beyond)
+    return loss.by_fours([law] * times, tilt, 0.0).log_delta(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "shifts", "times", "epsilon"),
+    [(0.7, 1, 40, 60.0), (3.0, 2, 333, 60.0), (40.0, 1, 500, 3.0), (1000.0, 2, 64, 0.05), (2000.0, 1, 5, 0.006)],
+)
+def test_a_tree_of_laws_is_above_the_exact_sum_by_little(sigma, shifts, times, epsilon):
+    """Against the exact law of the sum of equal noises, which is computed in another file and another way."""
+    exact = discrete_gaussian.log_delta(epsilon, sigma, shifts * times)
+    levels = 1 + np.log(times) / np.log(4)
+    assert 0 <= in_fours(sigma, shifts, times, epsilon) - exact < 2e-4 * levels
+
+
+def test_a_tree_that_rounds_losses_down_is_found_out(monkeypatch):
+    def down(law, tilt, step):
+        low = float(law.losses[0])
+        moved = low + step * np.floor((law.losses - low) / step)
+        return split(LossLaw(losses=moved, log_weights=law.log_weights, beyond=law.beyond), tilt, step)
+
+    split = loss._split
+    monkeypatch.setattr(loss, "_split", down)
+    assert in_fours(40.0, 1, 500, 3.0) < discrete_gaussian.log_delta(3.0, 40.0, 500) - 0.01
+
+
+def test_a_thousand_distinct_deviations_are_priced_by_their_laws():
+    events = [DiscreteGaussian(40 + i / 10, 1) for i in range(1_000)]
+    priced, rule = explain(Composed(tuple(events)), 1e-5)
+    # noise of σ ≥ 40 in votes is continuous noise to 10 digits, and that composition has a closed form
+    exact, _ = explain(Composed(tuple(Gaussian(each.sigma, 1) for each in events)), 1e-5)
+    assert rule == "loss distribution"
+    assert 0 <= priced / exact - 1 < 2e-4

@@ -78,7 +78,9 @@ def log_delta(epsilon: float, sigma: float, shifts: int) -> float:
     return min(result + merging, 0.0)
 
 
-def sum_law(sigma: float, shifts: int, tilt: float) -> tuple[FloatArray, FloatArray, float] | None:
+def sum_law(
+    sigma: float, shifts: int, tilt: float, *, step: float = 0.0
+) -> tuple[FloatArray, FloatArray, float] | None:
     r"""Return the law of the privacy loss of `shifts` unit shifts, listed where it matters.
 
     Parameters
@@ -90,6 +92,8 @@ def sum_law(sigma: float, shifts: int, tilt: float) -> tuple[FloatArray, FloatAr
     tilt : float
         θ ≥ 0: the losses are listed where they carry weight in the law, or in the law weighted by
         :math:`e^{\theta L}`.
+    step : float
+        Losses need not lie closer than so many nats: what is between is split over two of them.
 
     Returns
     -------
@@ -112,7 +116,7 @@ def sum_law(sigma: float, shifts: int, tilt: float) -> tuple[FloatArray, FloatAr
     if sigma < _SMALLEST_SIGMA or width > 100 * _WIDEST:
         return None
     if merging <= 2.0**-44:
-        stride = ceil(width / _LISTED)
+        stride = max(ceil(width / _LISTED), floor(step * sigma**2))
         s = floor(centre - 13 * tau) - 1.0 + stride * np.arange(ceil(width / stride) + 4, dtype=np.float64)
         masses = -(s * s) / (2 * tau * tau) if stride == 1 else _thinned(s, stride, tau, sigma)
         log_weights = masses - log(_normaliser(tau)) + merging + _ROUND_OFF

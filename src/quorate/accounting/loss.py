@@ -12,11 +12,14 @@ halves gives the atom back, so the split pair dominates it by post-processing, a
 the grid step (the "connect the dots" of Doroshenko et al. 2022, met from the other side). The convolution is one FFT
 of laws tilted by :math:`e^{\theta l}`, with θ the best Rényi order less one: what matters at (ε, δ) sits in the
 middle of the window, and round-off, which is added to every weight, stays small against it.
+
+Hundreds of laws are composed as a tree (:func:`by_fours`). Each of them alone is narrow, and a grid that is fine enough
+for it far too fine for the sum; so the step grows with the deviation of what it holds, level by level.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, log
 
 import numpy as np
@@ -29,6 +32,7 @@ from quorate.types import FloatArray
 _NEGLIGIBLE = -95.0  # log of a weight that may be moved to a larger loss unseen
 _GRID = 2**16
 _LARGEST_GRID = 2**19
+_FINE, _COARSE = 4e-4, 4e-2  # √n θh, for a price of its square/8 of δ: of one grid for all, of each level of a tree
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +97,31 @@ def outer(first: LossLaw, second: LossLaw) -> LossLaw:
     )
 
 
-def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
+def by_fours(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
+    """Return a law that dominates the sum of many independent losses and a Gaussian part `mu`, composed as a tree.
+
+    Parameters are those of :func:`on_grid`. Above the truth by at most 2·10⁻⁴ of δ for each of log₄ n levels.
+
+    Examples
+    --------
+    >>> coin = LossLaw(losses=np.array([-0.1, 0.1]), log_weights=np.log([0.475, 0.525]))
+    >>> exact = outer(outer(outer(coin, coin), outer(coin, coin)), coin).log_delta(0.2)
+    >>> bool(0 <= by_fours([coin] * 5, tilt=20.0, mu=0.0).log_delta(0.2) - exact < 1e-3)
+    True
+    """
+    while len(laws) > 1:
+        laws = sorted(laws, key=lambda law: float(np.ptp(law.losses)))
+        step = coarse_step(tilt, len(laws))
+        laws = [on_grid(laws[i : i + 4], tilt, 0.0, step=step) for i in range(0, len(laws), 4)]
+    return replace(laws[0], mu=mu)
+
+
+def coarse_step(tilt: float, n_laws: int) -> float:
+    """Return the step of a grid that many laws are put on, at one level of a tree."""
+    return _COARSE / max(tilt, 1.0) / float(n_laws) ** 0.5
+
+
+def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None = None) -> LossLaw:
     """Return a law that dominates the sum of the independent losses `laws` and a Gaussian part `mu`.
 
     Parameters
@@ -104,6 +132,8 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
         θ > 0: the Rényi order of interest, less one.
     mu : float
         μ of the continuous part, kept aside.
+    step : float, optional
+        The grid step in nats; without it one that costs 2·10⁻⁸ of δ. Larger where the grid would be too long.
 
     Examples
     --------
@@ -115,8 +145,8 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
     """
     trimmed = [_trim(law, tilt) for law in laws]
     spread = sum(float(np.ptp(law.losses)) for law in trimmed)
-    # second-order price of a split: (θh)²/8 of δ for each law
-    step = min(spread / _GRID, 4e-4 / max(tilt, 1.0) / len(laws) ** 0.5)
+    if step is None:  # second-order price of a split: (θh)²/8 of δ for each law
+        step = min(spread / _GRID, _FINE / max(tilt, 1.0) / len(laws) ** 0.5)
     step = max(step, spread / _LARGEST_GRID, 1e-12)
     if tilt * step > 50:  # losses too far apart for any grid: the bound that is always true
         return LossLaw(losses=np.zeros(1), log_weights=np.zeros(1), beyond=1.0, mu=mu)
@@ -139,19 +169,23 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
     )
 
 
+def _log_sum(logs: FloatArray) -> float:
+    """Return log Σ exp; of plain arrays, since laws come by the thousand."""
+    most = float(logs.max())
+    return most + log(float(np.exp(logs - most).sum())) if most > -np.inf else most
+
+
 def _trim(law: LossLaw, tilt: float) -> LossLaw:
     """Drop the atoms that weigh nothing, in the law and in its tilted form, towards larger losses."""
     order = np.argsort(law.losses, kind="stable")
     losses, log_weights = law.losses[order], law.log_weights[order]
     tilted = log_weights + tilt * losses
-    keep = np.flatnonzero((log_weights > _NEGLIGIBLE) | (tilted - float(special.logsumexp(tilted)) > _NEGLIGIBLE))
+    keep = np.flatnonzero((log_weights > _NEGLIGIBLE) | (tilted - _log_sum(tilted) > _NEGLIGIBLE))
     low, high = int(keep[0]), int(keep[-1])
-    beyond = (
-        law.beyond + float(np.exp(special.logsumexp(log_weights[high + 1 :]))) if high + 1 < losses.size else law.beyond
-    )
+    beyond = law.beyond + float(np.exp(_log_sum(log_weights[high + 1 :]))) if high + 1 < losses.size else law.beyond
     kept = log_weights[low : high + 1].copy()
     if low > 0:
-        kept[0] = special.logsumexp(log_weights[: low + 1])
+        kept[0] = _log_sum(log_weights[: low + 1])
     return LossLaw(losses=losses[low : high + 1], log_weights=kept, beyond=beyond)
 
 
@@ -163,7 +197,7 @@ def _split(law: LossLaw, tilt: float, step: float) -> tuple[float, float, FloatA
     inside = np.clip(law.losses - low - cell * step, 0.0, step)
     upper = np.expm1(-inside) / np.expm1(-step)  # share that moves up; the rest moves down
     tilted = law.log_weights + tilt * law.losses
-    norm = float(special.logsumexp(tilted))
+    norm = _log_sum(tilted)
     weights = np.exp(tilted - norm)
     size = int(cell[-1]) + 2
     grid = np.bincount(cell, weights * (1 - upper) * np.exp(-tilt * inside), minlength=size)
