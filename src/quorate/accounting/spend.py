@@ -7,9 +7,11 @@ r"""ε and δ of an event, by the tightest rule that holds for the whole of it.
 | ``"discrete gaussian"`` | discrete Gaussian noise of one σ, Δ² of 1, 2 or 3 | exact |
 | ``"optimal composition"`` | pure and (ε, δ) rounds, discrete Laplace | exact |
 | ``"mixture"`` | continuous Gaussian noise and pure or (ε, δ) rounds | exact |
-| ``"loss distribution"`` | any of the above together | exact for few atoms, else above by about 1e-7 of ε; of more than 256 parts by 1e-4 |
+| ``"loss distribution"`` | any of the above together | exact for few atoms, else above by about 1e-7 of ε* |
 | ``"sum"`` | pure and (ε, δ) rounds | basic composition |
 | ``"renyi"`` | everything with a Rényi curve | upper bound |
+
+\* of more than 256 different parts by about 1e-4 of ε.
 
 All of them hold for adaptively chosen queries under a schedule that was fixed beforehand. Whichever gives the least ε
 is taken: each is valid for the event as it stands, so the choice needs no price of its own.
