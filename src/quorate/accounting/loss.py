@@ -20,7 +20,7 @@ for it far too fine for the sum; so the step grows with the deviation of what it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, log
+from math import ceil, log, sqrt
 
 import numpy as np
 
@@ -118,7 +118,7 @@ def by_fours(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
 
 def coarse_step(tilt: float, n_laws: int) -> float:
     """Return the step of a grid that many laws are put on, at one level of a tree."""
-    return _COARSE / max(tilt, 1.0) / float(n_laws) ** 0.5
+    return _COARSE / max(tilt, 1.0) / sqrt(n_laws)
 
 
 def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None = None) -> LossLaw:
@@ -146,7 +146,7 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None =
     trimmed = [_trim(law, tilt) for law in laws]
     spread = sum(float(np.ptp(law.losses)) for law in trimmed)
     if step is None:  # second-order price of a split: (θh)²/8 of δ for each law
-        step = min(spread / _GRID, _FINE / max(tilt, 1.0) / len(laws) ** 0.5)
+        step = min(spread / _GRID, _FINE / max(tilt, 1.0) / sqrt(len(laws)))
     step = max(step, spread / _LARGEST_GRID, 1e-12)
     if tilt * step > 50:  # losses too far apart for any grid: the bound that is always true
         return LossLaw(losses=np.zeros(1), log_weights=np.zeros(1), beyond=1.0, mu=mu)
@@ -159,7 +159,7 @@ def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None =
         start, norm = start + low, norm + log_norm
         error += float(np.sqrt(weights @ weights))
     weights = np.maximum(fft.irfft(spectrum, n=size), 0.0) + 8 * 2.0**-53 * log(size) * error
-    losses = start + step * np.arange(size)
+    losses: FloatArray = start + step * np.arange(size, dtype=np.float64)
     blur = 16 * 2.0**-53 * (abs(start) + spread + 1) * len(laws)  # of the atoms' positions
     return LossLaw(
         losses=losses + blur,
