@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.base import BaseEstimator
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
@@ -15,6 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate.mechanisms import ConfidentNoisyMax
 from quorate.release.described import described, described_mechanism
+from quorate.release.own_code import code_digest
 
 POOL = np.random.default_rng(2).normal(size=(120, 4))
 
@@ -57,7 +64,87 @@ class NoisyCounts(ConfidentNoisyMax):
 
 def test_a_mechanism_of_a_users_own_is_told_with_its_module_and_every_field() -> None:
     told = described_mechanism(Strict(8.0, 60.0, 30.0))
-    assert told == (f"{__name__}.Strict(threshold=8.0, sigma_threshold=60.0, sigma_answer=30.0, form='histogram')")
+    fields = "threshold=8.0, sigma_threshold=60.0, sigma_answer=30.0, form='histogram'"
+    assert told == f"{__name__}.Strict({fields}) of code {code_digest(Strict)}"
     assert described_mechanism(Strict(9.0, 60.0, 30.0)) != told
     assert described_mechanism(NoisyCounts(8.0, 60.0, 30.0)).startswith(f"{__name__}.NoisyCounts(")
     assert described_mechanism(ConfidentNoisyMax(8.0, 60.0, 30.0)) == repr(ConfidentNoisyMax(8.0, 60.0, 30.0))
+
+
+OWN_MODULE = """
+from dataclasses import dataclass
+from functools import cached_property
+
+from quorate.mechanisms import NoisyCounts
+import a_helper
+
+FACTOR = 2.0
+
+
+def scaled(x):
+    return FACTOR * x
+
+
+@dataclass(frozen=True)
+class Louder(NoisyCounts):
+    extra: float = 1.0
+
+    @property
+    def event(self):
+        return scaled(a_helper.halved(self.extra)) if "a" in {"a", "b", "c"} else None
+
+    def release_many(self, counts, noise):
+        return [x + 1 for x in counts]
+"""
+HELPER = "def halved(x):\n    return x / 2\n"
+EDITS = [
+    ("return [x + 1 for x in counts]", "return [x for x in counts]"),
+    ("FACTOR = 2.0", "FACTOR = 3.0"),
+    ("return FACTOR * x", "return FACTOR + x"),
+    ("extra: float = 1.0", "extra: float = 2.0"),
+    ("return x / 2", "return x / 3"),
+]
+
+
+def digest_of(folder: Path, module: str, helper: str) -> str:
+    folder.mkdir(exist_ok=True)
+    (folder / "an_own.py").write_text(module)
+    (folder / "a_helper.py").write_text(helper)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        try:
+            return code_digest(importlib.import_module("an_own").Louder)
+        finally:
+            for name in ("an_own", "a_helper"):
+                sys.modules.pop(name, None)
+
+
+def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path: Path) -> None:
+    first = digest_of(tmp_path / "one", OWN_MODULE, HELPER)
+    assert digest_of(tmp_path / "two", "# a comment" + OWN_MODULE, HELPER) == first
+    digests = {first}
+    for number, (old, new) in enumerate(EDITS):
+        module, helper = OWN_MODULE.replace(old, new), HELPER.replace(old, new)
+        assert (module, helper) != (OWN_MODULE, HELPER)
+        digests.add(digest_of(tmp_path / f"edit{number}", module, helper))
+    assert len(digests) == 1 + len(EDITS)
+
+
+def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) -> None:
+    first = digest_of(tmp_path, OWN_MODULE, HELPER)
+    program = "import an_own; from quorate.release.own_code import code_digest; print(code_digest(an_own.Louder))"
+    for seed in ("1", "2"):  # in which sets of texts have other orders
+        environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == first
+
+
+def test_code_of_others_is_not_followed() -> None:
+    class Through:
+        def answer(self, x):  # type: ignore[no-untyped-def]
+            return np.median(x)
+
+    assert code_digest(Through) != code_digest(Strict)
+    assert len(code_digest(Through)) == 32

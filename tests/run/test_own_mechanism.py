@@ -348,6 +348,31 @@ def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
         assert len(ledger.reservations()) == 2
 
 
+def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None:
+    """Its name, fields and event are the same; what was charged paid for the code as it was."""
+    root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace(OWN, "hospital_edited:HalfLead"))
+    answers = "        return super().release_many(counts, noise)\n"
+    source = (
+        f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n"
+        f"    def release_many(self, counts, noise):\n{answers}"
+    )
+    try:
+        for code, charges in (
+            (source, 1),
+            (f"# read again\n{source}", 1),
+            (source.replace("(counts,", "(+counts,"), 2),
+        ):
+            (root / "hospital_edited.py").write_text(code, encoding="utf-8")
+            run(root)
+            with Ledger(root / "ledger.db") as ledger:
+                assert len(ledger.reservations()) == charges
+            del sys.modules["hospital_edited"]
+    finally:
+        sys.modules.pop("hospital_edited", None)
+
+
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 

@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
 from hashlib import blake2b
-from types import CodeType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any
 
 import numpy as np
 
 from quorate.mechanisms import Mechanism, is_own
+from quorate.release.own_code import code_digest, told_code
 from quorate.renamed import stored_name
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
@@ -55,7 +56,7 @@ def described(value: Any, depth: int = _DEPTH) -> str:
         return f"{inner(value.__self__)}.{value.__name__}"
     if isinstance(value, FunctionType):
         held = [cell.cell_contents for cell in value.__closure__ or ()]
-        return f"{stored_name(value)}({_code(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
+        return f"{stored_name(value)}({told_code(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
     if isinstance(value, type) or hasattr(value, "__qualname__"):
         return stored_name(value)
     if not (hasattr(value, "__dict__") or hasattr(value, "get_params")):
@@ -69,7 +70,7 @@ def described_mechanism(mechanism: Mechanism) -> str:
     """Describe what answers, with all its fields: several mechanisms have one event, and their answers differ.
 
     One of quorate's is described as version 0.1 did, so that keys of its charges are found again; one of a user's own
-    with its module, so that it is taken for no other of its name.
+    with its module and a digest of its code, so that it is taken for no other of its name, and for no earlier self.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def described_mechanism(mechanism: Mechanism) -> str:
         return repr(mechanism)
     # Field by field, wherever a class keeps them: one that inherits from a class with slots has them in two places.
     values = (f"{each.name}={described(getattr(mechanism, each.name))}" for each in fields(mechanism))
-    return f"{stored_name(type(mechanism))}({', '.join(values)})"
+    return f"{stored_name(type(mechanism))}({', '.join(values)}) of code {code_digest(type(mechanism))}"
 
 
 def _without_dict(value: Any, depth: int) -> str:
@@ -91,10 +92,3 @@ def _without_dict(value: Any, depth: int) -> str:
     except (AttributeError, TypeError):  # it has none, or does not let itself be copied
         state = None
     return _ADDRESS.sub("", repr(value)) if state is None else f"{stored_name(type(value))}({described(state, depth)})"
-
-
-def _code(code: CodeType) -> str:
-    """Digest of what a function does, its inner functions included."""
-    constants = [_code(each) if isinstance(each, CodeType) else repr(each) for each in code.co_consts]
-    told = repr((code.co_code, code.co_names, constants))
-    return blake2b(told.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,153 @@
+"""What a user's own class does, as one digest: its code, and that of whatever of the user's it calls.
+
+A charge rests on the code that answers. Were its name all that counts, a class that was edited between a charge and its
+resumption would go on under what was paid for another.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from functools import cached_property, partial
+from hashlib import blake2b
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_WITHIN = ("__func__", "__wrapped__", "func", "fget")  # where a property, a method or a decorator keeps a function
+
+
+def code_digest(kind: type) -> str:
+    """Return a digest of the code of a class: of its own methods, and of the user's functions that they name.
+
+    Parameters
+    ----------
+    kind : type
+        Not of this package.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits: the same in every process of one version of Python, which is what compiles the code.
+
+    Notes
+    -----
+    Followed are names that the code looks up in its module, constants there, and modules of the user's. Code of
+    quorate, of the standard library and of other installed packages is not: their versions are not in a charge.
+
+    Examples
+    --------
+    >>> class Half:
+    ...     def of(self, x): return x / 2
+    >>> class Third:
+    ...     def of(self, x): return x / 3
+    >>> code_digest(Half) == code_digest(Third)
+    False
+    """
+    walk = _Walk(kind.__module__.partition(".")[0])
+    walk.take(kind)
+    return blake2b("\n".join(walk.told).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def told_code(code: CodeType) -> str:
+    """Digest of what a function does, its inner functions included."""
+    constants = [told_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
+    told = repr((code.co_code, code.co_names, constants))
+    return blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+def _constant(value: Any) -> str:
+    """A constant in words; a set has no order of its own, and texts are in another one in each process."""
+    return f"frozenset({sorted(map(repr, value))})" if isinstance(value, frozenset) else repr(value)
+
+
+class _Walk:
+    """Everything of the user's that is met on the way from a class, in an order that each process has."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+        self.told: list[str] = []
+        self._seen: set[int] = set()
+
+    def take(self, value: Any) -> None:
+        if isinstance(value, _PLAIN):
+            self.told.append(repr(value))
+            return
+        if id(value) in self._seen:
+            return
+        self._seen.add(id(value))
+        if isinstance(value, tuple | list | frozenset | set):
+            ordered = sorted(value, key=repr) if isinstance(value, frozenset | set) else value
+            for each in ordered:
+                self.take(each)
+        elif isinstance(value, dict):
+            for key in sorted(value, key=repr):
+                self.take((key, value[key]))
+        elif isinstance(value, type):
+            self._take_class(value)
+        elif isinstance(value, FunctionType):
+            self._take_function(value)
+        else:
+            for inner in _within(value):
+                self.take(inner)
+
+    def _take_class(self, kind: type) -> None:
+        if not self._is_own(kind.__module__):
+            return
+        self.told.append(kind.__qualname__)
+        for base in kind.__mro__:
+            if self._is_own(base.__module__):
+                for name in sorted(vars(base)):
+                    value = vars(base)[name]
+                    if not name.startswith("__") or (callable(value) and not _is_generated(value)):
+                        self.told.append(name)
+                        self.take(value)
+
+    def _take_function(self, function: FunctionType) -> None:
+        if not self._is_own(function.__module__):
+            return
+        self.told.append(told_code(function.__code__))
+        self.take(function.__defaults__ or ())
+        self.take(function.__kwdefaults__ or {})
+        for cell in function.__closure__ or ():
+            self.take(cell.cell_contents)
+        names = sorted(set(_names(function.__code__)))
+        for name in names:
+            named = function.__globals__.get(name)
+            if isinstance(named, ModuleType):
+                if self._is_own(named.__name__):
+                    for each in names:
+                        self.take(getattr(named, each, None))
+            else:
+                self.take(named)
+
+    def _is_own(self, module: str | None) -> bool:
+        top = (module or "").partition(".")[0]
+        if top == self.package:
+            return True
+        if top == "quorate" or top in sys.stdlib_module_names:
+            return False
+        place = getattr(sys.modules.get(module or ""), "__file__", None)
+        installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+        return place is not None and not any(place.startswith(each) for each in installed)
+
+
+def _within(value: Any) -> Iterator[Any]:
+    if isinstance(value, partial):
+        yield from (value.args, value.keywords)
+    if isinstance(value, property | staticmethod | classmethod | cached_property | partial) or callable(value):
+        yield from (found for name in _WITHIN if (found := getattr(value, name, None)) is not None)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for each in code.co_consts:
+        if isinstance(each, CodeType):
+            yield from _names(each)
+
+
+def _is_generated(value: Any) -> bool:
+    """Whether a method was written by a dataclass: its fields are told elsewhere."""
+    code = getattr(value, "__code__", None)
+    return code is None or code.co_filename == "<string>"
