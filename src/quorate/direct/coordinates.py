@@ -26,6 +26,7 @@ from quorate.types import FloatArray
 LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
 LEAST_RIDGE = 1e-3  # kappa is at least this share of the smallest eigenvalue that is kept
 LENGTH_BITS = 26  # a row's coordinates are integers of length at most 2^26, so that squares sum exactly
+BLOCK = 2**12  # rows whose images are held at once
 FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
 
 
@@ -183,8 +184,13 @@ class PublicCoordinates:
         """
         if self.matrix is None:
             return to_grid(self.feature_map.images(rows), self.bits - self.feature_map.bits)
-        product = np.asarray(self.feature_map.images(rows) @ self.matrix)  # of integers below 2^53: exact
-        return np.asarray(np.rint(np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :])))
+        made = np.empty((rows.shape[0], self.n_coordinates))
+        for start in range(0, rows.shape[0], BLOCK):
+            images = self.feature_map.images(rows[start : start + BLOCK])
+            product = np.asarray(images @ self.matrix)  # of integers below 2^53: exact
+            np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :], out=product)
+            np.rint(product, out=made[start : start + BLOCK])
+        return made
 
     def features(self, weights: FloatArray) -> FloatArray:
         """Return weights of features, ``(n_features, n_outputs)``, for weights of coordinates."""

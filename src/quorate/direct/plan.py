@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import ceil, inf, sqrt
@@ -16,7 +17,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
 from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
-from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
+from quorate.data.feature_maps import ChiSquaredMap, LinearMap, RBFMap, StackedMap, has_numbers, patch_map, tree_map
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
@@ -24,7 +25,7 @@ from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
-FeatureMapName = Literal["auto", "linear", "rbf", "both"]
+FeatureMapName = Literal["auto", "linear", "rbf", "both", "chi2", "trees", "patches"]
 FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
@@ -128,15 +129,21 @@ def feature_map_for(name: FeatureMapName, pool: Any, *, rows: str = "rows") -> F
     first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
     if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
         raise InvalidParameter("the public pool has no spread: all its rows are equal; give rows that differ")
-    linear = LinearMap.fit(pool, rows=rows)
     if name == "auto":
-        name = "both" if linear.scale is not None and linear.scale.numbers else "linear"
+        name = "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
     if name == "linear":
-        return linear
+        return LinearMap.fit(pool, rows=rows)
     if kind(pool) == "sparse":
         raise InvalidParameter(f"feature_map={name!r} takes dense rows, and these are sparse; take 'linear'")
-    rbf = RBFMap.fit(pool, np.random.default_rng(0))
-    return rbf if name == "rbf" else StackedMap(linear, rbf)
+    rng = np.random.default_rng(0)
+    makers: dict[str, Callable[[], FeatureMap]] = {
+        "rbf": lambda: RBFMap.fit(pool, rng),
+        "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
+        "chi2": lambda: ChiSquaredMap.fit(pool, rng),
+        "trees": lambda: tree_map(pool),
+        "patches": lambda: patch_map(pool),
+    }
+    return makers[name]()
 
 
 def plan_direct(

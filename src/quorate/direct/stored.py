@@ -13,16 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps import FittedTransformer, LinearMap, PoolScale, RBFMap, StackedMap
+from quorate.data.feature_maps import (
+    ChainedMap,
+    ChiSquaredMap,
+    FittedTransformer,
+    LinearMap,
+    PatchFeatures,
+    PoolScale,
+    RBFMap,
+    StackedMap,
+    TreeLeaves,
+)
 from quorate.direct.contributions import Grid
 from quorate.direct.coordinates import FeatureMap, PublicCoordinates
 from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan
-from quorate.types import FloatArray
 
 FORMAT = 1
+_TREE = ("feature", "threshold", "left", "right", "roots")  # arrays of TreeLeaves
 
-Arrays = dict[str, FloatArray]
+Arrays = dict[str, Any]
 
 
 def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
@@ -109,6 +119,12 @@ def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, A
         _put_scale(feature_map.scale, arrays, at)
         arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
         return {"kind": "rbf", "gamma": feature_map.gamma}
+    if isinstance(feature_map, ChiSquaredMap):
+        arrays |= {f"{at}.landmarks": feature_map.landmarks, f"{at}.root": feature_map.root}
+        return {"kind": "chi2"}
+    if isinstance(feature_map, ChainedMap):
+        first = _first_header(feature_map.first, arrays, f"{at}.first")
+        return {"kind": "chained", "first": first, "second": _map_header(feature_map.second, arrays, f"{at}.second")}
     raise TypeError(f"no form for {type(feature_map).__name__}")
 
 
@@ -119,7 +135,28 @@ def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
     if header["kind"] == "linear":
         scale = _scale_of(arrays, at) if header["scaled"] else None
         return LinearMap(header["n_columns"], scale, header.get("rows", "rows"))
+    if header["kind"] == "chi2":
+        return ChiSquaredMap(arrays[f"{at}.landmarks"], arrays[f"{at}.root"])
+    if header["kind"] == "chained":
+        second = _map_of(header["second"], arrays, f"{at}.second")
+        return ChainedMap(_first_of(header["first"], arrays, f"{at}.first"), second)  # type: ignore[arg-type]
     return RBFMap(_scale_of(arrays, at), arrays[f"{at}.landmarks"], header["gamma"], arrays[f"{at}.root"])
+
+
+def _first_header(first: PatchFeatures | TreeLeaves, arrays: Arrays, at: str) -> dict[str, Any]:
+    if isinstance(first, PatchFeatures):
+        arrays[f"{at}.centroids"] = first.centroids
+        return {"kind": "patches", "side": first.side, "low": first.low, "high": first.high}
+    for name in _TREE:
+        arrays[f"{at}.{name}"] = getattr(first, name)
+    return {"kind": "trees", "n_columns": first.n_columns}
+
+
+def _first_of(header: dict[str, Any], arrays: Arrays, at: str) -> PatchFeatures | TreeLeaves:
+    if header["kind"] == "patches":
+        return PatchFeatures(header["side"], header["low"], header["high"], arrays[f"{at}.centroids"])
+    parts: Any = {name: arrays[f"{at}.{name}"] for name in _TREE}
+    return TreeLeaves(**parts, n_columns=header["n_columns"])
 
 
 def _put_scale(scale: PoolScale, arrays: Arrays, at: str) -> None:

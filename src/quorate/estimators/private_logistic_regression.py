@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,12 +42,13 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         Every label there may be, in the order of ``predict_proba``.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map : {"auto", "linear", "rbf", "both"} or fitted transformer
+    feature_map : {"auto", "linear", "rbf", "both", "chi2", "trees", "patches"} or fitted transformer
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
-        or both side by side. "auto" is linear where all columns are indicators or words, and both where there are
-        numbers. A transformer is fitted by you on public rows, and what it makes of a row is scaled to length one; it
-        sees one private row at a time, and a row that it fails on is left out. It must be of parts that skops loads
-        without being told to trust them, since the published model holds it.
+        or both side by side; for counts the additive chi-squared kernel, for tables with steps the leaves of random
+        trees, for square grey images their patches, all learned from the pool. "auto" is linear where all columns are
+        indicators or words, and both where there are numbers. A transformer is fitted by you on public rows, and what
+        it makes of a row is scaled to length one; it sees one private row at a time, and a row that it fails on is left
+        out. It must be of parts that skops loads without being told to trust them, since the published model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     schema : mapping of str to sequence, optional
@@ -255,7 +257,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 "seeded noise: this fit is reproducible, therefore not private. Export is refused. Remove "
                 "unsafe_noise_seed"
             )
-        skops.io.dump(model, Path(path))
+        skops.io.dump(model, Path(path), compression=ZIP_DEFLATED)
         return Path(path)
 
     def __sklearn_tags__(self) -> Any:

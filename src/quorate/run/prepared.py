@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
 
@@ -167,7 +168,7 @@ def _student_bytes(student: Any) -> bytes:
     import skops.io
 
     try:
-        written = skops.io.dumps(student)
+        written = skops.io.dumps(student, compression=ZIP_DEFLATED)  # the description of a Pipeline repeats itself
     except Exception as error:
         raise InvalidParameter(
             f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "

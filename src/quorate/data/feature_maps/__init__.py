@@ -1,16 +1,35 @@
 """Feature maps of the public pool: rows to vectors, as functions of public data alone.
 
 A map is fitted on public rows, and the image of a private row is a function of that row and the map, bit for bit
-(``exact``). Here belong maps and the scaling that they share; what is learned from images belongs to ``direct/`` and
+(``exact``). Here belong maps and the scaling that they share; what is learned in them belongs to ``direct/`` and
 ``students/``. Begin with ``linear``.
 """
 
+from quorate.data.feature_maps.chained import ChainedMap, patch_map, tree_map
+from quorate.data.feature_maps.chi_squared import ChiSquaredMap
 from quorate.data.feature_maps.fitted_transformer import FittedTransformer
 from quorate.data.feature_maps.linear import LinearMap
+from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.data.feature_maps.rbf import RBFMap
-from quorate.data.feature_maps.scale import PoolScale
+from quorate.data.feature_maps.scale import PoolScale, has_numbers
 from quorate.data.feature_maps.stacked import StackedMap
 from quorate.data.feature_maps.standardizer import PoolStandardizer
+from quorate.data.feature_maps.trees import TreeLeaves
 
-__all__ = ["FittedTransformer", "LinearMap", "PoolCoordinates", "PoolScale", "PoolStandardizer", "RBFMap", "StackedMap"]
+__all__ = [
+    "ChainedMap",
+    "ChiSquaredMap",
+    "FittedTransformer",
+    "LinearMap",
+    "PatchFeatures",
+    "PoolCoordinates",
+    "PoolScale",
+    "PoolStandardizer",
+    "RBFMap",
+    "StackedMap",
+    "TreeLeaves",
+    "has_numbers",
+    "patch_map",
+    "tree_map",
+]

@@ -54,9 +54,9 @@ class RBFMap:
     root: FloatArray = field(repr=False)
 
     @classmethod
-    def fit(cls, pool: FloatArray, rng: np.random.Generator) -> RBFMap:
+    def fit(cls, pool: FloatArray, rng: np.random.Generator, *, scale: PoolScale | None = None) -> RBFMap:
         """Read scales, landmarks and the kernel's width off the dense public pool ``(n_public, n_columns)``."""
-        scale = PoolScale.fit(pool)
+        scale = scale or PoolScale.fit(pool)
         chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
         landmarks = scale.on_grid(pool[chosen])
         distances = squared_distances(landmarks, landmarks)

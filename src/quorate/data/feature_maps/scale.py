@@ -12,6 +12,7 @@ from quorate.types import FloatArray
 BITS = 12  # scaled rows are multiples of 2^-12
 ONE_UNIT = 0.05  # how large the middle column of one scale is, at least, of the largest
 CLIP = 4.0  # entries are cut off at this many public standard deviations
+SHARED = 16  # columns from which a common range says that they are one quantity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +20,8 @@ class PoolScale:
     """Entries ``(x - mean)/scale``, cut off at ±4 and put on a grid.
 
     Columns of 0 and 1 keep their unit, since a rare indicator is rare and not small; so does a column that is
-    constant in the pool.
+    constant in the pool. Columns that share their lowest and highest value, as pixels do, are one quantity, and have
+    one unit, its range: in units of their own, those that hardly vary would count as much as the others.
 
     Attributes
     ----------
@@ -42,6 +44,9 @@ class PoolScale:
         indicator = ((pool == 0) | (pool == 1)).all(axis=0)
         spread = pool.std(axis=0)
         kept = indicator | (pool == pool[0]).all(axis=0) | (spread == 0)
+        if is_one_quantity(pool[:, ~kept]):
+            low, high = pool[:, ~kept].min(), pool[:, ~kept].max()
+            return cls(np.where(indicator, 0.0, low), np.where(indicator, 1.0, high - low))
         return cls(np.where(indicator, 0.0, pool.mean(axis=0)), np.where(kept, 1.0, spread))
 
     @property
@@ -76,3 +81,31 @@ class PoolScale:
 
         edges = np.vstack([self.mean - CLIP * self.scale, self.mean + CLIP * self.scale])
         return MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges)
+
+
+def has_numbers(pool: FloatArray) -> bool:
+    """Tell whether any column of the dense pool holds more than 0 and 1.
+
+    Examples
+    --------
+    >>> has_numbers(np.array([[0.0, 1.0], [1.0, 1.0]])), has_numbers(np.array([[0.0], [2.0]]))
+    (False, True)
+    """
+    return not bool((((pool == 0) | (pool == 1)).all(axis=0) | (pool == pool[0]).all(axis=0)).all())
+
+
+def is_one_quantity(columns: FloatArray) -> bool:
+    """Tell by their ranges whether columns of numbers are one quantity at many places, as pixels of an image are.
+
+    Sixteen or more, half of which reach down to the lowest value of all, and a tenth up to the highest.
+
+    Examples
+    --------
+    >>> pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
+    >>> is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))
+    (True, False)
+    """
+    if columns.shape[1] < SHARED:
+        return False
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    return bool((low == low.min()).mean() >= 0.5 and (high == high.max()).mean() >= 0.1)

@@ -1,0 +1,141 @@
+"""The additive chi-squared kernel told by rows of the pool (Nyström): the feature map of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import log2
+from typing import Any
+
+import numpy as np
+
+from quorate.data.feature_maps.exact import MANTISSA_BITS
+from quorate.errors import InvalidParameter
+from quorate.types import FloatArray
+
+BITS = 24  # images are multiples of 2^-24
+SHARE_BITS = 20  # shares of a row's total are multiples of 2^-20
+LANDMARKS = 1_000  # rows of the pool that the kernel is told by, at most
+_LEAST = 1e-8
+_BLOCK = 1_024  # rows at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ChiSquaredMap:
+    r"""Features :math:`K_{mm}^{-1/2}(k(x, x_1), \dots)` with :math:`k(x, y) = \sum_j 2 x_j y_j / (x_j + y_j)`.
+
+    Rows are counts, and stand in the kernel as shares of their total; a number below 0 counts as 0.
+
+    Attributes
+    ----------
+    landmarks : FloatArray, (n_landmarks, n_columns)
+        Shares of rows of the pool, in steps of 2⁻²⁰.
+    root : FloatArray, (n_landmarks, n_landmarks)
+        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
+
+    References
+    ----------
+    Vedaldi and Zisserman (2012), Efficient additive kernels via explicit feature maps.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).poisson(2.0, (30, 12)).astype(float)
+    >>> fitted = ChiSquaredMap.fit(pool, np.random.default_rng(0))
+    >>> fitted.images(pool).shape, bool(np.allclose(np.diag(fitted.images(pool)) / 2**fitted.bits, 1.0, atol=1e-4))
+    ((30, 30), True)
+    """
+
+    landmarks: FloatArray = field(repr=False)
+    root: FloatArray = field(repr=False)
+
+    @classmethod
+    def fit(cls, pool: FloatArray, rng: np.random.Generator) -> ChiSquaredMap:
+        """Choose landmarks from the dense public pool of counts ``(n_public, n_columns)``.
+
+        Raises
+        ------
+        InvalidParameter
+            If the pool holds a number below 0.
+        """
+        if (pool < 0).any():
+            raise InvalidParameter("feature_map='chi2' takes counts, and the public pool holds numbers below 0")
+        chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
+        landmarks = shares(pool[chosen])
+        landmarks = landmarks[landmarks.any(axis=1)]
+        if not len(landmarks):
+            raise InvalidParameter("feature_map='chi2' takes counts, and those of the public pool are all 0")
+        values, vectors = np.linalg.eigh(kernel(landmarks, landmarks) * 2.0**-BITS)
+        kept = values > _LEAST * values[-1]
+        return cls(landmarks, (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return BITS
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has: one kernel value a landmark."""
+        return len(self.landmarks)
+
+    @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "the additive chi-squared kernel of counts with rows of the pool"
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes: shares sum to 1, but for the grid, and so does every value."""
+        return float(np.sqrt(self.n_images) * (1 + self.landmarks.shape[1] * 2.0**-SHARE_BITS)) + 1e-6
+
+    @property
+    def mixing(self) -> FloatArray:
+        """What images are multiplied by to be features."""
+        return self.root
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_rows, n_landmarks)`` integers, each row a function of that row alone."""
+        return kernel(shares(rows), self.landmarks)
+
+    def transformer(self, rows: Any) -> Any:
+        r"""Return the same map as a fitted scikit-learn Pipeline.
+
+        scikit-learn's kernel of this name is :math:`-\sum (x - y)^2/(x + y) = 2k - 2` for shares.
+        """
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import Normalizer
+
+        told = self.landmarks * 2.0**-SHARE_BITS
+        nystroem = Nystroem(kernel="additive_chi2", n_components=len(told), random_state=0).fit(told)
+        nystroem.components_, nystroem.normalization_ = told, self.root.T / 2
+        return Pipeline([("shares", Normalizer(norm="l1").fit(told)), ("kernel", nystroem)])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights of the transformer's columns, and the intercepts that its −2 takes."""
+        return weights, np.asarray(self.root.sum(axis=0) @ weights)
+
+
+def shares(rows: FloatArray) -> FloatArray:
+    """Return each row as shares of its total, in integer steps of 2⁻²⁰; a row without counts stays 0.
+
+    The total is that of the row rounded to bits that let it sum exactly in any order.
+    """
+    counts = np.maximum(np.ascontiguousarray(rows, dtype=np.float64), 0.0)
+    fine = int(MANTISSA_BITS - 2 - log2(max(rows.shape[1], 2)))
+    exponents = np.frexp(counts.max(axis=1, initial=0.0))[1].astype(np.int64)
+    integers = np.rint(np.ldexp(counts, fine - exponents[:, None]))
+    totals = integers.sum(axis=1)
+    np.divide(integers, totals[:, None], out=integers, where=totals[:, None] > 0)
+    return np.asarray(np.rint(integers * 2.0**SHARE_BITS))
+
+
+def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return kernel values of shares, ``(n_a, n_b)`` integer steps of 2⁻²⁴; every term is an integer before the sum."""
+    told = np.empty((len(a), len(b)))
+    for first in range(0, len(a), _BLOCK):
+        columns = np.ascontiguousarray(a[first : first + _BLOCK].T)
+        for at, other in enumerate(b):
+            seen = np.flatnonzero(other)
+            x, y = columns[seen], other[seen, None]
+            told[first : first + _BLOCK, at] = np.rint(2.0 ** (BITS - SHARE_BITS + 1) * x * y / (x + y)).sum(axis=0)
+    return told

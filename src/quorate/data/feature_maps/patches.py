@@ -1,0 +1,178 @@
+"""Patches of grey images, told by centroids of public ones: the features of small pictures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from quorate.errors import InvalidParameter
+from quorate.types import FloatArray
+
+SIZE = 6  # a patch is 6 × 6 pixels
+STRIDE = 2  # and the next one begins 2 pixels further
+CENTROIDS = 200
+REGIONS = 3  # 3 × 3 regions of an image are summed over
+THRESHOLD = 0.25  # what a patch must share with a centroid before it counts, in the range of a pixel
+PIXEL_BITS = 10  # pixels are multiples of 2^-10 of their range
+CENTROID_BITS = 16
+_SAMPLE = 100_000  # public patches that centroids are learned from
+_FLAT = 0.05  # squared length below which a patch without its mean shows nothing
+_BLOCK = 64  # images at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PatchFeatures:
+    r"""What the patches of an image share with centroids, summed over 3 × 3 regions, and its square root.
+
+    A centroid c has mean zero and length one; a patch x adds what :math:`c^T x` is above the threshold, if it is.
+
+    Attributes
+    ----------
+    side : int
+        Pixels on a side: a row is a square image, line by line.
+    low, high : float
+        The range of a pixel in the pool; what lies beyond is cut off.
+    centroids : FloatArray, (n_centroids, 36)
+        As integer numbers of steps of 2⁻¹⁶.
+
+    References
+    ----------
+    Coates and Ng (2011), The importance of encoding versus training with sparse coding and vector quantization: soft
+    thresholds at centroids of patches.
+
+    Examples
+    --------
+    >>> images = np.random.default_rng(0).random((40, 100))
+    >>> PatchFeatures.fit(images, n_centroids=8).numbers(images).shape
+    (40, 72)
+    """
+
+    side: int
+    low: float
+    high: float
+    centroids: FloatArray = field(repr=False)
+
+    @classmethod
+    def fit(cls, pool: FloatArray, *, n_centroids: int = CENTROIDS) -> PatchFeatures:
+        """Learn centroids from the dense public pool ``(n_public, side * side)``.
+
+        Raises
+        ------
+        InvalidParameter
+            If rows are no square images of at least 10 × 10 pixels, or the images show nothing.
+        """
+        from sklearn.cluster import MiniBatchKMeans
+
+        side = isqrt(pool.shape[1])
+        if side * side != pool.shape[1] or side < SIZE + 2 * STRIDE:
+            raise InvalidParameter(
+                f"feature_map='patches' takes square grey images of 10 × 10 pixels or more, line by line in a row, and "
+                f"rows have {pool.shape[1]} columns"
+            )
+        low, high = float(pool.min()), float(pool.max())
+        shown = cls(side, low, high if high > low else low + 1.0, np.zeros((1, SIZE**2)))
+        rng = np.random.default_rng(0)
+        some = rng.permutation(len(pool))[: max(1, _SAMPLE // shown.n_positions**2) * 2]
+        patches = shown._patches(pool[np.sort(some)]).reshape(-1, SIZE**2) * 2.0**-PIXEL_BITS
+        patches = patches[rng.permutation(len(patches))[:_SAMPLE]]
+        patches = patches - patches.mean(axis=1, keepdims=True)
+        lengths = np.sqrt((patches**2).sum(axis=1))
+        seen = lengths**2 > _FLAT
+        if seen.sum() < n_centroids:
+            raise InvalidParameter(
+                f"feature_map='patches' learns {n_centroids} centroids from public images, and they show too little; "
+                "give more images, or another map"
+            )
+        means = MiniBatchKMeans(n_centroids, random_state=0, n_init=1, batch_size=4_096)
+        centroids = means.fit(patches[seen] / lengths[seen, None]).cluster_centers_
+        centroids = centroids - centroids.mean(axis=1, keepdims=True)
+        centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
+        return cls(side, shown.low, shown.high, np.rint(centroids * 2.0**CENTROID_BITS))
+
+    @property
+    def n_positions(self) -> int:
+        """Places along a side where a patch begins."""
+        return (self.side - SIZE) // STRIDE + 1
+
+    @property
+    def regions(self) -> tuple[int, tuple[int, ...]]:
+        """Positions along the side of a region, and where the three regions begin."""
+        length = -(-self.n_positions // REGIONS)
+        last = self.n_positions - length
+        return length, (0, (last + 1) // 2, last)
+
+    @property
+    def words(self) -> str:
+        """What the features are, in words."""
+        return f"patches of images ({len(self.centroids)} centroids of public ones)"
+
+    def _patches(self, images: FloatArray) -> FloatArray:
+        """Return patches as integers, ``(n_images, n_positions, n_positions, 36)``."""
+        grey = (np.asarray(images, dtype=np.float64) - self.low) / (self.high - self.low)
+        grey = np.rint(np.minimum(np.maximum(grey, 0.0), 1.0) * 2.0**PIXEL_BITS)
+        view = np.lib.stride_tricks.sliding_window_view(
+            grey.reshape(-1, self.side, self.side), (SIZE, SIZE), axis=(1, 2)
+        )[:, ::STRIDE, ::STRIDE]
+        return np.ascontiguousarray(view).reshape(*view.shape[:3], SIZE**2)
+
+    def numbers(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_images, 9 * n_centroids)`` features ≥ 0, each row a function of that image alone.
+
+        Pixels and centroids are integers and 36 products sum to less than 2³⁸, so products, thresholds and sums over
+        regions are exact; the square root is rounded once, entry by entry.
+        """
+        length, starts = self.regions
+        bits = PIXEL_BITS + CENTROID_BITS
+        features = np.empty((len(rows), REGIONS**2 * len(self.centroids)))
+        for first in range(0, len(rows), _BLOCK):
+            patches = self._patches(rows[first : first + _BLOCK])
+            shared = patches.reshape(-1, SIZE**2) @ self.centroids.T - THRESHOLD * 2.0**bits
+            above = np.maximum(shared, 0.0).reshape(*patches.shape[:3], -1)
+            sums = [above[:, i : i + length, j : j + length].sum(axis=(1, 2)) for i in starts for j in starts]
+            features[first : first + _BLOCK] = np.sqrt(np.hstack(sums) * 2.0**-bits)
+        return features
+
+    def transformer(self) -> Any:
+        """Return the same features, but for the grid, as a fitted scikit-learn Pipeline.
+
+        Regions share one transformer, and so do the patches of a region: it is written once.
+        """
+        from sklearn.compose import ColumnTransformer
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import FunctionTransformer, MinMaxScaler
+
+        length, starts = self.regions
+        width = (length - 1) * STRIDE + SIZE  # pixels along the side of a region
+        n_centroids = len(self.centroids)
+        above = MinMaxScaler(feature_range=(0.0, float(SIZE)), clip=True)  # x - threshold, and 0 below
+        above.fit(np.array([[THRESHOLD], [THRESHOLD + SIZE]]).repeat(n_centroids, axis=1))
+        patch = FrozenEstimator(
+            Pipeline([("shared", linear_step(self.centroids * 2.0**-CENTROID_BITS)), ("above", above)])
+        )
+        corner = np.add.outer(np.arange(SIZE) * width, np.arange(SIZE)).ravel()
+        places = [(i * STRIDE) * width + j * STRIDE for i in range(length) for j in range(length)]
+        within = ColumnTransformer([(f"patch{at}", patch, (corner + at).tolist()) for at in places])
+        within.fit(np.zeros((1, width**2)))
+        total = linear_step(np.tile(np.eye(n_centroids), (1, len(places))))
+        region = FrozenEstimator(Pipeline([("patches", FrozenEstimator(within)), ("sum", total)]))
+        block = np.add.outer(np.arange(width) * self.side, np.arange(width)).ravel()
+        corners = [(i * self.side + j) * STRIDE for i in starts for j in starts]
+        regions = ColumnTransformer([(f"region{at}", region, (block + at).tolist()) for at in corners])
+        shades = MinMaxScaler(clip=True).fit(np.array([[self.low], [self.high]]).repeat(self.side**2, axis=1))
+        regions.fit(np.zeros((1, self.side**2)))
+        return Pipeline([("grey", shades), ("regions", regions), ("root", FunctionTransformer(np.sqrt))])
+
+
+def linear_step(matrix: FloatArray) -> Any:
+    """Return ``rows @ matrix.T`` as a fitted transformer of scikit-learn, ``matrix`` of shape ``(n_out, n_in)``."""
+    from sklearn.decomposition import TruncatedSVD
+
+    n_out, n_in = matrix.shape
+    step = TruncatedSVD(n_components=n_out)
+    step.components_ = np.ascontiguousarray(matrix, dtype=np.float64)
+    step.n_features_in_ = n_in
+    return step
