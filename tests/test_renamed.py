@@ -9,9 +9,10 @@ import quorate.planning
 import quorate.report
 import quorate.theory
 from quorate.accounting import Composed, PureDP
+from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger
 from quorate.release.described import described
-from quorate.renamed import moved, stored_as, stored_name
+from quorate.renamed import moved, renamed_arguments, stored_as, stored_name
 from quorate.report import AnswerCounts
 
 
@@ -72,3 +73,12 @@ def test_a_stored_name_stays_when_a_class_moves_and_a_subclass_has_its_own() -> 
 def test_a_part_of_the_report_is_found_under_its_name_of_version_0_1() -> None:
     with pytest.warns(FutureWarning, match=r"quorate\.report\.Answers is now quorate\.report\.AnswerCounts"):
         assert quorate.report.Answers is AnswerCounts
+
+
+def test_both_names_of_an_argument_are_refused_in_one_line() -> None:
+    @renamed_arguments(claim="scope")
+    def reserve(*, scope: str | None = None) -> str | None:
+        return scope
+
+    with pytest.raises(InvalidParameter, match=r"^reserve was given scope= and claim=, .*; leave out claim=$"):
+        reserve(claim="person", scope="record")  # type: ignore[call-arg]

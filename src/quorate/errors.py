@@ -103,9 +103,21 @@ class DataRefused(PreconditionFailed, ValueError):
 
 
 class LedgerMismatch(PreconditionFailed):
-    """The ledger was opened for other data, or with another budget or composition."""
+    """The ledger was opened for other data, or with another budget or composition.
+
+    Attributes
+    ----------
+    budget : (float, float) or None
+        ε and δ that the ledger has, where others were asked for.
+    """
 
     code = "QUO-E006"
+
+    def __init__(
+        self, message: str, *, charged: str = "nothing was charged", budget: tuple[float, float] | None = None
+    ) -> None:
+        self.budget = budget
+        super().__init__(message, charged=charged)
 
 
 class LedgerBusy(PreconditionFailed):

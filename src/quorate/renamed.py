@@ -13,6 +13,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ParamSpec, TypeVar
 
+from quorate.errors import InvalidParameter
+
 _STORED = "__stored_name__"
 Named = TypeVar("Named", bound=Callable[..., Any])
 P = ParamSpec("P")
@@ -97,6 +99,11 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
     **names : str
         For each old name the new one.
 
+    Raises
+    ------
+    InvalidParameter
+        The decorated function does, where it is given both names of an argument.
+
     Examples
     --------
     >>> @renamed_arguments(claim="scope")
@@ -112,6 +119,11 @@ def renamed_arguments(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]
         @wraps(function)
         def taking_both(*args: P.args, **kwargs: P.kwargs) -> R:
             for old in names.keys() & kwargs.keys():
+                if names[old] in kwargs:
+                    raise InvalidParameter(
+                        f"{function.__name__} was given {names[old]}= and {old}=, which is its name of version 0.1; "
+                        f"leave out {old}="
+                    )
                 warnings.warn(
                     f"{old}= of {function.__name__} is now {names[old]}=; the old name goes with the next version",
                     FutureWarning,

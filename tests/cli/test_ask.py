@@ -13,6 +13,7 @@ from tests.run.conftest import entries
 
 from quorate.ledger import Ledger
 from quorate.run import online
+from quorate.run.published import read_facts
 from quorate.run.stages import FolderStages
 
 
@@ -36,7 +37,7 @@ def test_a_class_a_row_is_printed_and_charged(asked: Path, cli: Any) -> None:
     assert code == 0
     assert len(out.split()) == 5
     assert set(out.split()) <= {"no", "yes"}
-    assert "1 answers left" in said
+    assert "1 answer left" in said
     assert json.loads(cli("status", asked, "--json")[1])["answers_left"] == 1
 
 
@@ -171,3 +172,35 @@ def online_batch(root: Path) -> Any:
 
 def teachers_of(batch: Any) -> Any:
     return online.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
+
+
+def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, cli: Any, tmp_path: Path) -> None:
+    def told() -> tuple[int | None, list[int], int]:
+        facts = read_facts(asked)
+        return (
+            facts.spending.answers_left,
+            [part.asked for part in facts.spending.parts],
+            facts.provenance.ledger_entries,
+        )
+
+    assert told()[:2] == (6, [60, 0])
+    cli("ask", asked, asked / "new.csv")
+    assert told()[:2] == (1, [60, 5])
+    with Ledger(asked / "ledger.db") as ledger:
+        assert told()[2] == ledger.head.sequence
+    page = (asked / "public" / "report.html").read_text()
+    assert "1 answer; " in (asked / "public" / "model_card.md").read_text()
+    assert f"All {told()[2]} entries were read again" in page
+    assert cli("export", asked, "--to", tmp_path / "outbox")[0] == 0
+    before = page
+    cli("ask", asked, asked / "new.csv")  # nothing is new, so nothing is said
+    assert (asked / "public" / "report.html").read_text() == before
+
+
+def test_a_report_that_somebody_changed_keeps_no_answer_back(asked: Path, cli: Any) -> None:
+    (asked / "public" / "facts.json").write_text("{}")
+    code, out, _ = cli("ask", asked, asked / "new.csv")
+    assert code == 0
+    assert len(out.split()) == 5
+    assert (asked / "public" / "facts.json").read_text() == "{}"
+    assert cli("report", asked)[0] == 4

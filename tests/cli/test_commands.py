@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import sqlite3
 import stat
 from contextlib import closing
@@ -91,7 +93,7 @@ def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
-    assert "the number of private units was read and is treated as public" in out
+    assert "the number of records was read off private.csv and is treated as public" in out
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -282,3 +284,50 @@ def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: 
     assert all("1e-5" in each for each in shown)
     assert not any("e-0" in each for each in shown)
     assert "of 4 charged, 0 left" in shown[1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        (("demo", "adult"), "If that is where to write: quorate demo --out adult"),
+        (("init", "my", "run"), "quorate init takes [FOLDER] alone; a name with spaces needs quotes."),
+        (("export", "my-run"), "Write for example: quorate export … --to DIRECTORY"),
+    ],
+)
+def test_a_wrong_use_says_what_to_type(cli: Any, typed: tuple[str, ...], hint: str) -> None:
+    code, _, said = cli(*typed)
+    assert code == 2
+    assert said.strip().splitlines()[-1] == hint
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [
+        (errno.ENOSPC, "no space left on device. What is stored stays; free some space on that disk, then"),
+        (errno.EACCES, "permission denied. What is stored stays; get the permission, or let its owner"),
+        (errno.ENOENT, "no such file or directory. What is stored stays; name a file or folder that exists"),
+        (errno.EROFS, "read-only file system. What is stored stays; mount that disk for writing"),
+        (errno.EXDEV, "invalid cross-device link. What is stored stays; mend that, then the same command goes on"),
+    ],
+)
+def test_a_refusal_of_the_machine_says_what_to_do_about_it(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, remedy: str
+) -> None:
+    def refused(*_: Any, **__: Any) -> None:
+        raise OSError(number, os.strerror(number), str(tmp_path / "there"))
+
+    monkeypatch.setattr(Path, "write_text", refused)
+    code, _, said = cli("init", tmp_path / "new")
+    assert code == 4
+    assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said
+    assert "free" not in said or number == errno.ENOSPC
+
+
+def test_every_door_says_that_a_ledger_was_deleted(finished: Path, cli: Any) -> None:
+    for each in finished.glob("ledger.db*"):
+        each.unlink()
+    verbs = (("run", finished), ("status", finished), ("ledger", "show", finished))
+    (words,) = {cli(*typed)[2].splitlines()[-2] for typed in verbs}
+    assert "ledger.db and its anchor are missing, but were there" in words
+    for typed in (("run", finished), ("ledger", "verify", finished), ("ledger", "show", finished / "ledger.db")):
+        assert cli(*typed)[0] == 5

@@ -69,7 +69,8 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     code, _, said = cli("check", finished)
     assert code == 4
     assert "put it back, or, where more is to be spent" in said
-    assert "quorate ledger open --raise-budget REASON" in said
+    assert "[run] epsilon" in said
+    assert f"quorate ledger open {finished} --raise-budget REASON; then: quorate run {finished}" in said
 
     code, out, _ = cli("ledger", "open", finished, "--raise-budget", "approved by the board", "--json")
     assert code == 0

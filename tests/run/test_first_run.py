@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 
 from quorate.ledger import Ledger
+from quorate.report import Facts
 
 
 def files(root: Path) -> list[str]:
@@ -121,6 +122,10 @@ def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest
     assert '[data] private is required. The rows to protect. Example: private = "visits.csv"' in cli("check", root)[2]
     (root / "quorate.toml").write_text("[data]\nprivate = visits.csv\n")
     assert "; texts need quotes" in cli("check", root)[2]
+    (root / "quorate.toml").write_text("[data\n")
+    said = cli("check", root)[2]
+    assert f"{root / 'quorate.toml'} is not valid TOML: " in said
+    assert "quotes" not in said
 
     def denied(*_: Any, **__: Any) -> str:
         raise PermissionError(13, "Permission denied")
@@ -233,3 +238,49 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
     assert "n_teachers=300 is more than there are patients in the private table" in said
     assert 'Take n_teachers="auto"' in said
     assert "200" not in said  # how many there are
+
+
+def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 3})
+    assert cli("run", root)[0] == 0
+    settings, first = root / "quorate.toml", (root / "quorate.toml").read_text()
+    onward = f"quorate ledger open {root} --raise-budget REASON; then: quorate run {root}"
+
+    settings.write_text(first.replace("epsilon = 4.0", "epsilon = 5.0"))
+    code, _, said = cli("run", root)
+    assert code == 4
+    assert "the ledger has epsilon = 4 and delta = 1e-5, got epsilon = 5 and delta = 1e-5" in said
+    assert "[run] epsilon and [run] delta" in said
+    assert onward in said
+    settings.write_text(first.replace("n_jobs = 1", "n_jobs = 1\nepsilon = 1.0"))
+    code, _, said = cli("run", root)
+    assert code == 3
+    assert "let [run] epsilon and [run] delta be what is left at most" in said
+    assert onward in said
+    settings.write_text(first.replace("epsilon = 4.0", "epsilon = 3.0"))
+    assert "A smaller part of it for one run is [run] epsilon" in cli("run", root)[2]
+
+    larger = first.replace("epsilon = 4.0\ndelta = 1e-05", "epsilon = 5.0\ndelta = 2e-05")
+    assert larger != first
+    settings.write_text(larger.replace("n_jobs = 1", "n_jobs = 1\nepsilon = 1.0\ndelta = 1e-05"))
+    assert cli("ledger", "open", root, "--raise-budget", "a second release")[0] == 0
+    assert cli("run", root)[0] == 0
+
+    spending = Facts.from_json((root / "public" / "facts.json").read_text()).spending
+    assert spending.run_epsilon == pytest.approx(1.0, rel=1e-6)
+    assert spending.run_delta == 1e-5
+    assert spending.spent_epsilon == pytest.approx(5.0, rel=1e-6)
+    page = (root / "public" / "report.html").read_text()
+    assert "The charge of this run, ε 1 of the ε 5 that all runs on this ledger were charged together" in page
+    assert "At δ 10⁻⁵, worked out before any private row is seen." in page
+
+
+def test_what_was_stored_is_not_shown_as_work(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 3})
+    said = cli("run", root)[2]
+    for stage in ("training teachers (12)", "counting votes", "releasing labels", "fitting the student"):
+        assert stage in said
+    said = cli("run", root)[2]
+    for stage in ("training teachers", "counting votes", "releasing labels"):
+        assert stage not in said
+    assert "fitting the student" in said

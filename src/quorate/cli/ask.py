@@ -21,6 +21,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     nothing. When fewer answers are left than there are new rows, or the mechanism is closed, nothing is asked (exit
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
+    from quorate.accounting.figures import several
     from quorate.planning import ONE_ANSWER_IS_UNSURE
     from quorate.run.methods import method_of
 
@@ -35,7 +36,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         return
     for answer, status in zip(asked.answers, asked.statuses, strict=True):
         click.echo(status if answer is None else answer)
-    click.echo(f"{asked.left:,} answers left", err=True)
+    click.echo(f"{several(asked.left, 'answer')} left", err=True)
     for caution in method.cautions(read):
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)

@@ -6,6 +6,7 @@ the line that describes it stands here.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from functools import partial
@@ -43,6 +44,28 @@ Exit codes
   0  ok                             4  the files, the folder or the machine do not fit
   2  usage: an argument or value    5  the ledger's integrity is broken
   3  the budget refused             6  interrupted; the same command goes on"""
+
+# What to do about an error of the machine, to stand before "then the same command goes on".
+REMEDIES = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), "free some space on that disk"),
+    errno.EFBIG: "raise the limit on the size of a file (ulimit -f)",
+    errno.EROFS: "mount that disk for writing, or move the folder to one that is",
+    **dict.fromkeys((errno.EACCES, errno.EPERM), "get the permission, or let its owner run the command"),
+    errno.ENOENT: "name a file or folder that exists, or put it back",
+    errno.ENOTDIR: "name a folder where a file is named now",
+    errno.EISDIR: "name a file where a folder is named now",
+    errno.EEXIST: "move away what stands there",
+    errno.ENOTEMPTY: "empty that folder, or name another one",
+    errno.ENAMETOOLONG: "give it a shorter name",
+    errno.ELOOP: "replace the links that point at each other",
+    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "raise the limit on open files (ulimit -n)"),
+    errno.ENOMEM: "free some memory",
+    errno.EAGAIN: "raise the limit on processes (ulimit -u), or end some",
+    errno.EIO: "check that disk, and restore what it lost from a backup",
+    **dict.fromkeys((errno.ESTALE, errno.ENOLCK), "move the folder to a local disk"),
+    **dict.fromkeys((errno.EBUSY, errno.ETXTBSY), "wait until no other process uses it"),
+    **dict.fromkeys((errno.EPIPE, errno.ECONNRESET), "let whatever reads the output read to its end"),
+}
 
 
 class LazyGroup(click.Group):
@@ -115,6 +138,8 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(stop.exit_code)
     except click.UsageError as error:
         error.show()
+        for hint in _hints(error):
+            click.echo(hint, err=True)
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         told.set()
@@ -124,6 +149,25 @@ def main(args: list[str] | None = None) -> None:
     except OSError as error:
         fail(_of_the_machine(error), arguments)
     sys.exit(0)
+
+
+def _hints(error: click.UsageError) -> list[str]:
+    """Say what to type instead, where click says only what was wrong."""
+    if error.ctx is None:
+        return []
+    command, path = error.ctx.command, error.ctx.command_path
+    if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
+        return [f"Write for example: {path} … {error.param.opts[0]} {error.param.make_metavar(error.ctx)}"]
+    if not error.message.startswith("Got unexpected extra argument"):
+        return []
+    extra = error.message.partition("(")[2].rstrip(")")
+    places = [param.opts[0] for param in command.params if {"--out", "--to"} & set(param.opts)]
+    if places:
+        return [f"If that is where to write: {path} {places[0]} {extra}"]
+    taken = [param.make_metavar(error.ctx) for param in command.params if isinstance(param, click.Argument)]
+    if not taken:
+        return [f"{path} takes no argument."]
+    return [f"{path} takes {' and '.join(taken)} alone; a name with spaces needs quotes."]
 
 
 def _interrupted() -> Interrupted:
@@ -145,9 +189,11 @@ def _give_up(arguments: list[str], told: Event) -> NoReturn:
 def _of_the_machine(error: OSError) -> PreconditionFailed:
     """A full disk or a missing permission, in one line; what is stored stays, and so does what was charged."""
     where = "" if error.filename is None else f" at {error.filename}"
+    said = error.strerror or type(error).__name__
+    remedy = REMEDIES.get(error.errno or 0, "mend that")
     return PreconditionFailed(
-        f"the machine refused{where}: {error.strerror or type(error).__name__}. What is stored stays; free the space "
-        "or give the permission, then the same command goes on",
+        f"the machine refused{where}: {said[:1].lower()}{said[1:]}. What is stored stays; {remedy}, then the same "
+        "command goes on",
         charged="a charge that was made before stands: quorate ledger show",
     )
 

@@ -162,12 +162,18 @@ def opened(place: Path) -> AbstractContextManager[Ledger]:
     from quorate.run.folder import RunFolder
 
     path = _place_of(place)
-    return RunFolder(place).open_ledger() if place.is_dir() else Ledger(path)
+    folder = RunFolder(path.parent)
+    lost = path == folder.ledger and folder.has_ledger and not path.exists()
+    return folder.open_ledger() if place.is_dir() or lost else Ledger(path)
 
 
 def _place_of(place: Path) -> Path:
+    from quorate.run.folder import RunFolder
+
     path = place / "ledger.db" if place.is_dir() else place
-    if not (path.exists() or path.is_symlink() or path.with_name(f"{path.name}.anchor").exists()):
+    folder = RunFolder(path.parent)
+    gone = path == folder.ledger and folder.has_ledger  # of a run that had one: opening it says that it was there
+    if not (gone or path.exists() or path.is_symlink() or path.with_name(f"{path.name}.anchor").exists()):
         raise PreconditionFailed(f"no ledger at {path}; a run opens one: quorate run")
     return path
 

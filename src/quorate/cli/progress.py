@@ -49,6 +49,8 @@ def progress(*, quiet: bool = False) -> Iterator[Watch | None]:
 
         def watch(stage: str, done: int, total: int) -> None:
             if stage not in running:
+                if done >= total:  # stored by an earlier process, or nothing to do: there is no work to show
+                    return
                 running[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
                 if not console.is_terminal:
                     console.print(f"{STAGES.get(stage, stage)} ({total})", highlight=False)

@@ -132,7 +132,8 @@ def check_budget(state: LedgerState, budget: Budget | None) -> None:
             )
         raise LedgerMismatch(
             f"the ledger has the budget ε={own.epsilon:g}, δ={own.delta:g} ({own.composition}), got "
-            f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); {remedy}"
+            f"ε={budget.epsilon:g}, δ={budget.delta:g} ({budget.composition}); {remedy}",
+            budget=(own.epsilon, own.delta),
         )
 
 

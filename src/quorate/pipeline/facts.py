@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorate.accounting import Guarantee
+from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_least, at_most
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
@@ -25,7 +26,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
 from quorate.outcomes import Caution, Severity
-from quorate.pipeline.checks import about
+from quorate.pipeline.checks import about, chain
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left
 from quorate.pipeline.task import Task
 from quorate.planning import form_of, open_fields, recipe, scale_of
@@ -112,7 +113,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             recipe=(*recipe_.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
-        spending=spending(task, result, ledger),
+        spending=spending(task, result.reservation, ledger),
         answers=answers_of(result.released, task.n_classes),
         fitted=fitted(task, result.student),
         utility=metadata.utility,
@@ -139,16 +140,16 @@ def _word_of(found: Caution) -> str:
     return "note" if found.severity is Severity.NOTE else "caution"
 
 
-def spending(task: Task, result: RunResult, ledger: Ledger) -> Spending:
+def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     """What the budget was, what was charged, and for what."""
     budget, left = ledger.budget, ledger.left
     epsilon, delta = spent_of(ledger)
-    purposes = result.reservation.purposes
+    purposes = reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
     parts = []
     for purpose in PURPOSES:
         if purpose in purposes:
-            became = _became(task, result.reservation, purpose)
+            became = _became(task, reservation, purpose)
             parts.append(
                 Part(
                     purpose=purpose,
@@ -172,11 +173,13 @@ def spending(task: Task, result: RunResult, ledger: Ledger) -> Spending:
         left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
         left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
         composition=budget.composition,
-        answers_left=answers_left(task, result.reservation) if answering_purposes(task, result.reservation) else None,
+        answers_left=answers_left(task, reservation) if answering_purposes(task, reservation) else None,
         durable=ledger.durable,
         parts=tuple(parts),
-        ex_post=ex_post(task, ledger, result.reservation),
+        ex_post=ex_post(task, ledger, reservation),
         raises=raises_of(ledger),
+        run_epsilon=price(reservation.event, task.facts.delta),
+        run_delta=task.facts.delta,
     )
 
 
@@ -216,6 +219,18 @@ def fitted(task: Task, student: Any) -> Fitted:
 def with_later_raises(made: Facts, ledger: Ledger) -> Facts:
     """Return the facts of a run with the raises of its ledger's budget since then, which every later report shows."""
     return replace(made, spending=replace(made.spending, raises=raises_of(ledger)))
+
+
+def with_later_answers(made: Facts, task: Task, ledger: Ledger, reservation: Reservation) -> Facts:
+    """Return the facts of a run as they are once more answers were given: what was spent and left, and the ledger."""
+    checked = chain(ledger)
+    return replace(
+        made,
+        guarantee=guarantee(task, ledger, reservation),
+        spending=spending(task, reservation, ledger),
+        checks=tuple(checked if each.code == checked.code else each for each in made.checks),
+        provenance=replace(made.provenance, ledger_head=ledger.head.hash, ledger_entries=ledger.head.sequence),
+    )
 
 
 def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:

@@ -212,6 +212,7 @@ def votes(
     if stored is not None:
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
+    see("votes", 0, task.recipe.n_teachers)
     counts = asked_of(task, ensemble, asked, progress=lambda done, total: see("votes", done, total))
     if stages.keeps:
         content = io.BytesIO()
@@ -255,9 +256,9 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
         numbers = range(start, min(start + CHUNK, n_teachers))
         stage = f"teachers-{start:05d}"
         key = stage_key(task.key, stage, cache_inputs)
-        see("teachers", start, n_teachers)
         stored = stages.load(stage, key)
         if stored is None:
+            see("teachers", start, n_teachers)
             voters = train_chunk(
                 task.trainer,
                 X,

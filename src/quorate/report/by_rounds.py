@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.report import drawing
+from quorate.report import drawing, sentences
 from quorate.report.element import Child, element, join
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
@@ -42,10 +42,10 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
 
 def spending(facts: Facts) -> tuple[Child, ...]:
     """Return what the rounds cost, and the public facts that they were fixed by."""
-    rounds, spent = _of(facts), facts.spending.spent_epsilon
+    rounds, spent = _of(facts), facts.spending.of_run
     return (
         table(
-            "All rounds are one charge, made before the first was drawn.",
+            f"{sentences.charge_of_run(facts)}: all rounds at once, before the first was drawn.",
             ("Purpose", "Mechanism", "#Noise on each number", "#Paid for", "#Drawn", "#Stored", "#Share of ε"),
             (
                 (

@@ -45,10 +45,11 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
 
 def spending(facts: Facts) -> tuple[Child, ...]:
     """Return where the budget went, by purpose."""
-    parts, spent = facts.spending.parts, facts.spending.spent_epsilon
+    parts, spent = facts.spending.parts, facts.spending.of_run
     return (
         table(
-            "The charge divided by purpose. Shares divide one price; they are not guarantees of their own.",
+            f"{sentences.charge_of_run(facts)}, divided by purpose. Shares divide one price; they are not guarantees "
+            "of their own.",
             (
                 "Purpose",
                 "Mechanism",

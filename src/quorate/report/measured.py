@@ -63,6 +63,7 @@ def sensitivity(facts: Facts) -> tuple[Child, ...]:
     )
     if not facts.choices:
         return (element("p", "No other values of ε were worked out."), *why)
+    delta = facts.guarantee.delta if facts.spending.run_delta is None else facts.spending.run_delta
     expected = any(choice.expected_accuracy is not None for choice in facts.choices)
     rows = (
         (
@@ -74,7 +75,7 @@ def sensitivity(facts: Facts) -> tuple[Child, ...]:
     )
     return (
         table(
-            f"At δ {sentences.delta_in_tens(facts.guarantee.delta)}, worked out before any private row is seen.",
+            f"At δ {sentences.delta_in_tens(delta)}, worked out before any private row is seen.",
             ("ε", *words.CHOICE_HEADS, *(("#Expected accuracy", "") if expected else ())),
             rows,
         ),

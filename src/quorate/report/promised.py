@@ -150,7 +150,7 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
         return (element("p", "Nothing was charged."),)
     said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
     return (
-        drawing.stacked(f"Share of the charged ε: {said}.", [part.share for part in parts]),
+        drawing.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
         *words_of(facts).spending(facts),
     )
 

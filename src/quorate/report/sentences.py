@@ -136,6 +136,17 @@ def spent(facts: Facts) -> str:
     )
 
 
+def charge_of_run(facts: Facts) -> str:
+    """Return what this run was charged, and, where the ledger was charged for others too, how much of how much."""
+    spending = facts.spending
+    if not spending.shared:
+        return "The charge"
+    return (
+        f"The charge of this run, ε {at_most(spending.of_run)} of the ε {at_most(spending.spent_epsilon)} that "
+        "all runs on this ledger were charged together"
+    )
+
+
 def epsilon_left(facts: Facts) -> str:
     """Return the ε that is left, rounded down; less than a millionth of the budget is a rounding and buys nothing."""
     spending = facts.spending

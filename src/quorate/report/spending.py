@@ -138,6 +138,8 @@ class Spending(Plain):
     raises : tuple of BudgetRaise or None
         Every raise of the budget since the ledger was opened, oldest first; None where version 0.1 wrote the facts,
         which did not record them.
+    run_epsilon, run_delta : float or None
+        What this run was charged alone; None where an earlier version wrote the facts, which told the ledger's total.
 
     Examples
     --------
@@ -158,8 +160,22 @@ class Spending(Plain):
     parts: tuple[Part, ...] = ()
     ex_post: ExPost | None = None
     raises: tuple[BudgetRaise, ...] | None = None
+    run_epsilon: float | None = None
+    run_delta: float | None = None
+
+    @property
+    def of_run(self) -> float:
+        """ε of this run; that of the whole ledger where an earlier version wrote the facts."""
+        return self.spent_epsilon if self.run_epsilon is None else min(self.run_epsilon, self.spent_epsilon)
+
+    @property
+    def shared(self) -> bool:
+        """Whether the ledger was charged for more than this run."""
+        return self.spent_epsilon - self.of_run > 1e-6 * self.spent_epsilon
 
     def _check(self) -> None:
+        for amount in (self.run_epsilon, self.run_delta):
+            require(amount is None or amount >= 0, "what a run was charged is expected >= 0")
         for kind in ("epsilon", "delta"):
             budget, spent, left = (getattr(self, f"{name}_{kind}") for name in ("budget", "spent", "left"))
             require(min(budget, spent, left) >= 0, f"budget, spent and left {kind} are expected >= 0")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,9 @@ from quorate.data import check_features, match_columns, read_data, row_digests, 
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
+from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import DECLINED
+from quorate.pipeline.facts import with_later_answers
 from quorate.pipeline.flow import (
     answering_purposes,
     answers_left,
@@ -22,7 +25,8 @@ from quorate.pipeline.flow import (
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
 from quorate.run.batch import LoadedRun
-from quorate.run.published import is_finished
+from quorate.run.prepared import publish_facts
+from quorate.run.published import is_finished, read_facts
 from quorate.run.stages import FolderStages
 from quorate.types import Watch
 
@@ -125,11 +129,21 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
         digests = row_digests(rows)
         if 0 < online.count_new(digests) <= answers_left(task, reservation):  # before anything is drawn
             ensembles.append(teachers(task, stages, watch or (lambda stage, done, total: None)))
+        before = ledger.head.sequence
         codes = online.ask(digests)
         left = answers_left(task, reservation)
+        if ledger.head.sequence > before and is_finished(batch.folder):
+            _tell(batch, ledger, reservation)
     return Asked(
         answers=[None if code < 0 else task.inputs.classes[code] for code in codes],
         declined=tuple((codes == DECLINED).tolist()),
         never_asked=tuple((codes == NEVER_ASKED).tolist()),
         left=left,
     )
+
+
+def _tell(batch: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
+    """Have the report say what was answered since. Answers are given out even where somebody has changed the report."""
+    with suppress(PreconditionFailed):  # said by quorate report and quorate export, which read the same files
+        made = read_facts(batch.folder.root)
+        publish_facts(batch.folder, with_later_answers(made, batch.task, ledger, reservation))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,15 @@ from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
 
-from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.accounting.figures import at_most
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.release.files import write_atomically
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
-from quorate.run.published import FACTS, STUDENT, is_finished, publish_files
+from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.run.settings import Settings
 
 
@@ -48,7 +49,8 @@ class PreparedRun(ABC):
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""
 
-    def open_ledger(self, *, bind: bool = False) -> AbstractContextManager[Ledger]:
+    @contextmanager
+    def open_ledger(self, *, bind: bool = False) -> Iterator[Ledger]:
         """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`.
 
         Parameters
@@ -56,7 +58,14 @@ class PreparedRun(ABC):
         bind : bool, default False
             Whether it is refused where it belongs to other data.
         """
-        return self.folder.open_ledger(budget_of(self.settings), fingerprint=self.fingerprint if bind else None)
+        fingerprint = self.fingerprint if bind else None
+        try:
+            with self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint) as ledger:
+                yield ledger
+        except LedgerMismatch as refusal:
+            if refusal.budget is None:
+                raise
+            raise LedgerMismatch(_of_the_cap(self, refusal), budget=refusal.budget) from None
 
     def check_affordable(self) -> None:
         """Refuse what a run would be refused for, and charge nothing.
@@ -112,12 +121,50 @@ def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
         raise BudgetExhausted(
             f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
             f"charged. As they are they ask for another release, of {unit}={refusal.requested:.4g}, and "
-            f"{unit}={more:.4g} is left",
+            f"{unit}={more:.4g} is left{_another(run) if _asks_for_other_epsilon(run) else ''}",
             spent=refusal.spent,
             requested=refusal.requested,
             limit=refusal.limit,
             unit=refusal.unit,
         ) from None
+
+
+def _asks_for_other_epsilon(run: PreparedRun) -> bool:
+    """Whether it was ε or δ that was edited after a finished run, so that another release may be what is meant."""
+    if not is_finished(run.folder):
+        return False
+    asked, spending = run.settings, read_facts(run.folder.root).spending
+    wanted = (asked.run.epsilon or asked.budget.epsilon, asked.run.delta or asked.budget.delta)
+    before = (spending.run_epsilon, spending.run_delta)
+    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(wanted, before, strict=True))
+
+
+def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
+    """Word the refusal of another ``[budget]`` than the ledger's, with all that has to be typed to go on."""
+    asked = run.settings.budget
+    if refusal.budget is None or asked.epsilon < refusal.budget[0] or asked.delta < refusal.budget[1]:
+        return f"{refusal}. A smaller part of it for one run is [run] epsilon and [run] delta"
+    cap, wanted = (
+        f"epsilon = {at_most(a)} and delta = {at_most(b)}" for a, b in (refusal.budget, (asked.epsilon, asked.delta))
+    )
+    return (
+        f"[budget] is the cap for the life of these data, and the ledger has {cap}, got {wanted}; put it back, or, "
+        f"where more is to be spent on the same data, {_raised(run)}"
+    )
+
+
+def _raised(run: PreparedRun) -> str:
+    return (
+        f"write the larger cap for all runs together into [budget] of {run.folder.settings}, and the part of the next "
+        f"run into [run] epsilon and [run] delta; then: quorate ledger open {run.folder.root} --raise-budget REASON; "
+        f"then: quorate run {run.folder.root}"
+    )
+
+
+def _another(run: PreparedRun) -> str:
+    return ". Where another release is meant, let [run] epsilon and [run] delta be what is left at most; or " + _raised(
+        run
+    )
 
 
 def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, seeded: bool) -> None:
@@ -138,13 +185,7 @@ def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, s
     seeded : bool
         Whether the noise was seeded: then the student stays on the private side.
     """
-    files = {
-        **{name: content.encode() for name, content in more.items()},
-        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
-        "model_card.md": model_card(made).encode(),
-        "report.html": render_html(made).encode(),
-        FACTS: render_json(made).encode(),
-    }
+    files = {**{name: content.encode() for name, content in more.items()}, **_told(made)}
     student, private = _student_bytes(model), folder.private / STUDENT
     if seeded:  # it carries no guarantee, so it does not lie where things may leave from
         write_atomically(private, student, mode=0o600)
@@ -152,6 +193,20 @@ def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, s
         private.unlink(missing_ok=True)
         files[STUDENT] = student
     publish_files(folder, files, anew=True)
+
+
+def publish_facts(folder: RunFolder, made: Facts) -> None:
+    """Write all that is told of a finished run again; its student, labels and audit stay as they are."""
+    publish_files(folder, _told(made))
+
+
+def _told(made: Facts) -> dict[str, bytes]:
+    return {
+        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
+        "model_card.md": model_card(made).encode(),
+        "report.html": render_html(made).encode(),
+        FACTS: render_json(made).encode(),
+    }
 
 
 def outputs(folder: RunFolder, *, next_command: str) -> Outputs:

@@ -145,7 +145,8 @@ def read_settings(path: Path) -> Settings:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise PreconditionFailed(f"{path.name} is not valid TOML: {error}; texts need quotes") from None
+        hint = '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
+        raise PreconditionFailed(f"{path} is not valid TOML: {error}{hint}") from None
     return settings_from(document, folder=path.parent)
 
 

@@ -6,6 +6,7 @@ import platform
 from importlib.metadata import version
 from math import inf
 
+from quorate.accounting import epsilon as price
 from quorate.direct.plan import noise_for
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
@@ -121,6 +122,8 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
             ),
         ),
         raises=raises_of(ledger),
+        run_epsilon=price(task.plan.event, task.delta),
+        run_delta=task.delta,
     )
 
 
