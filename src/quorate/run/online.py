@@ -80,19 +80,12 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
     BudgetExhausted
         If fewer answers are left than there are new rows, or the mechanism is closed; nothing is drawn then.
     """
-    task, data = batch.task, batch.settings.data
+    task = batch.task
     if not task.recipe.online_answers and task.strategy is None:
         raise PreconditionFailed(
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    found = read_data(path, drop=dropped, n_features=task.inputs.public.shape[1])
-    rows, _ = match_columns(
-        check_features(found.X, path.name, allow_missing=True),
-        task.inputs.public,
-        called=(path.name, "the public pool"),
-    )
-    task.views.teacher.check(rows, path.name)
+    rows = _new_rows(batch, path)
     with batch.open_ledger(bind=True) as ledger:
         reservation = batch.charge.find(ledger)
         if reservation is None and is_finished(batch.folder):
@@ -140,6 +133,20 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
         never_asked=tuple((codes == NEVER_ASKED).tolist()),
         left=left,
     )
+
+
+def _new_rows(batch: LoadedRun, path: Path) -> Any:
+    """Read the rows that are asked about, with the columns of the public pool."""
+    task, data = batch.task, batch.settings.data
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    found = read_data(path, drop=dropped, n_features=task.inputs.public.shape[1])
+    rows, _ = match_columns(
+        check_features(found.X, path.name, allow_missing=True),
+        task.inputs.public,
+        called=(path.name, "the public pool"),
+    )
+    task.views.teacher.check(rows, path.name)
+    return rows
 
 
 def _tell(batch: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
