@@ -20,10 +20,14 @@ from quorate.accounting.event import OWN_KINDS
 from quorate.audit import audit_schedule, price_faults
 from quorate.cli import main
 from quorate.cli.group import COMMANDS
-from quorate.data import formats, register_format
+from quorate.data import formats, read_data, register_format
+from quorate.data.formats import reader_of
 from quorate.errors import DataRefused, InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, LedgerStore, register_store, stores
 from quorate.pipeline.models import student_of
+from quorate.plugins import COMMANDS as COMMANDS_OF
+from quorate.plugins import FORMATS, STORES, load
+from quorate.run.published import read_facts
 from quorate.students import Student
 
 ROOT = Path(__file__).parent.parent
@@ -201,6 +205,11 @@ def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
         ledger.verify(prices=True)
         clf = classifier(ledger=ledger).fit(X, Y, public=PublicPool(POOL))
     assert clf.guarantee_.epsilon > 20
+    assert any("kept by toy_store.TextStore, a store of the owner's own" in each for each in clf.guarantee_.caveats)
+    own = classifier(ledger=Ledger(tmp_path / "ledger.db", budget=Budget(30.0, 1e-4))).fit(
+        X, Y, public=PublicPool(POOL)
+    )
+    assert not any("a store of the owner's own" in each for each in own.guarantee_.caveats)
     with Ledger(url) as ledger:  # and the key that binds it to its data lies beside it
         classifier(ledger=ledger).set_params(epsilon=1.0, delta=1e-6).fit(X, Y, public=PublicPool(POOL))
         assert len(ledger.reservations()) == 3
@@ -306,7 +315,10 @@ def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: A
     (root / "private.pipes").write_text("a|b|ill\n1|2|secret|secret\n", encoding="utf-8")
     code, _, said = cli("check", root)
     assert code == 4
-    assert "private.pipes: not a table with | between its fields" in " ".join(said.split())
+    told = (
+        "private.pipes: the format toy_format.PipeText cannot read this file (DataRefused); what it says is not quoted"
+    )
+    assert told in " ".join(said.split())
     assert "secret" not in said
     with pytest.raises(DataRefused, match="there is no column"):
         module.PIPES.read(root / "public.pipes", label="ill", unit=None, drop=(), n_features=None)
@@ -316,6 +328,115 @@ def test_a_table_format_takes_no_ending_of_another(follow: Any) -> None:
     module = follow("A table format", ('(".pipes",)', '(".csv",)'), declared=False)
     with pytest.raises(InvalidParameter, match=r"the suffix '\.csv' belongs to the format DelimitedText"):
         register_format(module.PIPES)
+
+
+def test_what_a_format_of_another_package_raises_warns_or_returns_is_not_quoted(follow: Any, tmp_path: Path) -> None:
+    reads = "            return pl.read_csv("
+    for number, (odd, said) in enumerate(
+        [
+            ("raise ValueError(read_bytes(path).decode())", "(ValueError)"),
+            ("import warnings; warnings.warn(read_bytes(path).decode()); raise KeyError('a')", "(KeyError)"),
+            ("return read_bytes(path)", "(it returns no DataFrame)"),
+        ]
+    ):
+        (tmp_path / f"{number}").mkdir()
+        file = tmp_path / f"{number}" / "private.pipes"
+        file.write_text("a|b|ill\n1|2|secret\n", encoding="utf-8")
+        module = follow("A table format", (reads, f"            {odd}\n{reads}"), declared=False)
+        formats._BY_SUFFIX.pop(".pipes", None)
+        register_format(module.PIPES)
+        del sys.modules["toy_format"]
+        with pytest.raises(DataRefused) as refusal:
+            read_data(file, label="ill")
+        assert said in str(refusal.value)
+        assert "secret" not in str(refusal.value)
+        assert refusal.value.__context__ is None
+
+
+def test_a_declared_format_is_asked_for_its_suffix_alone(follow: Any, tmp_path: Path) -> None:
+    follow("A table format", ('(".pipes",)', '(".pipes", ".bars", ".tubes")'))
+    for name in ("rows.pipes", "rows.bars"):
+        (tmp_path / name).write_text("a|b\n1|2\n", encoding="utf-8")
+    assert read_data(tmp_path / "rows.pipes").columns == ("a", "b")
+    assert reader_of("rows.pipes") == ("reader of .pipes files", "toy_format.PipeText, toy 1.0")
+    assert reader_of("rows.bars") is None
+    with pytest.raises(DataRefused, match="svmlight"):
+        read_data(tmp_path / "rows.bars")
+
+
+def test_a_declared_format_that_has_not_the_suffix_is_refused(follow: Any, tmp_path: Path) -> None:
+    follow("A table format", ('(".pipes",)', '(".bars",)'))
+    (tmp_path / "rows.pipes").write_text("a|b\n1|2\n", encoding="utf-8")
+    with pytest.raises(InvalidParameter, match=r"package toy declares a format of \.pipes files"):
+        read_data(tmp_path / "rows.pipes")
+
+
+def test_a_report_names_the_format_and_its_package(follow: Any, cli: Any, tmp_path: Path) -> None:
+    root = run_of_pipes(tmp_path / "run")
+    follow("A table format")
+    code, _, wrong = cli("run", root)
+    assert code == 0, wrong
+    assert ("reader of .pipes files", "toy_format.PipeText, toy 1.0") in read_facts(root).provenance.versions
+    assert "toy_format.PipeText, toy 1.0" in (root / "public" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_read(
+    follow: Any, cli: Any, tmp_path: Path
+) -> None:
+    root = run_of_pipes(tmp_path / "run")
+    text = (root / "quorate.toml").read_text(encoding="utf-8")
+    text = text.replace("[teachers]\ncount = 10\n", '[method]\nby = "direct"\nrounds = 3\n')
+    (root / "quorate.toml").write_text(text, encoding="utf-8")
+    names = "    def names(self, path):"
+    cells = '    def cells(self, path):\n        return pl.read_csv(path, separator="|", infer_schema=False)\n\n'
+    follow("A table format")
+    code, _, said = cli("check", root)
+    assert code == 4
+    assert "PipeText does not say how one private row is read by itself" in " ".join(said.split())
+    formats._BY_SUFFIX.pop(".pipes")
+    del sys.modules["toy_format"]
+    follow("A table format", (names, cells + names), declared=False)
+    code, _, wrong = cli("run", root)
+    assert code == 0, wrong
+    (check,) = [each for each in read_facts(root).checks if each.code == "private rows"]
+    assert check.outcome == "not covered"
+    assert "toy_format.PipeText, toy 1.0" in check.evidence
+
+
+# --- one name of two packages ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("title", "group", "name", "use"),
+    [
+        ("A table format", FORMATS, "pipes", lambda folder: read_data(folder / "rows.pipes")),
+        ("A store", STORES, "text", lambda folder: Ledger(f"text://{folder}/l.json", budget=Budget(1.0, 1e-5))),
+        ("A command", COMMANDS_OF, "size", lambda folder: load(COMMANDS_OF, "size")),
+    ],
+)
+def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
+    follow: Any, cli: Any, tmp_path: Path, title: str, group: str, name: str, use: Any
+) -> None:
+    module = follow(title)
+    (tmp_path / "rows.pipes").write_text("a|b\n1|2\n", encoding="utf-8")
+    use(tmp_path)
+    formats._BY_SUFFIX.pop(".pipes", None)
+    beside = Path(module.__file__).parent / "another_toy-2.0.dist-info"
+    beside.mkdir()
+    (beside / "METADATA").write_text("Metadata-Version: 2.1\nName: another-toy\nVersion: 2.0\n", encoding="utf-8")
+    target = {"pipes": "PIPES", "text": "open_text", "size": "command"}[name]
+    (beside / "entry_points.txt").write_text(f"[{group}]\n{name} = {module.__name__}:{target}\n", encoding="utf-8")
+    invalidate_caches()
+    with pytest.raises(InvalidParameter, match=f"packages another-toy and toy each declare '{name}'") as refusal:
+        use(tmp_path)
+    assert "\n" not in str(refusal.value)
+    if name == "size":
+        code, said, _ = cli("--help")
+        assert code == 0
+        assert "Of another-toy and toy: refused." in said
+        code, _, said = cli("size", tmp_path)
+        assert code == 2
+        assert "another-toy and toy" in " ".join(said.split())
 
 
 # --- a command ------------------------------------------------------------------------------------------------------

@@ -26,8 +26,10 @@ FORMATS: Final = "quorate.formats"  # a quorate.data.Format, by a suffix without
 STORES: Final = "quorate.stores"  # a function (url, create) that opens a store, by the scheme of its URLs
 
 
-def added(group: str) -> Mapping[str, EntryPoint]:
+def added(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return what installed packages declare in a group, by name; nothing is imported.
+
+    A name that more than one package declares has an entry point of each, and :func:`load` refuses it.
 
     Examples
     --------
@@ -38,7 +40,10 @@ def added(group: str) -> Mapping[str, EntryPoint]:
         return {}
     from importlib.metadata import entry_points
 
-    return {each.name: each for each in entry_points(group=group)}
+    found: dict[str, tuple[EntryPoint, ...]] = {}
+    for each in sorted(entry_points(group=group), key=package_of):
+        found[each.name] = (*found.get(each.name, ()), each)
+    return found
 
 
 def _is_named(group: str) -> bool:
@@ -70,22 +75,33 @@ def package_of(point: EntryPoint) -> str:
     return "an unknown package" if point.dist is None else point.dist.name
 
 
+def packages_of(points: tuple[EntryPoint, ...]) -> str:
+    """Name the packages that declare one name: ``"toy"``, or ``"other and toy"``."""
+    return " and ".join(map(package_of, points))
+
+
 def load(group: str, name: str) -> Any | None:
     """Import what a package declares under a name; None where no package does.
 
     Raises
     ------
     InvalidParameter
-        If importing it fails.
+        If more than one package declares it, or importing it fails.
 
     Examples
     --------
     >>> load(STORES, "a scheme that nobody declares") is None
     True
     """
-    point = added(group).get(name)
-    if point is None:
+    points = added(group).get(name)
+    if points is None:
         return None
+    if len(points) > 1:
+        raise InvalidParameter(
+            f"the installed packages {packages_of(points)} each declare {name!r} in {group}, and which is meant cannot "
+            "be told; remove one of them"
+        )
+    [point] = points
     try:
         return point.load()
     except Exception as error:  # noqa: BLE001 - another package's code

@@ -19,7 +19,7 @@ import click
 from quorate.cli.stopping import stopping
 from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed, QuorateError
 from quorate.plugins import COMMANDS as DECLARED
-from quorate.plugins import added, load, package_of
+from quorate.plugins import added, load, packages_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -97,15 +97,21 @@ class LazyGroup(click.Group):
         """List the commands with their first lines, importing none."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
-        others = [(name, f"Of the package {package_of(point)}.") for name, point in _others().items()]
+        others = [
+            (
+                name,
+                f"Of the package {packages_of(points)}." if len(points) == 1 else f"Of {packages_of(points)}: refused.",
+            )
+            for name, points in _others().items()
+        ]
         if others:
             with formatter.section("Commands of other packages"):
                 formatter.write_dl(others)
 
 
-def _others() -> dict[str, EntryPoint]:
+def _others() -> dict[str, tuple[EntryPoint, ...]]:
     """Return the commands that other packages declare; none of them takes the place of one of quorate's."""
-    return {name: point for name, point in sorted(added(DECLARED).items()) if name not in COMMANDS}
+    return {name: points for name, points in sorted(added(DECLARED).items()) if name not in COMMANDS}
 
 
 def _other(name: str) -> click.Command | None:
@@ -113,7 +119,7 @@ def _other(name: str) -> click.Command | None:
     if command is None or isinstance(command, click.Command):
         return command
     raise InvalidParameter(
-        f"the command {name!r} of the package {package_of(_others()[name])} is no click command, got "
+        f"the command {name!r} of the package {packages_of(_others()[name])} is no click command, got "
         f"{type(command).__name__}; mend it or remove it"
     )
 

@@ -23,7 +23,7 @@ from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
-from quorate.ledger.stores import is_url, store_at
+from quorate.ledger.stores import is_url, own_store, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
@@ -148,6 +148,11 @@ class Ledger:
         return self._store.durable
 
     @property
+    def own_store(self) -> str | None:
+        """Name of the store that keeps it, where that is not of this package."""
+        return own_store(self._store)
+
+    @property
     def healthy(self) -> bool:
         """Whether it admits requests: open, and no error of its store so far."""
         return self._journal.healthy
@@ -218,10 +223,7 @@ class Ledger:
         LedgerIntegrityError
             Something does not fit; the ledger is unhealthy from then on.
         """
-        if prices:
-            self._journal.verify(check_prices)
-        else:
-            self._journal.verify()
+        self._journal.verify(*((check_prices,) if prices else ()))
         return self.head
 
     def check_receipt(self, receipt: Receipt) -> None:

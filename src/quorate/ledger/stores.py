@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -94,6 +95,21 @@ def store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStor
     from quorate.ledger.sqlite import SqliteStore
 
     return SqliteStore(path, create=create)
+
+
+def own_store(store: LedgerStore) -> str | None:
+    """Name a store that is not of this package, with its module; None for those that are.
+
+    Examples
+    --------
+    >>> own_store(MemoryStore()) is None
+    True
+    """
+    kind = type(store)
+    here = kind.__module__.startswith("quorate.ledger.")
+    if here and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:
+        return None
+    return f"{kind.__module__}.{kind.__qualname__}"
 
 
 def _store_of_url(url: str, *, create: bool) -> LedgerStore:

@@ -61,6 +61,7 @@ class RunMetadata:
     command: str
     started: str
     utility: Utility = field(default_factory=Utility)
+    readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package
 
 
 def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
@@ -130,6 +131,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             versions=(
                 *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
                 ("python", platform.python_version()),
+                *metadata.readers,
             ),
             public_digests=(("public pool", public_digest(task.inputs.public)),),
         ),

@@ -29,6 +29,10 @@ OWN_EVENTS = (
     "the price of {kinds} follows a rule of the owner's own: that the rule is true of what was released is the owner's "
     "statement and was not proved"
 )
+OWN_STORE = (
+    "the ledger was kept by {store}, a store of the owner's own: that a charge is on stable storage before anything is "
+    "drawn, and that none is ever lost, is the owner's statement and was not proved"
+)
 NOT_CLAIMED = (
     "part of what was charged to the ledger does not say whose data it protects and against which change; that it "
     "protects the same is the owner's statement"
@@ -139,6 +143,8 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
         caveats.append(NOT_CLAIMED)
     if not ledger.durable:
         caveats.append(NOT_DURABLE)
+    if ledger.own_store is not None:
+        caveats.append(OWN_STORE.format(store=ledger.own_store))
     if len(reservations) > 1:
         caveats.append(EARLIER)
     own = sorted({kind for each in reservations for kind in each.own_kinds})

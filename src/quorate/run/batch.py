@@ -33,7 +33,7 @@ from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
 from quorate.run.notes import date_cautions, public_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
+from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
@@ -307,6 +307,7 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
             command=command,
             started=started,
             utility=_utility(batch, result, extra or Utility()),
+            readers=readers_of(batch.settings),
         )
         made = replace(facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     publish(batch, result, made)

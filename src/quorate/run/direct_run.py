@@ -28,7 +28,7 @@ from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
 from quorate.run.notes import date_cautions, direct_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, unit_word
+from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
 from quorate.run.settings import DataSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.types import Watch
@@ -229,6 +229,7 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
             command=command,
             started=started,
             utility=_utility(run, result.model, extra or Utility()),
+            readers=readers_of(run.settings),
         )
         made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     publish_run(folder, result.model, made, {}, seeded=task.noise.seeded)

@@ -83,6 +83,15 @@ class PreparedRun(ABC):
                 self.charge_on(ledger).check_affordable(ledger)
 
 
+def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Name what of other packages reads the files of a run, once each."""
+    from quorate.data.formats import reader_of  # here: a command that only looks at a run reads no table
+
+    data = settings.data
+    found = [reader_of(path) for path in (data.private, data.public, data.evaluation) if path is not None]
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
 def budget_of(settings: Settings) -> Budget:
     """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
     asked = settings.budget

@@ -12,23 +12,24 @@ from pathlib import Path
 
 from quorate.data.files import format_of
 from quorate.data.formats.delimited_text import DelimitedText
+from quorate.data.formats.foreign import Foreign, foreign
 from quorate.data.formats.format import Format, Table, TableFormat, require_column
 from quorate.data.formats.parquet import Parquet
 from quorate.data.formats.sparse_archive import SparseArchive
 from quorate.data.formats.svmlight import Svmlight
 from quorate.errors import InvalidParameter
-from quorate.plugins import FORMATS, load
+from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
 
 
-def register_format(added: Format) -> None:
+def register_format(new: Format) -> None:
     """Have files with the suffixes of a format read by it, here and on the command line.
 
     Raises
     ------
     InvalidParameter
-        If a suffix has no dot or belongs to another format, or `added` has no ``read``.
+        If a suffix has no dot or belongs to another format, or `new` has no ``read``.
 
     Examples
     --------
@@ -36,20 +37,22 @@ def register_format(added: Format) -> None:
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: the suffix '.parquet' belongs to the format Parquet; choose another
     """
-    if not isinstance(added, Format) or not added.suffixes:
-        raise InvalidParameter(f"a format needs suffixes and a read method, got {type(added).__name__}")
-    for suffix in added.suffixes:
+    if not isinstance(new, Format) or not new.suffixes:
+        raise InvalidParameter(f"a format needs suffixes and a read method, got {type(new).__name__}")
+    for suffix in new.suffixes:
         if suffix and (not suffix.startswith(".") or suffix != suffix.lower()):
             raise InvalidParameter(f"suffixes are small letters after a dot, such as '.csv', got {suffix!r}")
         if suffix in _BY_SUFFIX:
-            other = type(_BY_SUFFIX[suffix]).__name__
+            found = _BY_SUFFIX[suffix]
+            other = type(found.inner if isinstance(found, Foreign) else found).__name__
             raise InvalidParameter(f"the suffix {suffix!r} belongs to the format {other}; choose another")
-    for suffix in added.suffixes:
-        _BY_SUFFIX[suffix] = added
+    for suffix in new.suffixes:
+        _BY_SUFFIX[suffix] = foreign(new)
 
 
 for _shipped in (DelimitedText(), Parquet(), SparseArchive(), Svmlight()):
-    register_format(_shipped)
+    for _suffix in _shipped.suffixes:
+        _BY_SUFFIX[_suffix] = _shipped
 
 
 def format_for(path: str | Path) -> Format:
@@ -62,8 +65,29 @@ def format_for(path: str | Path) -> Format:
     """
     suffix = format_of(path)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
-        register_format(declared)
+        [point] = added(FORMATS)[suffix.removeprefix(".")]
+        if not isinstance(declared, Format) or suffix not in declared.suffixes:
+            raise InvalidParameter(
+                f"the package {package_of(point)} declares a format of {suffix} files, and what it declares is none: "
+                f"it has no read, or no {suffix!r} among its suffixes; mend it or remove it"
+            )
+        version = "" if point.dist is None else f" {point.dist.version}"
+        _BY_SUFFIX[suffix] = foreign(declared, f"{package_of(point)}{version}")  # for this suffix, and no other of its
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
 
 
-__all__ = ["Format", "Table", "TableFormat", "format_for", "register_format", "require_column"]
+def reader_of(path: str | Path) -> tuple[str, str] | None:
+    """Name what reads a file, and the package that brought it, where that is not quorate; a report says so.
+
+    Examples
+    --------
+    >>> reader_of("visits.csv") is None
+    True
+    """
+    found = format_for(path)
+    if not isinstance(found, Foreign):
+        return None
+    return f"reader of {format_of(path)} files", f"{found.name}, {found.package or 'registered by the owner'}"
+
+
+__all__ = ["Format", "Table", "TableFormat", "format_for", "reader_of", "register_format", "require_column"]

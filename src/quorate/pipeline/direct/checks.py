@@ -11,8 +11,12 @@ from quorate.pipeline.direct.task import DirectTask
 from quorate.report import Check
 from quorate.report.checks import name_of
 
+LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 
-def direct_checks(task: DirectTask, ledger: Ledger, *, evaluated: bool) -> tuple[Check, ...]:
+
+def direct_checks(
+    task: DirectTask, ledger: Ledger, *, evaluated: bool, readers: tuple[tuple[str, str], ...] = ()
+) -> tuple[Check, ...]:
     """Answer every question about a direct run.
 
     Parameters
@@ -23,10 +27,12 @@ def direct_checks(task: DirectTask, ledger: Ledger, *, evaluated: bool) -> tuple
         What it was charged to.
     evaluated : bool
         Whether the model was scored on rows with labels.
+    readers : tuple of (str, str)
+        What of other packages reads files of the run.
     """
     return (
         _contributions(task),
-        _private_rows(),
+        _private_rows(readers),
         classes(were_read=False, others_are_left_out=True),
         *((_pool(),) if task.has_pool else ()),
         *((_evaluation(),) if evaluated else ()),
@@ -52,10 +58,19 @@ def _contributions(task: DirectTask) -> Check:
     )
 
 
-def _private_rows() -> Check:
+def _private_rows(readers: tuple[tuple[str, str], ...]) -> Check:
+    if readers:
+        return Check(
+            code="private rows",
+            question=LEFT_OUT,
+            outcome=Outcome.NOT_COVERED,
+            evidence=f"Files were read by {' and '.join(sorted({each for _, each in readers}))}, of whose code quorate "
+            "cannot see whether one row stops it, or changes how it reads another.",
+            remedy="Save the tables as CSV or Parquet.",
+        )
     return Check(
         code="private rows",
-        question="Is a row that cannot be used left out, and never refused?",
+        question=LEFT_OUT,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="It is left out without a word. A run is refused for its settings, the pool, the names and the number "
         "of columns, a file that cannot be opened at all, or a ledger that was opened for other data; that last "

@@ -57,7 +57,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None),
+        checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,
             started=metadata.started,
@@ -69,6 +69,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             versions=(
                 *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
                 ("python", platform.python_version()),
+                *metadata.readers,
             ),
             public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
         ),
