@@ -27,6 +27,7 @@ from quorate.students.declared import fit_student
 from quorate.types import IntArray
 
 ROWS = 200  # enough for the folds and neighbours that a model may ask for
+SAMPLES = 3  # of the size of a shard
 STREAM = 40  # points that a strategy rehearses on, or two for each class
 NO_LABEL = "what it predicts is not one of its labels for each row"
 _LONGEST = 300  # characters of another library's message
@@ -62,6 +63,51 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
             votes, least = np.asarray(teacher.train(seen, codes, 0).vote(seen)), ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise _refusal("teacher", model, seen, NO_LABEL)
+
+
+def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
+    """Tell whether teachers of so few rows say one class whatever they are asked, or fail.
+
+    Some samples of the pool, as large as a shard will be, get made-up labels that a row's numbers tell apart. A model
+    that makes a constant of each of them (trees that want more rows in a leaf than there are) makes constants of
+    shards too.
+
+    Parameters
+    ----------
+    teacher : Teacher
+        What is trained on each shard.
+    inputs, views : Inputs, Views
+        The pool, and how teachers see it.
+    n_rows_each : int
+        Rows of a shard, on average: a public number.
+
+    Returns
+    -------
+    bool or None
+        None where the pool is smaller than a shard, or a shard would hold a single row.
+
+    Notes
+    -----
+    Privacy: a function of public rows and public numbers alone.
+    """
+    n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
+    if not 2 <= n_rows_each <= n_public:
+        return None
+    asked = rows_alone(
+        views.teacher(take(inputs.public, np.arange(min(ROWS, n_public)))), np.arange(min(ROWS, n_public))
+    )
+    for sample in range(SAMPLES):
+        rows = np.sort(np.random.default_rng(sample).permutation(n_public)[:n_rows_each])
+        codes = _made_up(inputs, views, rows, min(n_classes, n_rows_each))
+        try:
+            with _quiet():
+                seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+                votes = np.asarray(teacher.train(seen, codes, sample).vote(asked))
+        except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
+            votes = np.full(1, ABSTAINED)
+        if len(np.unique(votes)) > 1:
+            return False
+    return True
 
 
 def rehearse_student(student: Any, inputs: Inputs, views: Views) -> None:
@@ -101,15 +147,32 @@ def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:
         return None
     n = max(ROWS, 2 * n_classes)
     rows = np.resize(np.arange(min(n, n_public)), n)
+    return rows, _made_up(inputs, views, rows, n_classes)
+
+
+def _made_up(inputs: Inputs, views: Views, rows: IntArray, n_classes: int) -> IntArray:
+    """Return labels ``(n_rows,)`` that follow the sum of a row's numbers, as many of each class."""
     sums = np.asarray(views.numbers(take(inputs.public, rows)).sum(axis=1), dtype=np.float64).ravel()
-    codes = np.empty(n, dtype=np.int64)
-    codes[np.argsort(sums, kind="stable")] = np.arange(n) * n_classes // n
-    return rows, codes
+    codes = np.empty(len(rows), dtype=np.int64)
+    codes[np.argsort(sums, kind="stable")] = np.arange(len(rows)) * n_classes // len(rows)
+    return codes
 
 
 @contextmanager
 def _told(role: str, model: Any, seen: Any) -> Iterator[None]:
     """Keep the model quiet, and turn its exception into a refusal."""
+    try:
+        with _quiet():
+            yield
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code, on public rows
+        said = " ".join(str(error).split())
+        failure = f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__
+        raise _refusal(role, model, seen, failure) from None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Let nothing be printed, warned of or logged meanwhile."""
     disabled = logging.root.manager.disable
     try:
         with ExitStack() as stack:
@@ -120,10 +183,6 @@ def _told(role: str, model: Any, seen: Any) -> Iterator[None]:
             warnings.simplefilter("ignore")
             logging.disable()
             yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code, on public rows
-        said = " ".join(str(error).split())
-        failure = f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__
-        raise _refusal(role, model, seen, failure) from None
     finally:
         logging.disable(disabled)
 

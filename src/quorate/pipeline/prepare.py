@@ -27,11 +27,11 @@ from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, i
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 from quorate.pipeline.config import RunConfig, check_declared_rows, processes, unit_of
-from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher
+from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher, says_one_class
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
 from quorate.pipeline.models import built_in
 from quorate.pipeline.task import Task
-from quorate.planning import PublicFacts, Recipe, check_mechanism, recipe, rows_caution
+from quorate.planning import PublicFacts, Recipe, check_mechanism, constant_teachers_caution, recipe, rows_caution
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
 from quorate.types import Secret
@@ -95,6 +95,7 @@ def prepare(
     facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
     made = _fill_in(config, asked, facts, grouped=groups is not None)
     _refuse_too_many_teachers(made, inputs, config.n_records, facts)
+    made = _with_shards_looked_at(config, made, inputs, views, facts)
     return Task(
         inputs=inputs,
         views=views,
@@ -198,6 +199,16 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     if grouped and asked.n_teachers is None and config.recipe == "now":
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
+
+
+def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
+    """Add whether shards of this size teach a given model anything; the default model learns from any."""
+    if config.teacher is None:
+        return made
+    teacher = as_teacher(config.teacher, preprocessing=config.preprocessing)
+    rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
+    constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
+    return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:

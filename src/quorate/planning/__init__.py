@@ -13,7 +13,9 @@ from quorate.planning.cautions import (
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
     ROWS_ARE_UNKNOWN,
+    TEACHERS_ARE_CONSTANTS,
     considered,
+    constant_teachers_caution,
     rows_caution,
     unanimous_right,
 )
@@ -47,6 +49,8 @@ __all__ = [
     "ONE_ANSWER_IS_UNSURE",
     "DELTA_GIVES_AWAY_A_UNIT",
     "ROWS_ARE_UNKNOWN",
+    "TEACHERS_ARE_CONSTANTS",
+    "constant_teachers_caution",
     "rows_caution",
     "DELTA_NOT_COMPARED",
     "unanimous_right",

@@ -17,6 +17,7 @@ LABELS_ARE_COINS = "labels-are-coins"
 ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
 DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
+TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 DELTA_NOT_COMPARED = "delta-was-not-compared"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
@@ -122,6 +123,36 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             else None,
         ),
         *about_delta,
+    )
+
+
+def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Caution:
+    """Say that teachers of so few rows are constants, where that was looked for and is so.
+
+    Parameters
+    ----------
+    constant : bool or None
+        Whether it is so; None where it was not looked for.
+    n_rows_each : int or None
+        Rows of a shard, on average.
+
+    Examples
+    --------
+    >>> constant_teachers_caution(True, n_rows_each=18).words.split(":")[0]
+    'on 18 rows, as many as a teacher gets, this model says one class whatever it is asked, or fails'
+    >>> constant_teachers_caution(None, n_rows_each=None).outcome
+    <Outcome.NOT_RUN: 'not run'>
+    """
+    if constant is None:
+        return Caution(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        TEACHERS_ARE_CONSTANTS,
+        Severity.SERIOUS,
+        f"on {n_rows_each:,} rows, as many as a teacher gets, this model says one class whatever it is asked, or "
+        "fails: so it did on samples of the public rows, and the budget would be spent for nothing. Give fewer "
+        "teachers, or a model that learns from so few rows (trees: fewer rows in a leaf)"
+        if constant
+        else None,
     )
 
 
