@@ -40,7 +40,7 @@ from quorate.planning import PublicFacts, recipe, rows_per_teacher
 from quorate.students import StudentData, VoteShareStudent
 
 EPSILONS = (0.5, 1.0, 2.0)
-GRID = (0.35, 0.5, 0.7, 1.0, 1.4, 2.0)  # times the default number of teachers
+GRID = (0.5, 1.0, 2.0)  # times the default number of teachers
 ROWS = (3, 4.5, 6.7, 10, 15, 22, 33, 50)  # a teacher
 EXPONENTS = (0.0, 1 / 4, 1 / 3, 1 / 2)
 
@@ -55,6 +55,7 @@ class Table:
     splits: int = 5
     most_test: int = 5_000
     grid: tuple[float, ...] = GRID
+    n_teachers: tuple[int, ...] = ()  # more of the grid
 
 
 def of_sklearn(name: str) -> tuple[Any, Any]:
@@ -121,11 +122,11 @@ def clouds(n_classes: int, width: int) -> tuple[Any, Any]:
 
 
 OUTSIDE = {
-    "digits": Table(load=lambda: of_sklearn("digits"), n=1_347, m=225, splits=10),
-    "breast cancer": Table(load=lambda: of_sklearn("breast_cancer"), n=400, m=60, splits=10),
-    "fair": Table(load=fair, n=5_000, m=500),
-    "anes96": Table(load=anes96, n=700, m=100, splits=10),
-    "diamonds": Table(load=diamonds, n=43_152, m=1_078, splits=2, grid=(0.5, 1.0, 2.0)),
+    "digits": Table(load=lambda: of_sklearn("digits"), n=1_347, m=225, grid=(), n_teachers=(100, 135, 200, 270, 400)),
+    "breast cancer": Table(load=lambda: of_sklearn("breast_cancer"), n=400, m=60),
+    "fair": Table(load=fair, n=5_000, m=500, splits=3),
+    "anes96": Table(load=anes96, n=700, m=100),
+    "diamonds": Table(load=diamonds, n=43_152, m=1_078, splits=1, grid=()),
 }
 FITTED = {
     "mnist, 49 pixels": Table(load=small_mnist, n=1_500, m=300, splits=4),
@@ -173,7 +174,7 @@ def outside(name: str, table: Table) -> None:
     for epsilon in EPSILONS:
         facts = facts_of(table, X, codes, epsilon)
         ours, before = (recipe(facts, version=version).n_teachers for version in ("now", "0.1"))
-        grid = sorted({min(table.n, round(ours * factor)) for factor in table.grid} | {before})
+        grid = sorted({min(table.n, round(ours * factor)) for factor in table.grid} | {before, *table.n_teachers})
         right: dict[Any, list[float]] = {each: [] for each in ("auto", *grid)}
         for seed in range(table.splits):
             private, public, test = parts(table, X, codes, seed)
