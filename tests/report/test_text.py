@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.report import AnswerCounts, Facts, Fitted, Outputs, Utility, render_text
+from quorate.report import AnswerCounts, Check, Facts, Fitted, Outputs, Utility, render_text
 from quorate.report.notation import columns
 
 OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
@@ -137,3 +137,16 @@ def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
     assert shown.count("weak ") == 1
     strong = replace(score, recall=(0.5,) * n)
     assert "weak " not in render_text(replace(facts, utility=replace(facts.utility, student=strong)))
+
+
+def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts: Facts) -> None:
+    seen = Check(
+        code="noise",
+        question="Is the noise drawn exactly?",
+        outcome="not covered",
+        evidence="Mine is a mechanism of the owner's own.",
+        remedy="Attack it: quorate audit.",
+    )
+    shown = render_text(replace(facts, checks=(seen,)))
+    assert "own code    Mine is a mechanism of the owner's own. Attack it: quorate audit." in shown
+    assert "own code" not in render_text(facts)

@@ -61,6 +61,7 @@ def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
     An event of one's own (register_event) has a price only where its module was imported: exit code 2 otherwise. Its
     rule is the ledger owner's statement, so import a copy that you have read.
     """
+    from quorate.accounting.figures import several
     from quorate.pipeline.models import import_events, nothing_from
 
     folder = place if place.is_dir() else place.parent
@@ -72,8 +73,8 @@ def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         print_json({"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges})
         return
-    priced = f"{charges} charge{'s' * (charges != 1)} priced again, none below what its event costs"
-    click.echo(f"verified: {head.sequence} entries, head {head.hash}; {priced}")
+    priced = f"{several(charges, 'charge')} priced again, none below what its event costs"
+    click.echo(f"verified: {several(head.sequence, 'entry')}, head {head.hash}; {priced}")
 
 
 @command.command(name="export")
@@ -82,6 +83,7 @@ def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
 @as_json
 def export(place: Path, to: Path | None, as_json: bool) -> None:
     """Write budget, spending and every entry as one JSON object."""
+    from quorate.accounting.figures import several
     from quorate.release.files import write_atomically
 
     with opened(place) as ledger:
@@ -95,7 +97,7 @@ def export(place: Path, to: Path | None, as_json: bool) -> None:
     if as_json:
         print_json({"file": str(to), "entries": len(whole["entries"]), "head": whole["head"]})
         return
-    click.echo(f"wrote {len(whole['entries'])} entries to {to}")
+    click.echo(f"wrote {several(len(whole['entries']), 'entry')} to {to}")
 
 
 @command.command(name="open")
@@ -188,7 +190,7 @@ def line_of(entry: dict[str, Any]) -> str:
     if entry["kind"] == "budget raised":
         shown = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **shown}
     facts = ", ".join(f"{key} {_short(value)}" for key, value in shown.items() if value is not None)
-    return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}"
+    return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
 
 
 def _short(value: Any) -> str:

@@ -87,6 +87,7 @@ def release(
     as_json: bool,
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
+    from quorate.accounting.figures import several
     from quorate.ledger import Budget
     from quorate.pipeline.facts import answers_of
     from quorate.release.source import noise_and_key
@@ -120,7 +121,7 @@ def release(
     if as_json:
         print_json(shown)
         return
-    click.echo(f"queries    {counted(answers)}; {votes.n_teachers:,} teachers")
+    click.echo(f"queries    {counted(answers)}; {several(votes.n_teachers, 'teacher')}")
     click.echo(f"guarantee  {done.guarantee}")
     for caveat in done.guarantee.caveats:
         click.echo(f"caveat     {caveat}")
@@ -148,7 +149,7 @@ def analyse(
     The data-independent ε is printed. The data-dependent one is a secret: it goes to the folder's private side,
     readable by its owner alone.
     """
-    from quorate.accounting.figures import at_most
+    from quorate.accounting.figures import at_most, several
     from quorate.mechanisms import data_dependent_terms
     from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
@@ -167,7 +168,7 @@ def analyse(
     if as_json:
         print_json(shown)
         return
-    click.echo(f"queries    {votes.n_queries:,}, {votes.n_teachers:,} teachers")
+    click.echo(f"queries    {votes.n_queries:,}, {several(votes.n_teachers, 'teacher')}")
     click.echo(
         f"guarantee  ε = {at_most(shown['data_independent_epsilon'])} at δ = {at_most(delta)}, "
         "if every query were answered"

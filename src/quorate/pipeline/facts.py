@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
-from quorate.accounting.figures import at_least, at_most
+from quorate.accounting.figures import at_least, at_most, several
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
@@ -71,7 +71,7 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
         ledger,
         reservation.event,
         delta=task.facts.delta,
-        mechanism=f"at most {total:,} answers of {told(task.recipe.mechanism)}",
+        mechanism=f"at most {several(total, 'answer')} of {told(task.recipe.mechanism)}",
         seeded=task.noise.seeded,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
+from quorate.outcomes import Outcome
 from quorate.report import drawing, sentences
 from quorate.report.element import Child, element, join
 from quorate.report.facts import Facts
@@ -142,8 +143,15 @@ def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
         *chosen,
         *_classes(facts, room),
         *(("noise", _noise(part)) for part in facts.spending.parts if part.sigma is not None),
+        *(("own code", words) for words in _own_mechanism(facts)),
         *constant,
     ]
+
+
+def _own_mechanism(facts: Facts) -> list[str]:
+    """What nobody can see of a mechanism of the owner's own; nothing of one of quorate's."""
+    seen = [check for check in facts.checks if check.code == "noise" and check.outcome is Outcome.NOT_COVERED]
+    return [" ".join(filter(None, (check.evidence, check.remedy))) for check in seen]
 
 
 def _noise(part: Part) -> str:

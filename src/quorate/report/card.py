@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from quorate.accounting.figures import at_most
+from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
@@ -74,7 +74,7 @@ def model_card(facts: Facts) -> str:
             (
                 ("started", origin.started),
                 ("noise", f"{origin.noise}; {sentences.SEEDED}" if facts.seeded else origin.noise),
-                ("ledger head", f"{origin.ledger_head} ({origin.ledger_entries:,} entries)"),
+                ("ledger head", f"{origin.ledger_head} ({several(origin.ledger_entries, 'entry')})"),
                 *origin.versions,
                 *origin.hashes,
                 *origin.public_digests,

@@ -255,16 +255,24 @@ def _teachers(internal: InternalFacts) -> tuple[Child, ...]:
         return ()
     by_status = Counter(teacher.status for teacher in internal.teachers)
     states = "; ".join(f"{status}: {times:,}" for status, times in sorted(by_status.items()))
-    lowest = sorted(internal.teachers, key=lambda t: (2.0 if t.accuracy is None else t.accuracy, t.index))
+    scored = any(teacher.accuracy is not None for teacher in internal.teachers)
+    order = sorted(internal.teachers, key=lambda t: (2.0 if t.accuracy is None else t.accuracy, t.n_records, t.index))
+    shown = several(min(LISTED_TEACHERS, len(order)), "teacher")
+    which = "the lowest accuracy on rows with known labels" if scored else "the fewest records"
     return (
         element("h3", "Teachers"),
         element("p", f"{several(len(internal.teachers), 'teacher')}. {states}."),
         table(
-            f"The {LISTED_TEACHERS} with the lowest accuracy, or fewer.",
-            ("Teacher", "#Records", "State", "#Accuracy"),
+            f"The {shown} with {which}.",
+            ("Teacher", "#Records", "State", *(("#Accuracy",) if scored else ())),
             (
-                (f"{t.index}", f"{t.n_records:,}", t.status, "—" if t.accuracy is None else percent(t.accuracy))
-                for t in lowest[:LISTED_TEACHERS]
+                (
+                    f"{t.index}",
+                    f"{t.n_records:,}",
+                    t.status,
+                    *(("—" if t.accuracy is None else percent(t.accuracy),) if scored else ()),
+                )
+                for t in order[:LISTED_TEACHERS]
             ),
         ),
     )

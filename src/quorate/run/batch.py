@@ -165,7 +165,7 @@ def _config(settings: Settings, root: Path) -> RunConfig:
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
-        label_name=f"column {data.label!r}",
+        label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
     )
 
@@ -237,7 +237,7 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     # In the order of the private columns, so that rows are known again.
     _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
     task.views.student.check(rows, data.evaluation.name)
-    codes = encode_labels(table.y, task.inputs.classes, name=f"column {data.label!r} of evaluation")
+    codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
     private = task.inputs.private.reveal()
     records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests)
     same = is_same_table(private.X, rows, digests=(private.digests, row_digests(rows)))

@@ -35,10 +35,10 @@ class Teachers(Method):
         answers = found["n_queries"] + found["online_answers"]
         teachers = several(found["n_teachers"], "teacher")
         budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
-        kept = f"({found['n_queries']:,} labels, {found['online_answers']:,} kept back for later)"
+        kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
         return [
             ("train", f"{teachers}; {run.task.neighbouring.changing} changes exactly one teacher"),
-            ("release", f"{answers:,} answers {kept}"),
+            ("release", f"{several(answers, 'answer')} {kept}"),
             ("by", found["released_by"]),
             ("spend", f"{budget} for {run.task.neighbouring.any_one}"),
         ]

@@ -162,7 +162,7 @@ def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
             f"[data] evaluation, {data.evaluation.name}: a cell is none of what its column holds in the public pool; "
             "mend it, or drop its row"
         )
-    codes = encode_labels(table.y, task.classes, name=f"column {data.label!r} of evaluation")
+    codes = encode_labels(table.y, task.classes, name=f"{data.evaluation.name}, column {data.label!r}")
     return Evaluation(rows, np.asarray(list(task.classes))[codes])
 
 

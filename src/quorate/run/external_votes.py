@@ -14,6 +14,7 @@ import numpy as np
 
 from quorate.accounting import Composed, Guarantee, epsilon
 from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
+from quorate.accounting.figures import several
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
 from quorate.data.spreadsheets import csv_text
@@ -133,7 +134,7 @@ def release_votes(
             ledger,
             charge.event,
             delta=delta,
-            mechanism=f"at most {votes.n_queries:,} answers of {told(mechanism)}",
+            mechanism=f"at most {several(votes.n_queries, 'answer')} of {told(mechanism)}",
             seeded=noise.seeded,
             caveats=(FIGURE_LOST,) if lost else (),
         )
