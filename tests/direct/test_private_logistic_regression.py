@@ -307,6 +307,15 @@ class TestTheLedger:
             fitted(table, ledger=ledger)
         assert ledger.reservations() == ()
 
+    def test_a_ledger_that_adds_rho_is_not_passed(self, table, tmp_path):
+        budget = Budget(1.0, 1e-5, composition="zcdp")
+        Ledger(tmp_path / "ledger.db", budget=budget).close()
+        for ledger in (Ledger(budget=budget), tmp_path / "ledger.db"):
+            clf = fitted(table, ledger=ledger)
+            assert 0.999 < clf.guarantee_.epsilon <= 1.0
+            with pytest.raises(BudgetExhausted, match="smaller epsilon"):
+                fitted(table, ledger=ledger, epsilon=0.2)
+
     def test_other_data_are_refused(self, table, tmp_path):
         fitted(table, ledger=tmp_path / "ledger.db")
         with pytest.raises(LedgerMismatch):

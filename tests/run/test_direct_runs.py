@@ -382,6 +382,37 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
         read_direct(root)
 
 
+def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
+    root = make_direct(**{"budget.composition": "zcdp"})
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "ε = 4, δ = 1e-5" in out
+    facts = run(root)
+    assert facts.rounds is not None
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        (reservation,) = ledger.reservations()
+        event, limit = reservation.event, ledger.budget.limit.rho_e9 * 1e-9
+        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2  # type: ignore[attr-defined]
+        assert limit * (1 - 1e-6) < rounds <= limit
+        assert ledger.spent.rho is not None
+        assert rounds <= ledger.spent.rho
+        assert 3.999 < facts.guarantee.epsilon <= 4.0
+    assert facts.rounds.noise > run(make_direct("sums")).rounds.noise  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("composition", ["sum", "zcdp"])
+def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
+    root = make_direct(**{"budget.composition": composition, "run.epsilon": 4.5})
+    code, _, err = cli("check", root)
+    assert code == 3
+    said = " ".join(err.split())
+    assert "give a smaller epsilon, for which the rounds take more noise" in said
+    assert "nothing was charged" in said
+    assert "sigma" not in said
+    assert "queries" not in said
+
+
 def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     root = make_direct()
     run(root)

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from quorate.accounting import GridGaussian, Repeated
+from quorate.accounting import GridGaussian, Repeated, zcdp
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import mu_of_gaussian
@@ -154,6 +154,7 @@ def plan_direct(
     n_units: int,
     epsilon: float,
     delta: float,
+    rho: float | None = None,
     rounds: int | None = None,
     clip: float | None = None,
 ) -> DirectPlan:
@@ -169,6 +170,8 @@ def plan_direct(
         C ≥ 2, n₀ ≥ 1.
     epsilon, delta : float
         What the run may cost.
+    rho : float, optional
+        What it may cost where a ledger adds ρ (zCDP), in place of (ε, δ).
     rounds, clip : int, float, optional
         T ≥ 1 and B > 0 in place of the defaults.
 
@@ -177,14 +180,14 @@ def plan_direct(
     InvalidParameter
         If the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
-    mu = mu_of_gaussian(epsilon, delta)
+    mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
     spectrum = Spectrum.of(public_features(feature_map, pool))
     settings = settings_for(feature_map, pool, spectrum, n_classes=n_classes, n_units=n_units, mu=mu)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     coordinates = PublicCoordinates.of(feature_map, spectrum.whitening(settings.ridge))
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta)
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho)
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
@@ -203,6 +206,7 @@ def plan_without_pool(
     n_units: int,
     epsilon: float,
     delta: float,
+    rho: float | None = None,
     rounds: int | None = None,
     clip: float | None = None,
 ) -> DirectPlan:
@@ -214,7 +218,7 @@ def plan_without_pool(
     coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
     n_outputs = 1 if n_classes == 2 else n_classes
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta)
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho)
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
@@ -226,12 +230,17 @@ def plan_without_pool(
     )
 
 
-def noise_for(rounds: int, numbers: int, epsilon: float, delta: float) -> tuple[int, float]:
+def noise_for(
+    rounds: int, numbers: int, epsilon: float, delta: float, *, rho: float | None = None
+) -> tuple[int, float]:
     r"""Return (k, σ in grid steps): the finest grid whose noise can be drawn, and the least noise on it.
 
     With :math:`\sigma_0 = \Delta\sqrt T/\mu(\varepsilon, \delta)`, the noise is :math:`\Delta\sqrt T/\mu(\varepsilon,
     \delta - (1 + e^\varepsilon) N\tau(\sigma_0))`, rounded up to a whole number of steps: what the grid takes of δ is
     bounded by what it takes at the smaller σ₀.
+
+    With `rho` the rounds are to cost no more than that ρ: :math:`T\Delta^2/(2\sigma^2) \le \rho`. Discrete noise has
+    this price exactly (Canonne, Kamath and Steinke 2020, arXiv:2004.00010, Theorem 14), so nothing is taken of δ.
 
     Examples
     --------
@@ -239,6 +248,8 @@ def noise_for(rounds: int, numbers: int, epsilon: float, delta: float) -> tuple[
     >>> k, 2**34 < sigma < 2**36
     (30, True)
     """
+    if rho is not None:
+        return _noise_for_rho(rounds, rho)
     mu = mu_of_gaussian(epsilon, delta)
     for k in range(FINEST_K, COARSEST_K - 1, -1):
         moved = REPLACED * 2.0**k * sqrt(rounds)
@@ -256,4 +267,20 @@ def noise_for(rounds: int, numbers: int, epsilon: float, delta: float) -> tuple[
     raise InvalidParameter(
         f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
         "give a larger epsilon"
+    )
+
+
+def _noise_for_rho(rounds: int, rho: float) -> tuple[int, float]:
+    """Return (k, σ in grid steps) for rounds that together cost no more than ρ."""
+    for k in range(FINEST_K, COARSEST_K - 1, -1):
+        sigma = float(ceil(REPLACED * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
+        for doubling in range(_DOUBLINGS):  # a price is rounded up
+            if sigma > LARGEST_SIGMA:
+                break
+            if zcdp(Repeated(GridGaussian(sigma, REPLACED * 2.0**k, 1), rounds)) <= rho:
+                return k, sigma
+            sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
+    raise InvalidParameter(
+        f"rho={rho:g}, which (epsilon, delta) is worth where a ledger adds rho, asks for more noise than can be drawn "
+        "on a grid that is fine enough; give a larger epsilon"
     )

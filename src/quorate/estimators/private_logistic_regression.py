@@ -24,6 +24,7 @@ from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direc
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
+from quorate.release.session import composition_of
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.types import FloatArray
@@ -168,6 +169,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 schema=self.schema,
                 n_records=self.n_records,
                 unit=self.unit,
+                composition=composition_of(self.ledger),
             ),
             X,
             y,

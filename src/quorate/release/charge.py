@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from quorate.accounting import Event
-from quorate.errors import PreconditionFailed
+from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.release.session import GivenLedger, RollbackGuard, session
 from quorate.release.source import client_of
@@ -33,6 +33,8 @@ class Charge:
         Whether its noise is seeded; the ledger then says so.
     charged_to : mapping of str to int, optional
         Which part of a composed event pays for each purpose.
+    remedy : str, optional
+        What its owner can do where the budget refuses it, in the words of what is released; without a full stop.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Charge:
     scope: GuaranteeScope
     seeded: bool
     charged_to: Mapping[str, int] | None = None
+    remedy: str | None = None
 
     @property
     def client(self) -> str:
@@ -59,27 +62,45 @@ class Charge:
 
     def check_affordable(self, ledger: Ledger) -> None:
         """Raise what :meth:`reserve` would raise now, and charge nothing: a refusal comes before long work."""
-        ledger.check_affordable(
-            self.event,
-            delta=self.delta,
-            purposes=self.purposes,
-            key=self.key,
-            client=self.client,
-            scope=self.scope,
-            charged_to=self.charged_to,
-        )
+        with self._in_own_words():
+            ledger.check_affordable(
+                self.event,
+                delta=self.delta,
+                purposes=self.purposes,
+                key=self.key,
+                client=self.client,
+                scope=self.scope,
+                charged_to=self.charged_to,
+            )
 
     def reserve(self, ledger: Ledger) -> Reservation:
         """Make the charge, durably; or return the reservation that it made before."""
-        return ledger.reserve(
-            self.event,
-            delta=self.delta,
-            purposes=self.purposes,
-            key=self.key,
-            client=self.client,
-            scope=self.scope,
-            charged_to=self.charged_to,
-        )
+        with self._in_own_words():
+            return ledger.reserve(
+                self.event,
+                delta=self.delta,
+                purposes=self.purposes,
+                key=self.key,
+                client=self.client,
+                scope=self.scope,
+                charged_to=self.charged_to,
+            )
+
+    @contextmanager
+    def _in_own_words(self) -> Iterator[None]:
+        """Have a budget's refusal end in the remedy of this release."""
+        try:
+            yield
+        except BudgetExhausted as refusal:
+            if self.remedy is None:
+                raise
+            raise BudgetExhausted(
+                f"{str(refusal).partition(';')[0]}; {self.remedy}",
+                spent=refusal.spent,
+                requested=refusal.requested,
+                limit=refusal.limit,
+                unit=refusal.unit,
+            ) from None
 
     def find(self, ledger: Ledger) -> Reservation | None:
         """Return the reservation that the charge made; None where it was not made."""

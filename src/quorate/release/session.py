@@ -8,6 +8,7 @@ from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt, Verified
+from quorate.ledger.budget import Composition
 from quorate.ledger.stores import is_url
 from quorate.ledger.uncounted import uncounted
 
@@ -79,6 +80,27 @@ class RollbackGuard:
     def note(self, ledger: Ledger) -> None:
         """Remember its newest entry."""
         self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
+
+
+def composition_of(given: GivenLedger) -> Composition:
+    """Tell how the ledger that an estimator was given adds up what is charged; a new one adds ε and δ.
+
+    Examples
+    --------
+    >>> composition_of(None), composition_of(Ledger(budget=Budget(1.0, 1e-5, composition="zcdp")))
+    ('sum', 'zcdp')
+    """
+    if isinstance(given, Ledger):
+        return given.budget.composition
+    if given is None or not Path(given).exists():
+        return "sum"
+    try:
+        with Ledger(Path(given)) as ledger:
+            return ledger.budget.composition
+    except PreconditionFailed as refusal:
+        if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
+            return "sum"
+        raise
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import epsilon
+from quorate.accounting import epsilon, epsilon_of_zcdp, zcdp
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, read_cells, read_data
 from quorate.data.reading import has_named_columns
@@ -98,6 +98,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             clip=method.clip,
             n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
+            composition=settings.budget.composition,
         ),
         private.X,
         private.y,
@@ -194,7 +195,7 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         "n_is_treated_as_public": task.n_was_read,
         "epsilon": task.epsilon,
         "delta": task.delta,
-        "price": epsilon(plan.event, task.delta),
+        "price": price_of(task),
         "unit": task.unit,
         "neighbours": task.neighbouring.stated,
         "classes": list(task.classes),
@@ -203,6 +204,12 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         "notes": [each.tree() for each in direct_notes(run.settings.data, task.schema.pool)],
         "cautions": [each.tree() for each in run.cautions],
     }
+
+
+def price_of(task: DirectTask) -> float:
+    """Return the ε of all rounds at the run's δ, as its ledger counts it."""
+    event = task.plan.event
+    return epsilon(event, task.delta) if task.composition == "sum" else epsilon_of_zcdp(zcdp(event), task.delta)
 
 
 def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:

@@ -12,7 +12,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.direct.checks import direct_checks
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
-from quorate.pipeline.direct.task import DirectTask
+from quorate.pipeline.direct.task import DirectTask, rho_of
 from quorate.pipeline.facts import SHOWN_EPSILONS, RunMetadata, name_of
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND
@@ -141,9 +141,9 @@ def _choices(task: DirectTask) -> tuple[Choice, ...]:
 
 def _noise_at(task: DirectTask, epsilon: float) -> float:
     plan = task.plan
-    rounds = plan.settings.rounds
+    rounds, rho = plan.settings.rounds, rho_of(epsilon, task.delta, task.composition)
     try:
-        k, sigma = noise_for(rounds, plan.round_event.numbers * rounds, epsilon, task.delta)
+        k, sigma = noise_for(rounds, plan.round_event.numbers * rounds, epsilon, task.delta, rho=rho)
     except InvalidParameter:
         return inf
     return sigma * plan.grid.clip * 2.0**-k

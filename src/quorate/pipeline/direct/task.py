@@ -24,8 +24,11 @@ from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
+from quorate.ledger.budget import Composition, largest_rho
+from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
+from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
 from quorate.release import Charge
 from quorate.release.guarantee import N_IS_PUBLIC
@@ -33,14 +36,6 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
 
-POOL_IS_STATED = (
-    "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
-    "since the answer would tell of private rows"
-)
-FITTED_IS_STATED = (
-    "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
-    "public rows is the owner's statement"
-)
 _MADE_UP = 48  # rows
 
 Codes = Callable[[Any, tuple[Label, ...]], IntArray]
@@ -60,6 +55,7 @@ class DirectConfig:
     clip: float | None = None
     n_records: int | None = None
     unit: str | None = None
+    composition: Composition = "sum"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +103,7 @@ class DirectTask:
     noise: NoiseSource
     stored: bool
     plan_key: str
+    composition: Composition = "sum"
 
     @property
     def n_classes(self) -> int:
@@ -171,6 +168,7 @@ class DirectTask:
                 key=f"{key} {attempt}",
                 scope=self.scope,
                 seeded=self.noise.seeded,
+                remedy=REMEDY,
             )
 
     @property
@@ -277,6 +275,7 @@ def prepare_direct(
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     key = _plan_key(config, schema, **facts)
+    facts["rho"] = rho_of(epsilon, delta, config.composition)
     kept = (stages or NoStages()).load(coordinates_stage(key), key)
     how = {**facts, "rounds": config.rounds, "clip": config.clip}
     if public is None:
@@ -306,6 +305,7 @@ def prepare_direct(
         noise=noise,
         stored=kept is not None,
         plan_key=key,
+        composition=config.composition,
     )
 
 
@@ -324,6 +324,17 @@ def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
     return Schema.without_pool(X, config.schema)
+
+
+def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
+    """Return the ρ that (ε, δ) is worth where a ledger adds ρ; None where it adds ε and δ.
+
+    Examples
+    --------
+    >>> rho_of(1.0, 1e-5, "zcdp"), rho_of(1.0, 1e-5, "sum")
+    (0.030556595, None)
+    """
+    return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
 
 
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
@@ -375,6 +386,8 @@ def _plan_key(
         config.rounds,
         config.clip,
     )
+    if config.composition != "sum":
+        cache_inputs = (*cache_inputs, config.composition)
     if config.text:
         cache_inputs = (*cache_inputs, tuple(config.text))
     if config.schema is not None:
