@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,9 @@ from quorate.errors import PreconditionFailed
 from quorate.experiments import mnist as module
 from quorate.experiments import reproduce_mnist
 from quorate.experiments.convolutional import convolutional, torch_is_there
-from quorate.experiments.mnist import LABELLED, NO_TORCH, VALUES, VOTE, upright
+from quorate.experiments.direct_lines import PLAIN
+from quorate.experiments.measured import scored
+from quorate.experiments.mnist import KERNEL, LABELLED, METHODS, NETWORK, NO_TORCH, PATCHES, VALUES, VOTE, upright
 from quorate.types import FloatArray
 
 
@@ -43,37 +44,40 @@ def test_an_empty_image_stays_empty() -> None:
     assert not upright(np.zeros((1, 784))).any()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Ten kinds of strokes, some noise: 3,000 to train on and 600 to test, in the published format."""
-    rng = np.random.default_rng(0)
-    kinds = rng.uniform(0, 1, (10, 784)) ** 6
-    (tmp_path / "mnist").mkdir()
-    for name, n in (("train", 3_000), ("t10k", 600)):
-        labels = rng.integers(0, 10, n).astype(np.uint8)
-        images = np.clip(kinds[labels] + rng.normal(scale=0.15, size=(n, 784)), 0, 1) * 255
-        head = n.to_bytes(4, "big")
-        pixels = b"\x00\x00\x08\x03" + head + (28).to_bytes(4, "big") * 2 + images.astype(np.uint8).tobytes()
-        (tmp_path / "mnist" / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(pixels, 1))
-        told = b"\x00\x00\x08\x01" + head + labels.tobytes()
-        (tmp_path / "mnist" / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(told, 1))
-    return tmp_path
-
-
 def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "N_TEACHERS", 30)
     monkeypatch.setattr(module, "N_PUBLIC", 300)
     monkeypatch.setattr(module, "LABELS", 60)
     monkeypatch.setattr(module, "torch_is_there", lambda: False)
-    found = reproduce_mnist(epsilons=(8.0,), files=folder)
+    found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(VALUES, LABELLED, VOTE, PLAIN))
     told = {row.method: row for row in found.rows}
-    assert set(told) == {VALUES, LABELLED, VOTE}
+    assert set(told) == {VALUES, LABELLED, VOTE, PLAIN}
     assert told[VOTE].accuracy_mean > 0.9
     assert told[VALUES].accuracy_mean > 0.6
     assert told[VALUES].n_queries == 300
     more = told[LABELLED].more
     assert more["with_sanitising"] > 8.0 - 1e-6
     assert more["data_dependent_epsilon"] > 0
+    assert told[PLAIN].accuracy_mean > 0.5
+
+
+@pytest.mark.heavy
+def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(KERNEL, PATCHES))
+    told = {row.method: row for row in found.rows}
+    assert min(told[name].accuracy_mean for name in (KERNEL, PATCHES)) > 0.5
+    assert told[KERNEL].more["cpu_seconds"] > 0
+
+
+def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    monkeypatch.setattr(module, "_score", lambda method, *rest: scored([0], [0]))
+    monkeypatch.setattr(module, "torch_is_there", lambda: False)
+    monkeypatch.setattr(module, "Digits", lambda *rest: None)
+    monkeypatch.setattr(module, "_data_dependent_notes", lambda rows: ())
+    found = reproduce_mnist(epsilons=(8.0,), files=folder)
+    assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, VOTE}
     assert NO_TORCH in found.notes
 
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from quorate.errors import InvalidParameter
 from quorate.experiments import noisy_gradient_descent as module
-from quorate.experiments.noisy_gradient_descent import CLIP, noisy_gradient_descent, unit_rows
+from quorate.experiments.noisy_gradient_descent import CLIP, noisy_gradient_descent, sum_of_clipped, unit_rows
 from quorate.experiments.sources import mushroom, split
 
 
@@ -90,6 +90,32 @@ def test_more_budget_gives_a_better_rule() -> None:
 
     assert accuracy(0.02) + 0.05 < accuracy(1.0)
     assert accuracy(1.0) > 0.95
+
+
+@pytest.mark.parametrize("n_outputs", [1, 4])
+def test_no_person_moves_the_sum_further_than_the_clip(n_outputs: int) -> None:
+    rng = np.random.default_rng(0)
+    rows, slopes = unit_rows(rng.normal(size=(200, 6))), 3 * rng.normal(size=(200, n_outputs))
+    people = [np.arange(start, start + 20) for start in range(0, 200, 20)]
+    whole = sum_of_clipped(rows, slopes, people)
+    for left_out in range(10):
+        others = [own for at, own in enumerate(people) if at != left_out]
+        assert np.linalg.norm(whole - sum_of_clipped(rows, slopes, others)) <= CLIP * (1 + 1e-9)
+    alone = [sum_of_clipped(rows[[i]], slopes[[i]], None) for i in range(200)]
+    assert max(np.linalg.norm(each) for each in alone) <= CLIP * (1 + 1e-9)
+    assert np.allclose(sum(alone), sum_of_clipped(rows, slopes, None))
+    unclipped = np.vstack([rows[people[0]].T @ slopes[people[0]], slopes[people[0]].sum(axis=0)])
+    assert np.linalg.norm(unclipped) > CLIP  # the cheat: what a person adds without the cut
+
+
+def test_many_classes_and_persons_are_learned() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 5))
+    codes = X[:, :3].argmax(axis=1)
+    asked = {"epsilon": 40.0, "delta": 1e-5, "n_classes": 3, "steps": 30}
+    for groups in (None, np.arange(600) // 3):
+        rule = noisy_gradient_descent(X, codes, rng=rng, groups=groups, **asked)
+        assert np.mean(rule.predict(X) == codes) > 0.8
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from quorate.errors import InvalidParameter
 if TYPE_CHECKING:
     from quorate.experiments import Experiment
 
-NAMES = ("table4", "margins", "mnist", "few-labels")
+NAMES = ("table4", "margins", "mnist", "writers", "few-labels")
+WITH_LINES = ("table4", "mnist", "writers")
 
 
 @click.command(name="reproduce")
@@ -23,6 +24,19 @@ NAMES = ("table4", "margins", "mnist", "few-labels")
 @click.option("--repeats", type=click.IntRange(min=1), help="Splits, each with noise of its own. [default: the name's]")
 @click.option(
     "--data", multiple=True, help="A data set of table4: mushroom, a9a, imdb, imdb-5000, real-sim. Repeatable."
+)
+@click.option(
+    "--epsilon",
+    "epsilons",
+    multiple=True,
+    type=click.FloatRange(min=0, min_open=True),
+    help="A budget of table4, mnist or writers, in place of the name's. Repeatable.",
+)
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    help="A line of table4, mnist or writers, by its name; the others are left out.",
 )
 @click.option(
     "--out",
@@ -48,6 +62,8 @@ def command(
     name: str,
     repeats: int | None,
     data: tuple[str, ...],
+    epsilons: tuple[float, ...],
+    methods: tuple[str, ...],
     out: Path,
     files: Path | None,
     real_sim: Path | None,
@@ -59,22 +75,28 @@ def command(
     \b
     table4      accuracy of passive and active queries, and of our recipes (LZCW21 Table 4)
     margins     how far teachers agree on Adult (LZCW21 Appendix E)
-    mnist       digits: hundreds of teachers, a student at ε up to 2 (PATE18)
+    mnist       digits: hundreds of teachers, a student at ε up to 2 (PATE18), and direct methods
+    writers     digits again, where the unit is who wrote them: votes and direct methods
     few-labels  private learners that need few labels (BNS15, LWY25)
     """
     if (data or real_sim) and name != "table4":
         raise InvalidParameter(f"--data and --real-sim choose the data sets of table4; {name} has its own")
+    if (epsilons or methods) and name not in WITH_LINES:
+        raise InvalidParameter(f"--epsilon and --method are for {', '.join(WITH_LINES)}; {name} has its own")
     chosen = (*data, "real-sim") if real_sim and "real-sim" not in data else data
     arguments: dict[str, object] = {} if repeats is None else {"repeats": repeats}
     if chosen:
         arguments["data"] = chosen
     if real_sim:
         arguments["real_sim_file"] = real_sim
-    if files and name in {"table4", "mnist"}:
+    if files and name in WITH_LINES:
         arguments["files"] = files
+    given = {"epsilons": epsilons, "methods": methods}
+    arguments |= {each: value for each, value in given.items() if value}
     typed = ["quorate", "reproduce", name]
     typed += [f"--repeats={repeats}"] if repeats else []
     typed += [f"--data={each}" for each in data]
+    typed += [f"--epsilon={each:g}" for each in epsilons] + [f"--method={each}" for each in methods]
     typed += [f"--seed={seed}"] if seed else []
     with progress(quiet=as_json) as watch:
         experiment = _run(name, {**arguments, "seed": seed, "command": shlex.join(typed), "watch": watch})

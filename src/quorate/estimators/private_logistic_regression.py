@@ -55,6 +55,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     schema : mapping of str to sequence, optional
         What the columns of a frame hold, where there is no public pool to tell it: two numbers that bound a column of
         numbers, which are cut off there, or the texts that occur in a column: ``{"age": (0, 120), "sex": ("F", "M")}``.
+    rounds, clip : int, float, optional
+        T ≥ 1 and B > 0 in place of what follows from public facts: the number of rounds, and the length that the
+        gradient of one unit is cut off at.
     n_records : int, optional
         Number of private units, where it may be published: persons where ``groups`` are given, else records. Declared
         wrongly it costs accuracy and never privacy. Where it is not declared it is read, treated as public, and the
@@ -116,6 +119,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         feature_map: Any = "auto",
         text: Sequence[str] = (),
         schema: Mapping[str, Sequence[Any]] | None = None,
+        rounds: int | None = None,
+        clip: float | None = None,
         n_records: int | None = None,
         unit: str | None = None,
         ledger: GivenLedger = None,
@@ -127,6 +132,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         self.feature_map = feature_map
         self.text = text
         self.schema = schema
+        self.rounds = rounds
+        self.clip = clip
         self.n_records = n_records
         self.unit = unit
         self.ledger = ledger
@@ -167,6 +174,8 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 feature_map=self.feature_map,
                 text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
                 schema=self.schema,
+                rounds=self.rounds,
+                clip=self.clip,
                 n_records=self.n_records,
                 unit=self.unit,
                 composition=composition_of(self.ledger),

@@ -14,6 +14,7 @@ from quorate.experiments.margins import reproduce_margins
 from quorate.experiments.measured import Experiment, Measured
 from quorate.experiments.mnist import reproduce_mnist
 from quorate.experiments.table4 import reproduce_table4
+from quorate.experiments.writers import reproduce_writers
 
 __all__ = ["EXPERIMENTS", "Experiment", "Measured", "reproduce_table4", "reproduce_margins", "reproduce_few_labels"]
 
@@ -22,5 +23,6 @@ EXPERIMENTS: Mapping[str, Callable[..., Experiment]] = {
     "table4": reproduce_table4,
     "margins": reproduce_margins,
     "mnist": reproduce_mnist,
+    "writers": reproduce_writers,
     "few-labels": reproduce_few_labels,
 }

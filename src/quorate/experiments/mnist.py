@@ -20,13 +20,14 @@ import numpy as np
 from quorate.accounting import Composed, Repeated, calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.accounting.data_dependent import gnmax_rdp
-from quorate.arguments import count
+from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.estimators import PrivateClassifier
+from quorate.experiments import direct_lines
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
-from quorate.experiments.sources import folder_of_files, mnist
+from quorate.experiments.sources import Split, folder_of_files, mnist
 from quorate.labelling import DataDependentRelease, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
@@ -44,6 +45,10 @@ SIDE = 28
 
 VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy max, SVC", "plurality, no noise"
 NETWORK = "noisy counts, Gaussian process, network"
+KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
+METHODS = (VALUES, LABELLED, NETWORK, VOTE, KERNEL, PATCHES, direct_lines.PLAIN)
+OF_TEACHERS = (VALUES, LABELLED, NETWORK, VOTE)
+MAPS = {KERNEL: "rbf", PATCHES: "patches"}
 NO_TORCH = "torch is not installed: the row of a convolutional student is left out (pip install quorate[torch])"
 
 
@@ -51,6 +56,7 @@ def reproduce_mnist(
     *,
     repeats: int = 1,
     epsilons: Sequence[float] = EPSILONS,
+    methods: Sequence[str] | None = None,
     seed: int = 0,
     files: Path | None = None,
     command: str = "quorate reproduce mnist",
@@ -64,6 +70,8 @@ def reproduce_mnist(
         Divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's halves.
     epsilons : sequence of float
         Budgets; δ is 1e-5.
+    methods : sequence of str, optional
+        Among :data:`METHODS`; all by default, the network where torch is installed.
     seed : int
         Of divisions, shards and noise.
     files : path, optional
@@ -79,6 +87,8 @@ def reproduce_mnist(
         If the data set is not there.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
+    chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)
+    chosen = tuple(name for name in chosen if name != NETWORK or torch_is_there())
     train, test = mnist(folder_of_files(files))
     private, shown = upright(train.X), upright(test.X)
     found: dict[tuple[str, float | None], list[Scored]] = {}
@@ -87,16 +97,23 @@ def reproduce_mnist(
             watch("mnist", repeat, repeats)
         order = np.random.default_rng(seed + repeat).permutation(len(shown)) if repeat else np.arange(len(shown))
         pool, held_out = order[:N_PUBLIC], order[N_PUBLIC:]
-        digits = Digits(private, train.codes, shown[pool], seed + repeat)
-        X_test, truth = digits.told(shown[held_out]), test.codes[held_out]
+        parts = Split(
+            name="mnist",
+            X_private=private,
+            y_private=train.codes,
+            X_public=shown[pool],
+            X_test=shown[held_out],
+            y_test=test.codes[held_out],
+        )
+        digits = Digits(private, train.codes, shown[pool], seed + repeat) if set(chosen) & set(OF_TEACHERS) else None
         for epsilon in epsilons:
-            found.setdefault((VALUES, epsilon), []).append(digits.values(epsilon, X_test, truth))
-            found.setdefault((LABELLED, epsilon), []).append(digits.labels(epsilon, X_test, truth))
-            if torch_is_there():
-                told = digits.network(epsilon, shown[held_out], truth)
-                found.setdefault((NETWORK, epsilon), []).append(told)
-        plain = digits.counts.reveal().argmax(axis=1)
-        found.setdefault((VOTE, None), []).append(scored(plain, test.codes[pool]))
+            for method in chosen:
+                if method != VOTE:
+                    score = _score(method, parts, digits, epsilon, seed + repeat)
+                    found.setdefault((method, epsilon), []).append(score)
+        if VOTE in chosen and digits is not None:
+            plain = digits.counts.reveal().argmax(axis=1)
+            found.setdefault((VOTE, None), []).append(scored(plain, test.codes[pool]))
     if watch:
         watch("mnist", repeats, repeats)
     rows = tuple(
@@ -107,15 +124,36 @@ def reproduce_mnist(
         name="mnist",
         title=f"MNIST: {N_TEACHERS} teachers, 60,000 private images, {N_PUBLIC:,} public ones",
         rows=rows,
-        notes=(*NOTES, *(() if torch_is_there() else (NO_TORCH,)), *_data_dependent_notes(rows)),
+        notes=(*NOTES, *(() if torch_is_there() or methods else (NO_TORCH,)), *_data_dependent_notes(rows)),
         command=command,
         seed=seed,
         seconds=time.monotonic() - begun,
     )
 
 
+def _score(method: str, parts: Split, digits: Digits | None, epsilon: float, seed: int) -> Scored:
+    """Fit one method at one budget."""
+    if digits is None or method not in OF_TEACHERS:
+        return direct_score(method, parts, epsilon, seed)
+    if method == NETWORK:
+        return digits.network(epsilon, parts.X_test, parts.y_test)
+    fit = digits.values if method == VALUES else digits.labels
+    return fit(epsilon, digits.told(parts.X_test), parts.y_test)
+
+
+def direct_score(method: str, parts: Split, epsilon: float, seed: int, *, groups: Any = None, **more: Any) -> Scored:
+    """Fit a direct method to images, and score it; with `groups` the unit is a person."""
+    asked: dict[str, Any] = {"classes": range(10), "delta": DELTA, "groups": groups, **more}
+    if method == direct_lines.PLAIN:
+        return direct_lines.plain(parts, epsilon, seed, **asked)
+    return direct_lines.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
+
+
 NOTES = (
-    "accounting is data-independent and exact, for adding, removing or replacing one image",
+    (
+        "accounting is data-independent and exact, for adding, removing or replacing one image; for replacing one by "
+        "plain noisy gradient descent, whose clip was fixed beforehand"
+    ),
     "the plurality is scored on the public images, and is what the teachers know; the students on images of their own",
     (
         "data_dependent_epsilon in the files: what the labels cost on these votes by the analysis of PATE18, which is "
@@ -149,7 +187,7 @@ class Digits:
         key = Secret(seed.to_bytes(32, "big"))
         n_jobs = processes(None)
         ensemble = train_teachers(
-            ClassifierTeacher(_svc(TEACHER_C)),
+            ClassifierTeacher(svc(TEACHER_C)),
             self.X_private,
             codes,
             hash_shards([row.to_bytes(8, "big") for row in range(len(codes))], N_TEACHERS, key),
@@ -167,8 +205,8 @@ class Digits:
     def values(self, epsilon: float, X_test: FloatArray, truth: Any) -> Scored:
         """Release noisy counts of every public image through the shipped classifier, and score its student."""
         model = PrivateClassifier(
-            _svc(TEACHER_C),
-            VoteShareStudent(_svc(), shares="gaussian-process", weights=False),
+            svc(TEACHER_C),
+            VoteShareStudent(svc(), shares="gaussian-process", weights=False),
             classes=list(range(10)),
             epsilon=epsilon,
             delta=DELTA,
@@ -215,7 +253,7 @@ class Digits:
         votes = Secret(self.counts.reveal()[asked])
         released = label(votes, mechanism, paid, noise)
         total = release_data_dependent_total(votes, mechanism, sanitiser, reservation=paid, noise=noise)
-        student = _svc().fit(self.X_public[asked], released.codes)
+        student = svc().fit(self.X_public[asked], released.codes)
         orders = np.arange(2, 200)
         curve = gnmax_rdp(votes, mechanism.sigma, orders, noise="discrete").reveal().sum(axis=0)
         unreleased = float(np.min(curve + np.log1p(-1 / orders) - np.log(DELTA * orders) / (orders - 1)))
@@ -234,7 +272,8 @@ def _order(epsilon: float) -> float:
     return float(round(1 + 2 * np.log(1 / DELTA) / epsilon))
 
 
-def _svc(C: float = 1.0) -> Any:
+def svc(C: float = 1.0) -> Any:
+    """Return a radial support-vector machine: teacher and student of digits."""
     from sklearn.svm import SVC
 
     return SVC(C=C)

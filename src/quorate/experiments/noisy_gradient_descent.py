@@ -1,6 +1,6 @@
 r"""The direct competitor: logistic regression by noisy gradient descent on the private rows themselves.
 
-Every step takes the gradient of the loss over all rows, each row's part clipped to length c, and adds Gaussian noise;
+Every step takes the gradient of the loss over all rows, each unit's part clipped to length c, and adds Gaussian noise;
 T steps of noise :math:`\sigma` compose into one Gaussian mechanism of parameter :math:`\mu = \Delta\sqrt T/\sigma`,
 exactly. Steps have momentum, and what is returned is the mean of the second half of the iterates.
 
@@ -31,7 +31,13 @@ _MOVED = {"replace": 2.0, "add or remove": 1.0}  # lengths of c by which one cha
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
-    """Class 1 where ``x·weights + intercept > 0``, for rows scaled to length one.
+    """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.
+
+    Attributes
+    ----------
+    weights : FloatArray, (n_features,) or (n_features, n_classes)
+        One score for two classes, else one a class.
+    intercept : float or FloatArray, (n_classes,)
 
     Examples
     --------
@@ -40,11 +46,12 @@ class LinearRule:
     """
 
     weights: FloatArray = field(repr=False)
-    intercept: float
+    intercept: Any
 
     def predict(self, X: Any) -> IntArray:
-        """Return ``(n_rows,)`` codes, 0 or 1."""
-        return np.asarray(unit_rows(X) @ self.weights + self.intercept > 0).astype(np.int64)
+        """Return ``(n_rows,)`` codes."""
+        scores = np.asarray(unit_rows(X) @ self.weights + self.intercept)
+        return scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(np.int64)
 
 
 def noisy_gradient_descent(
@@ -56,24 +63,30 @@ def noisy_gradient_descent(
     rng: np.random.Generator,
     neighbours: Literal["replace", "add or remove"] = "replace",
     steps: int = STEPS,
+    n_classes: int = 2,
+    groups: Any | None = None,
 ) -> LinearRule:
-    r"""Fit a linear rule to labelled rows with (ε, δ)-differential privacy for a record.
+    r"""Fit a linear rule to labelled rows with (ε, δ)-differential privacy for a record, or for a group of them.
 
     Parameters
     ----------
     X : (n_rows, n_features) array or sparse matrix
         Each row is divided by its own length.
     codes : IntArray
-        ``(n_rows,)``, 0 or 1.
+        ``(n_rows,)``, from 0.
     epsilon, delta : float
         ε > 0, 0 < δ < 1.
     rng : numpy.random.Generator
         Of the noise.
     neighbours : {"replace", "add or remove"}
-        What changes; the number of rows is public either way. Replacing one row moves the sum of clipped gradients by
+        What changes; the number of units is public either way. Replacing one moves the sum of clipped gradients by
         up to 2c, adding or removing one by c.
     steps : int
         T ≥ 1.
+    n_classes : int
+        C ≥ 2: one logit for two classes, else softmax.
+    groups : (n_rows,), optional
+        Whose row it is: then the unit is a person, whose gradient is the mean over their rows.
 
     Raises
     ------
@@ -91,19 +104,57 @@ def noisy_gradient_descent(
     mu = mu_of_gaussian(real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1))
     steps = count("steps", steps, at_least=1)
     sigma = _MOVED[one_of("neighbours", neighbours, _MOVED)] * CLIP * np.sqrt(steps) / mu
-    rows, n = unit_rows(X), len(codes)
-    point = velocity = np.zeros(rows.shape[1] + 1)
+    rows = unit_rows(X)
+    people = None if groups is None else _rows_of(groups)
+    n = len(codes) if people is None else len(people)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    point = velocity = np.zeros((rows.shape[1] + 1, n_outputs))
     mean = np.zeros_like(point)
     for step in range(steps):
-        slopes = special.expit(rows @ point[:-1] + point[-1]) - codes
-        # A row of length one and the constant 1 make a gradient of length sqrt 2 times the slope.
-        slopes *= np.minimum(1.0, CLIP / np.maximum(np.sqrt(2) * np.abs(slopes), 1e-12))
-        gradient = np.append(rows.T @ slopes, slopes.sum()) + rng.normal(0, sigma, len(point))
+        slopes = _slopes(np.asarray(rows @ point[:-1] + point[-1]), codes)
+        gradient = sum_of_clipped(rows, slopes, people)
+        gradient = gradient + np.reshape(rng.normal(0, sigma, gradient.size), gradient.shape)
         velocity = MOMENTUM * velocity + gradient / n
         point = point - RATE * velocity
         if step >= steps // 2:
             mean += point / (steps - steps // 2)
-    return LinearRule(mean[:-1], float(mean[-1]))
+    return LinearRule(mean[:-1, 0], float(mean[-1, 0])) if n_outputs == 1 else LinearRule(mean[:-1], mean[-1])
+
+
+def _slopes(logits: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the derivative of the loss in the logits, ``(n_rows, n_outputs)``."""
+    if logits.shape[1] == 1:
+        return np.asarray(special.expit(logits) - codes[:, None])
+    return np.asarray(special.softmax(logits, axis=1) - np.eye(logits.shape[1])[codes])
+
+
+def sum_of_clipped(rows: Any, slopes: FloatArray, people: list[IntArray] | None) -> FloatArray:
+    """Return the sum of the units' gradients, each cut off at the clip, ``(n_features + 1, n_outputs)``.
+
+    Parameters
+    ----------
+    rows : (n_rows, n_features) array or sparse matrix
+        Of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long.
+    slopes : FloatArray, (n_rows, n_outputs)
+        Of the loss in the logits.
+    people : list of (n_own,) integers, or None
+        The rows of each person; None where every row is a unit.
+    """
+    if people is None:
+        lengths = np.sqrt(2) * np.sqrt((slopes**2).sum(axis=1))
+        cut = slopes * np.minimum(1.0, CLIP / np.maximum(lengths, 1e-12))[:, None]
+        return np.vstack([np.asarray(rows.T @ cut), cut.sum(axis=0)])
+    total = np.zeros((rows.shape[1] + 1, slopes.shape[1]))
+    for own in people:
+        gradient = np.vstack([np.asarray(rows[own].T @ slopes[own]), slopes[own].sum(axis=0)]) / len(own)
+        total += gradient * min(1.0, CLIP / max(float(np.linalg.norm(gradient)), 1e-12))
+    return total
+
+
+def _rows_of(groups: Any) -> list[IntArray]:
+    _, whose = np.unique(np.asarray(groups), return_inverse=True)
+    order = np.argsort(whose, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(whose[order])) + 1)
 
 
 def unit_rows(X: Any) -> Any:

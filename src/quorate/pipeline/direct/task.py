@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.arguments import count, one_of
+from quorate.arguments import count, one_of, real
 from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import is_same_object
@@ -277,7 +277,9 @@ def prepare_direct(
     key = _plan_key(config, schema, **facts)
     facts["rho"] = rho_of(epsilon, delta, config.composition)
     kept = (stages or NoStages()).load(coordinates_stage(key), key)
-    how = {**facts, "rounds": config.rounds, "clip": config.clip}
+    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
+    clip = None if config.clip is None else real("clip", config.clip, above=0)
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
     if public is None:
         plan = plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how)
     elif kept is not None:
