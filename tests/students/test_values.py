@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import skops.io
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
@@ -18,6 +19,7 @@ from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, S
 from quorate.students import LabelStudent, VoteShareStudent, class_probabilities
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
 from quorate.students.shares import VoteShares, fit_vote_shares
+from quorate.students.tree_shares import TreeShares
 from quorate.students.values import gain
 from quorate.students.whole_pool import once_per_class
 
@@ -130,6 +132,41 @@ def test_auto_finds_the_curve_where_there_is_one_and_keeps_the_line_where_there_
         assert right(auto, data, truth) > right(VoteShareStudent(), data, truth) + 0.1
         straight, _ = task(seed, m=400, mechanism=values(sigma=60.0))
         assert auto.model(straight, straight.points).geometry.maps == ()
+
+
+def stepped(seed, *, sigma, m=1_500):
+    """A task for trees: the class is a matter of which of four boxes a point lies in."""
+    X = np.random.default_rng(seed).uniform(-1, 1, size=(m, 4))
+    share = np.where((X[:, 0] > 0.2) ^ (X[:, 1] > -0.3), 0.85, 0.15)
+    votes = np.random.default_rng(seed).binomial(K, share)
+    data = student_data_of(X, release(np.column_stack([K - votes, votes]), values(sigma=sigma)), classes=(0, 1))
+    return data, (share > 0.5).astype(int)
+
+
+@pytest.mark.parametrize("as_sparse", [False, True])
+def test_trees_learn_boxes_and_their_classifier_says_the_same(as_sparse):
+    data, truth = stepped(0, sigma=60.0)
+    if as_sparse:
+        data = replace(data, pool=csr_array(data.pool), points=csr_array(data.points))
+    way = VoteShareStudent(shares="trees")
+    model, fitted = way.model(data, data.points), way.fit(data)
+    assert isinstance(model, TreeShares)
+    assert np.mean(model(data.points).argmax(axis=1) == truth) > 0.9
+    assert np.mean(fitted.predict(data.pool) == model(data.points).argmax(axis=1)) > 0.97
+    written = skops.io.dumps(fitted)
+    trees = ["sklearn.tree._tree.Tree"]
+    assert skops.io.get_untrusted_types(data=written) == trees
+    assert (skops.io.loads(written, trusted=trees).predict(data.pool) == fitted.predict(data.pool)).all()
+
+
+def test_auto_takes_trees_where_they_predict_noisy_votes_best_and_there_are_enough():
+    auto = VoteShareStudent(shares="auto")
+    data, _ = stepped(1, sigma=30.0)
+    assert isinstance(auto.model(data, data.points), TreeShares)
+    few, _ = stepped(1, sigma=30.0, m=499)
+    assert not isinstance(auto.model(few, few.points), TreeShares)
+    straight, _ = task(1, m=600, mechanism=values(sigma=60.0))
+    assert auto.model(straight, straight.points).geometry.maps == ()
 
 
 def test_few_answers_are_not_divided_into_folds():

@@ -25,7 +25,7 @@ Role = Literal["teacher", "student"]
 METHODS = (
     "auto", "labels", "noisy-labels", "values", "self-training", "label-spreading", "label-propagation", "voting-class",
 )  # fmt: skip
-SHARES = ("linear", "kernel", "gaussian-process", "auto")
+SHARES = ("linear", "kernel", "gaussian-process", "trees", "auto")
 
 TEACHER_C = 100.0  # weak regularisation: voting averages a teacher's variance away, but never its bias
 MAX_ITERATIONS = 1_000

@@ -96,7 +96,7 @@ class StudentSettings:
 
     model: str = "logistic"
     method: str = "auto"
-    shares: Literal["linear", "kernel", "gaussian-process", "auto"] = "linear"
+    shares: Literal["linear", "kernel", "gaussian-process", "trees", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
 
 

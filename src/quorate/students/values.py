@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -19,14 +19,16 @@ from quorate.students.labels import LabelStudent
 from quorate.students.shares import VoteShares, fit_vote_shares
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
+from quorate.students.tree_shares import TreeShares, fit_tree_shares
 from quorate.students.whole_pool import fit_on_vote_shares
 from quorate.types import FloatArray
 
-SHARES = ("linear", "kernel", "gaussian-process", "auto")
+SHARES = ("linear", "kernel", "gaussian-process", "trees", "auto")
 FOLDS = 3
+ENOUGH_FOR_TREES = 500  # answers: ten leaves of the smallest size
 FEW = 50  # answers below which folds tell nothing; then the model is linear
 
-Model: TypeAlias = VoteShares | ProcessShares
+Model: TypeAlias = VoteShares | ProcessShares | TreeShares
 Fit: TypeAlias = Callable[[Any, FloatArray], Model]
 
 
@@ -43,10 +45,12 @@ class VoteShareStudent(EstimatorStudent):
     estimator : estimator, optional
         Any scikit-learn classifier. By default the model of the shares is the student itself, as a scikit-learn
         Pipeline that ends in a logistic regression.
-    shares : {"linear", "kernel", "gaussian-process", "auto"}
+    shares : {"linear", "kernel", "gaussian-process", "trees", "auto"}
         How a share depends on the point. A softmax of a linear function (:mod:`~quorate.students.shares`), or of
-        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.gaussian_process`); or whichever
-        of the first two predicts *noisy* votes better in three folds: they are released, so to look again is free.
+        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.gaussian_process`); boosted trees
+        (:mod:`~quorate.students.tree_shares`). ``"auto"`` takes the one that predicts *noisy* votes best in three
+        folds, and the linear one unless another is better by a standard error: the votes are released, so to look
+        again is free. Trees are tried from 500 answers on.
     weights : bool, default True
         Whether each point stands once for each class, weighted by its share, where the classifier takes weights.
         False gives each point once, with its largest class: for a classifier whose time grows faster than its rows.
@@ -75,7 +79,7 @@ class VoteShareStudent(EstimatorStudent):
     ['no', 'yes', 'yes', 'yes']
     """
 
-    shares: Literal["linear", "kernel", "gaussian-process", "auto"] = "linear"
+    shares: Literal["linear", "kernel", "gaussian-process", "trees", "auto"] = "linear"
     weights: bool = True
 
     def __post_init__(self) -> None:
@@ -119,13 +123,30 @@ class VoteShareStudent(EstimatorStudent):
         linear = softmax_of(geometry)
         if self.shares == "linear" or (self.shares == "auto" and len(noisy) < FEW):
             return linear(X, noisy)
+
+        def trees(X: Any, noisy: FloatArray) -> Model:
+            return fit_tree_shares(X, noisy, geometry=geometry)
+
+        if self.shares == "trees":
+            return trees(X, noisy)
         curved = geometry.kernel(points)
-        if self.shares == "gaussian-process":
+
+        def process(X: Any, noisy: FloatArray) -> Model:
             return fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=curved)
-        kernel = softmax_of(curved)
-        if self.shares == "kernel" or gain(kernel, linear, X, noisy) > 0:
-            return kernel(X, noisy)
-        return linear(X, noisy)
+
+        if self.shares != "auto":
+            return {"kernel": softmax_of(curved), "gaussian-process": process}[self.shares](X, noisy)
+        rivals = [softmax_of(curved), process]
+        if len(noisy) >= ENOUGH_FOR_TREES:
+            rivals.append(trees)
+        return best_of(linear, rivals, X, noisy)(X, noisy)
+
+
+def best_of(simple: Fit, rivals: Sequence[Fit], X: Any, noisy: FloatArray) -> Fit:
+    """Return the rival with the largest :func:`gain`, or the simple model where none has any."""
+    gains = [gain(each, simple, X, noisy) for each in rivals]
+    best = int(np.argmax(gains))
+    return rivals[best] if gains[best] > 0 else simple
 
 
 def gain(fit: Fit, simple: Fit, X: Any, noisy: FloatArray) -> float:
