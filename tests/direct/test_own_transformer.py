@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.direct.contribution_check import check_contributions
@@ -132,3 +133,22 @@ def test_a_transformer_is_read_back_with_the_plan() -> None:
     assert again.coordinates.feature_map.words == "outputs of ColumnTransformer scaled to length one"
     assert (encoder.batched, encoder.n_outputs) == (False, schema.encoder.n_outputs)
     assert (again.coordinates(encoder.transform(pool)) == plan.coordinates(numbers)).all()
+
+
+@pytest.mark.parametrize("filtered", ["always", "error"])
+def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered: str) -> None:
+    """A warning would tell of the row; and where warnings are errors, it would leave the row out."""
+    words = np.array(["north", "south", "west"])[np.arange(60) % 3]
+    pool = pl.DataFrame({"ward": words})
+    encoder = OneHotEncoder(handle_unknown="ignore", drop="first", sparse_output=False).fit(pool)
+    private = pl.DataFrame({"ward": ["north", "moon", "west"] * 20})
+    how: dict[str, Any] = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 60, "unsafe_noise_seed": 1}
+    coefficients = []
+    for chosen in (filtered, "ignore"):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter(chosen)  # type: ignore[arg-type]
+            clf = PrivateLogisticRegression(feature_map=encoder, **how)
+            clf.fit(private, [0, 1, 1] * 20, public=PublicPool(pool))
+            coefficients.append(clf.coef_)
+        assert not [each for each in heard if "unknown categories" in str(each.message)]
+    assert (coefficients[0] == coefficients[1]).all()

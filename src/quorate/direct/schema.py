@@ -8,6 +8,7 @@ and on public facts alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -347,4 +348,6 @@ def _finite(numbers: Any) -> NDArray[np.bool_]:
 def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
     if not len(kept):
         return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    return schema.numbers(take(X, kept))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return schema.numbers(take(X, kept))

@@ -8,6 +8,7 @@ test holds that against rows alone.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -85,9 +86,10 @@ class FittedTransformer:
     def transform(self, rows: Rows) -> Any:
         """Return ``(n_rows, n_outputs)`` float64 numbers, dense or CSR; a row that it fails on has a NaN.
 
-        A failure says nothing: it would be an answer about the row.
+        A failure says nothing, and a warning is not heard: it would be an answer about the row.
         """
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             if self.batched and n_rows(rows):
                 try:
                     return _numbers(self.transformer.transform(rows))
