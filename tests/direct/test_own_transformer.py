@@ -99,7 +99,7 @@ def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map:
 
 
 def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
-    public = PublicPool(X[:M])
+    public = PublicPool(X[:M].copy())
     loose = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
     with pytest.raises(InvalidParameter, match="FrozenEstimator"):
         clone(loose).fit(X, Y, public=public)

@@ -153,6 +153,16 @@ class TestPrivateRowsDecideOnNothing:
         without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
         assert (estimator().fit(doubled, labels, public=public).coef_ == without.coef_).all()
 
+    @pytest.mark.parametrize("index", [-1, 6, 10**6])
+    @pytest.mark.parametrize("with_pool", [True, False])
+    def test_nor_a_sparse_row_with_an_index_that_is_no_column(self, table, index, with_pool):
+        rows, labels = np.abs(table[0][POOL : POOL + 300]), table[1][POOL : POOL + 300]
+        public = PublicPool(sparse.csr_matrix(np.abs(table[0][:POOL]))) if with_pool else None
+        wild = sparse.csr_matrix(rows)
+        wild.indices[wild.indptr[7]] = index
+        without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
+        assert (estimator().fit(wild, labels, public=public).coef_ == without.coef_).all()
+
     def test_nor_a_cell_of_a_frame_that_is_no_number(self, table):
         X, y = table
         frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)})

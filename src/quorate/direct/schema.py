@@ -161,6 +161,8 @@ class Schema:
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
             csr: Any = rows.astype(np.float64).tocsr(copy=True)
+            outside = (csr.indices < 0) | (csr.indices >= csr.shape[1])  # which nothing below would look for
+            csr.data[outside], csr.indices[outside] = np.inf, 0
             csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
             odd = ~_finite(csr)
             if kind(self.pool) == "sparse":
