@@ -62,6 +62,24 @@ def real(
     raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint)}")
 
 
+def truth(name: str, value: object) -> bool:
+    """Check a truth value.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is anything but True or False.
+
+    Examples
+    --------
+    >>> truth("allow_hopeless", False)
+    False
+    """
+    if not isinstance(value, bool):
+        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
+    return value
+
+
 def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int:
     """Return `value` as an int of at least `at_least`; integral floats and booleans are refused.
 

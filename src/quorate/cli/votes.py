@@ -69,6 +69,9 @@ def votes_options(command: Command) -> Command:
     is_flag=True,
     help="Release the data-dependent ε too, with noise scaled to its smooth sensitivity, for its own price.",
 )
+@click.option(
+    "--allow-hopeless", is_flag=True, help="Pay although the mechanism can answer nothing with so few teachers."
+)
 @click.option("--unsafe-noise-seed", type=int, help="Reproducible noise, for tests: no privacy at all.")
 @as_json
 def release(
@@ -83,6 +86,7 @@ def release(
     epsilon: float,
     unit: str,
     data_dependent: bool,
+    allow_hopeless: bool,
     unsafe_noise_seed: int | None,
     as_json: bool,
 ) -> None:
@@ -107,6 +111,7 @@ def release(
         noise=noise_and_key(unsafe_noise_seed)[0],
         unit=unit,
         sanitiser=sanitiser,
+        allow_hopeless=allow_hopeless,
     )
     answers = answers_of(done.released, len(votes.classes))
     shown = {

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from quorate.accounting import Guarantee
+from quorate.arguments import truth
 from quorate.data import (
     PublicPool,
     check_features,
@@ -95,6 +96,9 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         As for :class:`quorate.PrivateClassifier`.
     n_jobs : int, optional
         Processes; as many as there are cores by default.
+    allow_hopeless : bool, default False
+        Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
+        mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private.
 
@@ -147,6 +151,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         unit: str | None = None,
         prior_matching: bool = False,
         n_jobs: int | None = None,
+        allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
     ) -> None:
         self.teacher = teacher
@@ -161,6 +166,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         self.unit = unit
         self.prior_matching = prior_matching
         self.n_jobs = n_jobs
+        self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
 
     jobs = RenamedAttribute("n_jobs")
@@ -209,6 +215,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
                 partition="balanced",
                 prior_matching=self.prior_matching,
                 n_jobs=self.n_jobs,
+                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
                 labels_only=True,
                 classes_were_read=isinstance(self.classes, str),
                 caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),

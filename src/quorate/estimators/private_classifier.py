@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.arguments import truth
 from quorate.data import PrivateRecords, check_features, encode_labels, match_columns
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
@@ -91,6 +92,9 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         "public" says that steps which are fitted already were fitted on public data.
     n_jobs : int, optional
         Processes; as many as there are cores by default.
+    allow_hopeless : bool, default False
+        Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
+        mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
     unsafe_noise_seed : int, optional
         For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
 
@@ -153,6 +157,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         prior_matching: bool = False,
         preprocessing: Preprocessing = "inside",
         n_jobs: int | None = None,
+        allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
     ) -> None:
         self.teacher = teacher
@@ -173,6 +178,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.prior_matching = prior_matching
         self.preprocessing = preprocessing
         self.n_jobs = n_jobs
+        self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
 
     jobs = RenamedAttribute("n_jobs")
@@ -219,6 +225,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 prior_matching=self.prior_matching,
                 preprocessing=self.preprocessing,
                 n_jobs=self.n_jobs,
+                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             ),
             X,
             y,

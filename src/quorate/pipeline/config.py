@@ -43,6 +43,7 @@ class RunConfig:
     preprocessing: Preprocessing = "inside"
     prior_matching: bool = False
     n_jobs: int | None = None
+    allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public

@@ -31,7 +31,15 @@ from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehear
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
 from quorate.pipeline.models import built_in
 from quorate.pipeline.task import Task
-from quorate.planning import PublicFacts, Recipe, check_mechanism, constant_teachers_caution, recipe, rows_caution
+from quorate.planning import (
+    PublicFacts,
+    Recipe,
+    check_mechanism,
+    constant_teachers_caution,
+    recipe,
+    refuse_hopeless,
+    rows_caution,
+)
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
 from quorate.types import Secret
@@ -96,6 +104,8 @@ def prepare(
     made = _fill_in(config, asked, facts, grouped=groups is not None)
     _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
+    if not config.allow_hopeless:
+        refuse_hopeless(made.considered)
     return Task(
         inputs=inputs,
         views=views,

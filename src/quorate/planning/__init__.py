@@ -16,9 +16,11 @@ from quorate.planning.cautions import (
     TEACHERS_ARE_CONSTANTS,
     considered,
     constant_teachers_caution,
+    reach,
     rows_caution,
     unanimous_right,
 )
+from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, refuse_hopeless
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
 from quorate.planning.schedule import (
@@ -53,5 +55,8 @@ __all__ = [
     "constant_teachers_caution",
     "rows_caution",
     "DELTA_NOT_COMPARED",
+    "NOTHING_CAN_BE_ANSWERED",
+    "reach",
+    "refuse_hopeless",
     "unanimous_right",
 ]

@@ -10,6 +10,7 @@ import math
 from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
+from quorate.planning.hopeless import hopeless
 from quorate.planning.public_facts import PublicFacts
 
 # What programs decide by.
@@ -73,6 +74,21 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
     return 0.5 * math.sqrt(max(0.0, right + other - lead**2)) / lead / math.sqrt(n_queries)
 
 
+def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Caution:
+    """Look whether anything can be answered: :func:`~quorate.planning.hopeless.hopeless`, with the noise that is left.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> reach(GaussianNoisyMax(sigma=5_000.0, form="binary"), n_teachers=50, n_classes=2, n_queries=400).applies
+    True
+    """
+    task = {"n_teachers": n_teachers, "n_classes": n_classes}
+    right = unanimous_right(mechanism, **task)
+    left = None if right is None else noise_left(mechanism, right, **task, n_queries=n_queries)
+    return hopeless(mechanism, **task, n_queries=n_queries, noise_left=left)
+
+
 def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
     """Look for everything that may be wrong with a set-up.
 
@@ -91,19 +107,21 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
         Those that apply and those that do not, in a fixed order.
     """
     about_delta = delta_cautions(facts.n_records, facts.delta, facts.unit)
+    task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
+    out_of_reach = reach(mechanism, **task)
     right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
     if right is None:
         unknown = tuple(
             Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
             for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
         )
-        return (*unknown, *about_delta)
-    task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
+        return (out_of_reach, *unknown, *about_delta)
     mean = noise_left(mechanism, right, **task)
     share = mean * math.sqrt(min(max(facts.width, 1), n_queries))
     coins = right < UNSURE and mean > MEAN and share > COIN
     unsure = facts.online_answers > 0 and right < SURE
     return (
+        out_of_reach,
         caution(
             LABELS_ARE_COINS,
             Severity.SERIOUS,

@@ -25,7 +25,7 @@ from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
-from quorate.planning import form_of, scale_of
+from quorate.planning import form_of, refuse_hopeless, scale_of
 from quorate.release import Charge
 from quorate.release.described import described_mechanism
 from quorate.release.keys import fingerprint_key, read_or_create_key
@@ -136,9 +136,11 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         )
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
-    run = of(config)
+    run = of(replace(config, allow_hopeless=True))
     if _may_be_of_version_0_1(run) and not has_begun(run) and has_begun(earlier := of(replace(config, recipe="0.1"))):
         return earlier  # it goes on with the teachers that it has
+    if not (settings.run.allow_hopeless or has_begun(run)):
+        refuse_hopeless(run.task.recipe.considered)
     return run
 
 

@@ -26,7 +26,7 @@ from quorate.noise import NoiseSource
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
-from quorate.planning import check_mechanism
+from quorate.planning import check_mechanism, reach, refuse_hopeless
 from quorate.release import Charge, guarantee_of
 from quorate.release.described import described_mechanism
 from quorate.release.files import write_atomically
@@ -67,6 +67,7 @@ def release_votes(
     noise: NoiseSource,
     unit: str = "record",
     sanitiser: DataDependentRelease | None = None,
+    allow_hopeless: bool = False,
 ) -> VotesReleased:
     """Charge, release and write labels for votes made elsewhere.
 
@@ -89,6 +90,8 @@ def release_votes(
         Whose data one teacher saw alone.
     sanitiser : DataDependentRelease, optional
         Releases the data-dependent ε too, for its own price inside the same reservation.
+    allow_hopeless : bool
+        Whether to pay although the mechanism can answer nothing with so many teachers.
 
     Raises
     ------
@@ -123,6 +126,11 @@ def release_votes(
         seeded=noise.seeded,
     )
     with _ledger_of(folder, budget, data) as ledger:
+        if not allow_hopeless and charge.find(ledger) is None:
+            reached = reach(
+                mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries
+            )
+            refuse_hopeless([reached], unless="allow_hopeless=True (--allow-hopeless)")
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None

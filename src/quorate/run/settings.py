@@ -107,6 +107,7 @@ class RunSettings:
     epsilon: float | None = None
     delta: float | None = None
     n_jobs: int | None = None
+    allow_hopeless: bool = False
     unsafe_noise_seed: int | None = None
 
 
@@ -237,6 +238,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
             delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
             n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
+            allow_hopeless=run.flag("allow_hopeless"),
             unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
         ),
     )
