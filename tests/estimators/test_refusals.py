@@ -43,7 +43,7 @@ ARGUMENTS = [
     ("teachers as a float", {"n_teachers": 10.0}, InvalidParameter, "n_teachers must be a whole number"),
     ("teachers as a truth value", {"n_teachers": True}, InvalidParameter, "n_teachers must be a whole number"),
     ("more teachers than units", {"n_teachers": N + 1}, DataRefused, "too many teachers"),
-    ("a declared n above the truth", {"n_teachers": "auto", "n_records": 10**9}, DataRefused, "the true n_records"),
+    ("a declared n above the truth", {"n_teachers": "auto", "n_records": 10**9}, DataRefused, "the true number of"),
     ("more queries than points", {"queries": M + 1}, InvalidParameter, "ask at most that many"),
     ("queries in words", {"queries": "most"}, InvalidParameter, "queries must be a whole number"),
     ("online answers below zero", {"online_answers": -1}, InvalidParameter, "online_answers must be a whole number"),

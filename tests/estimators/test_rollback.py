@@ -149,7 +149,14 @@ def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
 def test_the_ledger_may_grow_by_others_in_between(tmp_path: Path) -> None:
     clf = classifier(tmp_path)
     other = PrivateClassifier(
-        classes=[0, 1], epsilon=0.1, delta=1e-6, n_teachers=10, n_records=600, ledger=tmp_path / "ledger.db", n_jobs=1
+        classes=[0, 1],
+        epsilon=0.1,
+        delta=1e-6,
+        n_teachers=10,
+        n_records=600,
+        ledger=tmp_path / "ledger.db",
+        n_jobs=1,
+        allow_hopeless=True,
     )
     with pytest.raises(BudgetExhausted):  # charged nothing, but it was opened and read
         other.fit(X[:600], Y[:600], public=PublicPool(X[600:700]))

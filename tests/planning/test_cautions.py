@@ -12,6 +12,7 @@ from quorate.planning import (
     DELTA_GIVES_AWAY_A_UNIT,
     DELTA_NOT_COMPARED,
     LABELS_ARE_COINS,
+    NOTHING_CAN_BE_ANSWERED,
     ONE_ANSWER_IS_UNSURE,
     PublicFacts,
     considered,
@@ -19,7 +20,7 @@ from quorate.planning import (
     unanimous_right,
 )
 
-CODES = (LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED)
+CODES = (NOTHING_CAN_BE_ANSWERED, LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED)
 
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 
@@ -115,7 +116,8 @@ def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: i
 def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
     facts = PublicFacts(**ADULT | {"n_records": None})
     sparse = considered(facts, StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_queries=10)
-    unknown = dict.fromkeys(CODES, Outcome.NOT_RUN) | {DELTA_NOT_COMPARED: Outcome.FAILED}
+    looked_at = {NOTHING_CAN_BE_ANSWERED: Outcome.PASSED, DELTA_NOT_COMPARED: Outcome.FAILED}
+    unknown = dict.fromkeys(CODES, Outcome.NOT_RUN) | looked_at
     assert {each.code: each.outcome for each in sparse} == unknown
     (said,) = [each for each in sparse if each.applies or each.words]
     assert (said.code, said.severity) == (DELTA_NOT_COMPARED, Severity.NOTE)

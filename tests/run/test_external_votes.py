@@ -62,7 +62,12 @@ def votes(counts: Any = COUNTS, names: tuple[str, ...] = NAMES) -> VotesFile:
 
 
 def release(root: Path, mechanism: Any = GNMAX, file: VotesFile | None = None, **how: Any) -> VotesReleased:
-    defaults: dict[str, Any] = {"budget": Budget(20.0, 1e-4), "delta": DELTA, "noise": OSNoise()}
+    defaults: dict[str, Any] = {
+        "budget": Budget(20.0, 1e-4),
+        "delta": DELTA,
+        "noise": OSNoise(),
+        "allow_hopeless": True,
+    }
     return release_votes(votes() if file is None else file, mechanism, root=root, **{**defaults, **how})
 
 

@@ -30,7 +30,7 @@ def hopeless(
     Examples
     --------
     >>> from quorate.mechanisms import ConfidentNoisyMax
-    >>> strict = ConfidentNoisyMax(threshold=300.0, threshold_sigma=20.0, sigma=10.0)
+    >>> strict = ConfidentNoisyMax(threshold=300.0, sigma_threshold=20.0, sigma_answer=10.0)
     >>> found = hopeless(strict, n_teachers=250, n_classes=2, n_queries=1_000, noise_left=None)
     >>> found.code, found.applies
     ('nothing-can-be-answered', True)
