@@ -25,7 +25,8 @@ def command(out: Path | None, as_json: bool) -> None:
     from quorate.planning import scale_of
     from quorate.report import Utility, render_text
     from quorate.run.batch import execute, load_run
-    from quorate.run.demo import write_inputs
+    from quorate.run.demo import write_direct, write_inputs
+    from quorate.run.direct_run import execute_direct, read_direct
     from quorate.run.prepared import outputs
 
     begun = time.monotonic()
@@ -38,15 +39,18 @@ def command(out: Path | None, as_json: bool) -> None:
     batch = load_run(folder)
     with progress(quiet=as_json) as watch:
         facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
+        direct = execute_direct(read_direct(write_direct(folder)), command="quorate demo", watch=watch)
+    by_votes, by_rounds = facts.utility.student, direct.utility.student
+    assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
+    assert by_rounds is not None  # noqa: S101
     seconds = time.monotonic() - begun
     shown = outputs(batch.folder, next_command=f"quorate ledger show {folder}")
     if as_json:
-        student = facts.utility.student
-        assert student is not None  # noqa: S101 - the demo has an evaluation table
         print_json(
             {
-                "accuracy": student.accuracy,
-                "balanced_accuracy": student.balanced_accuracy,
+                "accuracy": by_votes.accuracy,
+                "balanced_accuracy": by_votes.balanced_accuracy,
+                "direct_accuracy": by_rounds.accuracy,
                 "non_private_accuracy": non_private.accuracy,
                 "epsilon": facts.guarantee.epsilon,
                 "delta": facts.guarantee.delta,
@@ -59,6 +63,10 @@ def command(out: Path | None, as_json: bool) -> None:
         )
         return
     click.echo(render_text(facts, outputs=shown))
+    click.echo(
+        f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %"
+    )
+    click.echo(f"(a linear model of the private rows themselves, in {folder}/direct).")
     click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
     click.echo("edit my-run/quorate.toml, quorate check my-run, quorate run my-run.")
 
