@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import skops.io
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -17,6 +17,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate.data.feature_maps import fitted_transformer
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.direct.schema import Schema
@@ -102,9 +103,9 @@ def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
     public = PublicPool(X[:M].copy())
     loose = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
     with pytest.raises(InvalidParameter, match="FrozenEstimator"):
-        clone(loose).fit(X, Y, public=public)
+        clone(loose).fit(X[M:], Y[M:], public=public)
     frozen = clone(loose.set_params(feature_map=FrozenEstimator(loose.feature_map), unsafe_noise_seed=1))
-    assert frozen.fit(X, Y, public=public).coef_.shape == (1, 3)
+    assert frozen.fit(X[M:], Y[M:], public=public).coef_.shape == (1, 3)
 
 
 def test_without_a_pool_there_is_none() -> None:
@@ -152,3 +153,21 @@ def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered: str) -
             coefficients.append(clf.coef_)
         assert not [each for each in heard if "unknown categories" in str(each.message)]
     assert (coefficients[0] == coefficients[1]).all()
+
+
+class Counting(TransformerMixin, BaseEstimator):
+    """What a transformer must not do: what it makes of a row turns on the rows that it saw before."""
+
+    def fit(self, X: Any, y: Any = None) -> Counting:
+        self.seen_ = 0
+        return self
+
+    def transform(self, X: Any) -> Any:
+        self.seen_ += 1
+        return np.asarray(X) * self.seen_
+
+
+def test_one_that_remembers_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fitted_transformer, "refuse_unstorable", lambda transformer: None)
+    with pytest.raises(InvalidParameter, match="between calls"):
+        Schema.of(X[:M], transformer=Counting().fit(X[:M]))

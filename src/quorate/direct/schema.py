@@ -29,6 +29,7 @@ from quorate.direct.cells import as_numbers, frame_like, number, real, word
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
+_LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
 
 
@@ -87,6 +88,13 @@ class Schema:
             raise InvalidParameter(
                 f"feature_map: {type(transformer).__name__} fails on rows of the public pool, or makes of them what is "
                 "not finite; mend them, or drop them"
+            )
+        some = np.arange(min(_LOOKED_AT, numbers.shape[0]))[::-1]
+        again = schema.numbers(take(pool, some))
+        if (again != numbers[some]).nnz if _is_sparse(numbers) else (again != numbers[some]).any():
+            raise InvalidParameter(
+                f"feature_map: {type(transformer).__name__} makes other numbers of a public row when it is asked "
+                "again, so it keeps something between calls, and a private row could change what is made of others"
             )
         return schema
 
