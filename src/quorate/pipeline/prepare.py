@@ -102,10 +102,8 @@ def prepare(
     _rehearse(config, asked, inputs, views)
     facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
     made = _fill_in(config, asked, facts, grouped=groups is not None)
-    _refuse_too_many_teachers(made, inputs, config.n_records, facts)
+    _refuse_waste(config, made, inputs, facts)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
-    if not config.allow_hopeless:
-        refuse_hopeless(made.considered)
     return Task(
         inputs=inputs,
         views=views,
@@ -221,7 +219,9 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
 
 
-def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
+def _refuse_waste(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> None:
+    """Refuse teachers without rows, and what can answer nothing."""
+    declared = config.n_records
     if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
         unit, said = facts.unit, ""
         remedy = f"Take {AUTO}, which reads the number of {plural(unit)}, or far fewer teachers"
@@ -232,6 +232,8 @@ def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts
             f"too many teachers: n_teachers={made.n_teachers} is more than there are {plural(unit)} in the private "
             f"table{said}, so some could only abstain. {remedy}"
         )
+    if not config.allow_hopeless:
+        refuse_hopeless(made.considered)
 
 
 def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
