@@ -23,6 +23,7 @@ from quorate.labelling import DataDependentRelease, Released, label, release_dat
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import Mechanism, check_own, data_dependent_terms
 from quorate.noise import NoiseSource
+from quorate.outcomes import Caution
 from quorate.pipeline.facts import told
 from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
@@ -127,10 +128,7 @@ def release_votes(
     )
     with _ledger_of(folder, budget, data) as ledger:
         if not allow_hopeless and charge.find(ledger) is None:
-            reached = reach(
-                mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries
-            )
-            refuse_hopeless([reached], unless="allow_hopeless=True (--allow-hopeless)")
+            refuse_hopeless([_reach_of(votes, mechanism)], unless="allow_hopeless=True (--allow-hopeless)")
         reservation = charge.reserve(ledger)
         released = label(votes.counts, mechanism, reservation, noise)
         sanitised = None
@@ -149,6 +147,10 @@ def release_votes(
     write_atomically(folder.public / "labels.csv", _labels(votes, released, seeded=noise.seeded).encode())
     write_atomically(folder.public / "guarantee.json", (promised.to_json() + "\n").encode())
     return VotesReleased(released, promised, sanitised)
+
+
+def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Caution:
+    return reach(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries)
 
 
 def _charge(

@@ -198,16 +198,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     student = Section("student", document, StudentSettings)
     run = Section("run", _with_new_names(document), RunSettings)
     return Settings(
-        data=DataSettings(
-            private=folder / data.text("private"),
-            public=_public(data, method, document, folder),
-            label=data.text("label"),
-            classes=data.classes("classes"),
-            unit=data.optional("unit", data.text),
-            n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
-            n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
-            evaluation=data.optional("evaluation", lambda key: folder / data.text(key)),
-        ),
+        data=_data_settings(data, folder, public=_public(data, method, document, folder)),
         budget=BudgetSettings(
             epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
             delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
@@ -241,6 +232,19 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             allow_hopeless=run.flag("allow_hopeless"),
             unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
         ),
+    )
+
+
+def _data_settings(data: Section, folder: Path, *, public: Path | None) -> DataSettings:
+    return DataSettings(
+        private=folder / data.text("private"),
+        public=public,
+        label=data.text("label"),
+        classes=data.classes("classes"),
+        unit=data.optional("unit", data.text),
+        n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
+        n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
+        evaluation=data.optional("evaluation", lambda key: folder / data.text(key)),
     )
 
 
