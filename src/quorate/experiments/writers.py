@@ -28,7 +28,7 @@ from quorate.types import IntArray
 
 EPSILONS = (0.5, 1.0, 2.0)
 COMPONENTS = 30  # of the public images: what teachers and their student see
-CLIPS = (0.5, 1.0, 2.0, 4.0)  # of the default's clip; the grid
+CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
 
 VOTES = "votes, default number of teachers"
 FIXED, BEST = "public coordinates, clip by default, direct", "public coordinates, best clip of a grid, direct"
