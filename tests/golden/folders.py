@@ -43,6 +43,7 @@ queries = {queries}
 
 [run]
 jobs = 1
+allow_hopeless = true
 {run}
 """
 

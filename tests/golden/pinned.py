@@ -61,7 +61,10 @@ def guarantee(of: Any) -> dict[str, Any]:
 
 
 def processes(of: type, n: int) -> dict[str, int]:
-    """Name the argument for the number of processes as the estimator does: ``n_jobs`` in version 0.1."""
+    """Say how many processes as the estimator does (``jobs`` in version 0.1), and that tables may be too small."""
     import inspect
 
-    return {"n_jobs" if "n_jobs" in inspect.signature(of).parameters else "jobs": n}
+    known = inspect.signature(of).parameters
+    return {"n_jobs" if "n_jobs" in known else "jobs": n} | (
+        {"allow_hopeless": True} if "allow_hopeless" in known else {}
+    )

@@ -196,7 +196,6 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
     student = Section("student", document, StudentSettings)
-    run = Section("run", _with_new_names(document), RunSettings)
     return Settings(
         data=_data_settings(data, folder, public=_public(data, method, document, folder)),
         budget=BudgetSettings(
@@ -225,13 +224,18 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             shares=student.choice("shares", SHARES),  # type: ignore[arg-type]
             declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
         ),
-        run=RunSettings(
-            epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
-            delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
-            n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
-            allow_hopeless=run.flag("allow_hopeless"),
-            unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
-        ),
+        run=_run_settings(document),
+    )
+
+
+def _run_settings(document: Mapping[str, Any]) -> RunSettings:
+    run = Section("run", _with_new_names(document), RunSettings)
+    return RunSettings(
+        epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
+        delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
+        n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
+        allow_hopeless=run.flag("allow_hopeless"),
+        unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
     )
 
 
