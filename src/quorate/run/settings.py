@@ -25,7 +25,8 @@ STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct")
 _OF_TEACHERS = (
-    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("data", "n_rows"),
+    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"),
+    ("run", "allow_hopeless"), ("data", "n_rows"),
 )  # fmt: skip
 
 
