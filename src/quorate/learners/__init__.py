@@ -8,7 +8,7 @@ Here belongs what learns from private rows without teachers, in folders that car
 release does (ledger, noise, guarantee) belongs in :mod:`quorate.release`; how votes of teachers are answered, in
 :mod:`quorate.labelling`. Begin with ``private_learner.py``, the shell of every learner, and then with the file that
 holds the algorithm you know. BNS15 is Beimel, Nissim and Stemmer, LWY25 is Li, Wang and Ye, KLNRS11 is Kasiviswanathan,
-Lee, Nissim, Raskhodnikova and Smith.
+Lee, Nissim, Raskhodnikova and Smith. What their statements say in numbers is in :mod:`quorate.theory`.
 
 ========================================== ===========================================================
 BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
@@ -29,7 +29,7 @@ BNS15, Algorithm 4 (SubSampling)           sub_sampling/learner.py: SubSampling
 BNS15, Claim 5.7                           sub_sampling/price.py: bns15_claim_5_7
 BNS15, Theorem 5.8                         sub_sampling/learner.py: SubSampling
 BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
-BNS15, Lemma B.2 (dichotomies)             concepts/enumeration.py: sauer
+BNS15, Theorem B.2 (dichotomies)           base/choice_bound.py: growth_of
 BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
 BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
 LWY25, Lemma 2.9                           agnostic/base.py: learner_error

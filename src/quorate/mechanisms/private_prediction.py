@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, log
 
 from quorate.accounting import PureDP
-from quorate.arguments import real
 from quorate.mechanisms.answerable import Answerable
 from quorate.mechanisms.fields import PRICE
 from quorate.mechanisms.mechanism import QueryMechanism
@@ -14,6 +12,7 @@ from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
+from quorate.theory.lwy25 import lwy25_lemma_4_1_hypotheses
 from quorate.types import IntArray
 
 
@@ -67,7 +66,7 @@ class PrivatePrediction(QueryMechanism):
 
     def n_hypotheses(self, alpha: float) -> int:
         r"""Return :math:`r = \lceil 6 \log(4/\alpha)/\varepsilon \rceil` for an error of at most `alpha`, in (0, 1)."""
-        return ceil(6 * log(4 / real("alpha", alpha, above=0, below=1)) / self.epsilon)
+        return lwy25_lemma_4_1_hypotheses(alpha, self.epsilon)
 
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what so many hypotheses can get answered: that of permute-and-flip."""

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, inf, log, nextafter, sqrt, ulp
+from math import ceil, exp, expm1, floor, inf, log, nextafter, ulp
 
 import numpy as np
 
@@ -45,6 +45,8 @@ from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.noise.arguments import MAX_SCALE
+from quorate.theory.btt18 import btt18_algorithm_2_noise
+from quorate.theory.lzcw21_cutoff import lzcw21_algorithm_2_noise
 from quorate.types import FloatArray, IntArray
 
 #: The tight calibration makes the distance that passes with this probability as small as it can.
@@ -144,8 +146,8 @@ def btt18(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoi
     >>> round(noise.threshold_scale, 1), round(noise.threshold)
     (62.5, 2435)
     """
-    scale = sqrt(32 * cutoff * log(2 / delta)) / epsilon
-    return _two_sided(2 * scale * log(2 * n_queries / delta), scale)
+    scale, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
+    return _two_sided(threshold, scale)
 
 
 def lzcw21(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoise:
@@ -160,9 +162,8 @@ def lzcw21(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNo
     >>> round(noise.threshold_scale, 1), round(noise.threshold)
     (31.9, 1864)
     """
-    room = log(2 / delta)
-    scale = (sqrt(2 * cutoff * (epsilon + room)) + sqrt(2 * cutoff * room)) / epsilon
-    return _two_sided(3 * scale * log(2 * (n_queries + cutoff) / delta), scale)
+    scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
+    return _two_sided(threshold, scale)
 
 
 def _two_sided(threshold: float, scale: float) -> StageNoise:

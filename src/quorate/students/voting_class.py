@@ -40,7 +40,8 @@ class VotingClass(EstimatorStudent):
     Notes
     -----
     Theorem 20: with probability :math:`1 - 2\gamma` the error beyond that of the infinite ensemble is at most
-    :math:`4T/m + 5(Kd + \log(4/\gamma))/m`, where T bounds the number of points labelled otherwise than it would.
+    :math:`4T/m + 5(Kd + \log(4/\gamma))/m`, where T bounds the number of points labelled otherwise than it would. Its
+    proof needs :math:`Kd\log(2em/d)` for Kd (:func:`quorate.theory.lzcw21_theorem_20_by_growth`).
 
     References
     ----------

@@ -3,24 +3,204 @@
 Here belongs a bound or a formula that a paper states, with its source, and nothing that knows a mechanism, a ledger
 or a row. What a run is set up with by default stands in :mod:`quorate.planning`. Begin with
 :mod:`~quorate.theory.cutoff`.
+
+A function is named for the paper and the number of the statement, and has its constants as printed. ``_shape`` ends the
+name of one that a paper gives up to constants (and logarithms, where it says so): the constant is 1. Where a printed
+statement is false, or does not follow from its proof, the function of that number says so and returns what is printed;
+beside it is one that holds, named for how (``_by_markov``, ``_counted``, ``_at_any_epsilon``), with a proof.
+``docs/papers.md`` leads from the papers' own names to these.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from quorate.renamed import moved
-from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
-from quorate.theory.relative_entropy import relative_entropy
+from quorate.deferred import on_demand
+from quorate.theory.relative_entropy import relative_entropy  # a file has this name too: it cannot be loaded later
 
-__all__ = ["btt18_cutoff", "cutoff_for_mean_error", "relative_entropy"]
+if TYPE_CHECKING:
+    from quorate.theory.bns15_bounds import (
+        bns15_theorem_b_2,
+        bns15_theorem_b_3,
+        bns15_theorem_b_3_for_small_errors,
+        bns15_theorem_b_4,
+        bns15_theorem_b_5,
+        bns15_theorem_b_6,
+        sauer,
+    )
+    from quorate.theory.bns15_learners import (
+        bns15_algorithm_3_taken,
+        bns15_claim_4_2,
+        bns15_claim_4_2_counted,
+        bns15_claim_4_2_points,
+        bns15_claim_4_9_iteration,
+        bns15_claim_4_9_labelled,
+        bns15_theorem_3_3_labelled_shape,
+        bns15_theorem_3_3_rows_shape,
+        bns15_theorem_4_13_shape,
+        bns15_theorem_4_14_shape,
+        bns15_theorem_5_8_shape,
+    )
+    from quorate.theory.btt18 import (
+        btt18_algorithm_2_noise,
+        btt18_algorithm_2_teachers,
+        btt18_lemma_3_3,
+        btt18_lemma_3_3_counted,
+        btt18_theorem_2_5,
+        btt18_theorem_3_2_rate,
+    )
+    from quorate.theory.btt18_learner import (
+        btt18_claim_4_1,
+        btt18_claim_4_1_by_markov,
+        btt18_claim_4_1_queries,
+        btt18_public_rows_shape,
+        btt18_remark_2_shape,
+        btt18_remark_3_shape,
+        btt18_theorem_4_2_shape,
+        btt18_theorem_4_3_shape,
+    )
+    from quorate.theory.btt18_rates import (
+        MisclassificationShape,
+        btt18_advanced_composition_shape,
+        btt18_queries_gained_shape,
+        btt18_theorem_3_4_shape,
+        btt18_theorem_3_5_shape,
+    )
+    from quorate.theory.btt18a import btt18a_agreeing_parts, btt18a_theorem_3_11, btt18a_theorem_3_11_at_any_epsilon
+    from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
+    from quorate.theory.disagreement import disagreement_coefficient
+    from quorate.theory.lwy25 import (
+        lwy25_claim_3_2_others_shape,
+        lwy25_claim_3_2_relabelled_shape,
+        lwy25_lemma_2_5_shape,
+        lwy25_lemma_2_6_shape,
+        lwy25_lemma_3_3,
+        lwy25_lemma_4_1_hypotheses,
+        lwy25_theorem_3_6_shape,
+        lwy25_theorem_4_2_shape,
+    )
+    from quorate.theory.lzcw21_active import (
+        lzcw21_answers_shape,
+        lzcw21_gaussian_teachers,
+        lzcw21_theorem_22_alpha_shape,
+        lzcw21_theorem_22_shape,
+    )
+    from quorate.theory.lzcw21_bounds import (
+        lzcw21_remark_12_minimiser,
+        lzcw21_remark_12_queries,
+        lzcw21_teachers_shape,
+        lzcw21_theorem_5_agnostic_shape,
+        lzcw21_theorem_5_realizable_shape,
+        lzcw21_theorem_10_cutoff_shape,
+        lzcw21_theorem_10_shape,
+        lzcw21_theorem_19_shape,
+        lzcw21_theorem_20,
+        lzcw21_theorem_20_by_growth,
+        lzcw21_theorem_28_shape,
+    )
+    from quorate.theory.lzcw21_cutoff import (
+        lzcw21_algorithm_2_noise,
+        lzcw21_lemma_3,
+        lzcw21_lemma_3_at_any_epsilon,
+        lzcw21_proposition_18_cutoff,
+        lzcw21_proposition_18_teachers,
+        lzcw21_proposition_18_teachers_by_distance,
+        lzcw21_theorem_5_cutoff,
+        lzcw21_theorem_5_cutoff_by_concentration,
+    )
+    from quorate.theory.lzcw21_table_1 import Table1Rate, lzcw21_table_1_shape
+    from quorate.theory.lzcw21_voting import lzcw21_example_1, lzcw21_example_2
+    from quorate.theory.sgd_stability import btt18a_theorem_2, hrs16_convex, hrs16_convex_parameters, hrs16_non_convex
+
+__all__ = [
+    "btt18_cutoff",
+    "cutoff_for_mean_error",
+    "btt18_algorithm_2_noise",
+    "btt18_algorithm_2_teachers",
+    "btt18_lemma_3_3",
+    "btt18_lemma_3_3_counted",
+    "btt18_theorem_2_5",
+    "btt18_theorem_3_2_rate",
+    "MisclassificationShape",
+    "btt18_advanced_composition_shape",
+    "btt18_queries_gained_shape",
+    "btt18_theorem_3_4_shape",
+    "btt18_theorem_3_5_shape",
+    "btt18_claim_4_1",
+    "btt18_claim_4_1_by_markov",
+    "btt18_claim_4_1_queries",
+    "btt18_public_rows_shape",
+    "btt18_remark_2_shape",
+    "btt18_remark_3_shape",
+    "btt18_theorem_4_2_shape",
+    "btt18_theorem_4_3_shape",
+    "btt18a_agreeing_parts",
+    "btt18a_theorem_3_11",
+    "btt18a_theorem_3_11_at_any_epsilon",
+    "btt18a_theorem_2",
+    "hrs16_convex",
+    "hrs16_convex_parameters",
+    "hrs16_non_convex",
+    "lzcw21_algorithm_2_noise",
+    "lzcw21_lemma_3",
+    "lzcw21_lemma_3_at_any_epsilon",
+    "lzcw21_proposition_18_cutoff",
+    "lzcw21_proposition_18_teachers",
+    "lzcw21_proposition_18_teachers_by_distance",
+    "lzcw21_theorem_5_cutoff",
+    "lzcw21_theorem_5_cutoff_by_concentration",
+    "lzcw21_remark_12_minimiser",
+    "lzcw21_remark_12_queries",
+    "lzcw21_teachers_shape",
+    "lzcw21_theorem_10_cutoff_shape",
+    "lzcw21_theorem_10_shape",
+    "lzcw21_theorem_19_shape",
+    "lzcw21_theorem_20",
+    "lzcw21_theorem_20_by_growth",
+    "lzcw21_theorem_28_shape",
+    "lzcw21_theorem_5_agnostic_shape",
+    "lzcw21_theorem_5_realizable_shape",
+    "lzcw21_answers_shape",
+    "lzcw21_gaussian_teachers",
+    "lzcw21_theorem_22_alpha_shape",
+    "lzcw21_theorem_22_shape",
+    "Table1Rate",
+    "lzcw21_table_1_shape",
+    "lzcw21_example_1",
+    "lzcw21_example_2",
+    "disagreement_coefficient",
+    "bns15_theorem_b_2",
+    "bns15_theorem_b_3",
+    "bns15_theorem_b_3_for_small_errors",
+    "bns15_theorem_b_4",
+    "bns15_theorem_b_5",
+    "bns15_theorem_b_6",
+    "sauer",
+    "bns15_algorithm_3_taken",
+    "bns15_claim_4_2",
+    "bns15_claim_4_2_counted",
+    "bns15_claim_4_2_points",
+    "bns15_claim_4_9_iteration",
+    "bns15_claim_4_9_labelled",
+    "bns15_theorem_3_3_labelled_shape",
+    "bns15_theorem_3_3_rows_shape",
+    "bns15_theorem_4_13_shape",
+    "bns15_theorem_4_14_shape",
+    "bns15_theorem_5_8_shape",
+    "lwy25_claim_3_2_others_shape",
+    "lwy25_claim_3_2_relabelled_shape",
+    "lwy25_lemma_2_5_shape",
+    "lwy25_lemma_2_6_shape",
+    "lwy25_lemma_3_3",
+    "lwy25_lemma_4_1_hypotheses",
+    "lwy25_theorem_3_6_shape",
+    "lwy25_theorem_4_2_shape",
+    "relative_entropy",
+]
 
 _MOVED = dict.fromkeys(
     ("recipe", "PublicFacts", "Recipe", "rows_per_teacher", "mechanism_for", "schedule_event", "unanimous_right"),
     "quorate.planning",
 )
 
-
-def __getattr__(name: str) -> Any:
-    """Find the names of version 0.1 where they are now."""
-    return moved(__name__, name, _MOVED)
+__getattr__ = on_demand(__name__, _MOVED)

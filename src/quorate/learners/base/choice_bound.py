@@ -28,8 +28,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import ceil, expm1, inf, log, log1p
 
-from quorate.learners.concepts.enumeration import sauer
 from quorate.learners.concepts.protocol import ConceptClass
+from quorate.theory.bns15_bounds import sauer
 
 
 def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, share: float = 0.0) -> int:
@@ -61,6 +61,10 @@ def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, s
 
 def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
     """Return the class's own bound on its dichotomies on so many points; Sauer's lemma where it has none.
+
+    References
+    ----------
+    Sauer (1972); BNS15, Theorem B.2.
 
     Examples
     --------

@@ -6,7 +6,7 @@ may be published; how they were chosen is what a learner answers for: a concept 
 points, or fits private labels best, is not private by itself.
 """
 
-from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, sauer, symmetric_difference_vc
+from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, symmetric_difference_vc
 from quorate.learners.concepts.finite import FiniteClass, Member
 from quorate.learners.concepts.intervals import Interval, Intervals
 from quorate.learners.concepts.points import PointFunction, PointFunctions
@@ -16,6 +16,7 @@ from quorate.learners.concepts.relabelling import relabelling_scores_by_erm
 from quorate.learners.concepts.stumps import Stump, Stumps
 from quorate.learners.concepts.symmetric_difference import SymmetricDifference, Xor
 from quorate.learners.concepts.thresholds import Threshold, Thresholds
+from quorate.theory.bns15_bounds import sauer
 
 __all__ = [
     "DICHOTOMY_LIMIT",

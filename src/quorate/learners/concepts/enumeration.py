@@ -20,21 +20,6 @@ DICHOTOMY_LIMIT: Final = 1 << 22
 WORK_LIMIT: Final = 1 << 33
 
 
-def sauer(n_points: int, vc_dimension: int) -> int:
-    r"""Return :math:`\sum_{i \le d} \binom{n}{i}`: no class of VC dimension d realises more dichotomies on n points.
-
-    References
-    ----------
-    Sauer (1972); BNS15, Lemma B.2.
-
-    Examples
-    --------
-    >>> sauer(60, 4), sauer(3, 5)
-    (523686, 8)
-    """
-    return sum(comb(n_points, i) for i in range(min(n_points, vc_dimension) + 1))
-
-
 def symmetric_difference_vc(growth: Callable[[int], int]) -> int:
     r"""Return the largest VC dimension that :math:`C^{\oplus} = \{h \oplus f : h, f \in C\}` can have.
 
@@ -53,6 +38,7 @@ def symmetric_difference_vc(growth: Callable[[int], int]) -> int:
 
     Examples
     --------
+    >>> from quorate.theory import sauer
     >>> symmetric_difference_vc(lambda n: n + 1), symmetric_difference_vc(lambda n: sauer(n, 2))
     (2, 11)
     """

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond, sauer, symmetric_difference_vc
+from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond, symmetric_difference_vc
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import real_points
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.theory.bns15_bounds import sauer
 from quorate.types import FloatArray, IntArray
 
 _BLOCK_CELLS = 1 << 22

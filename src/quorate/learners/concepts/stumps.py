@@ -14,12 +14,12 @@ from quorate.learners.concepts.enumeration import (
     DICHOTOMY_LIMIT,
     refuse_beyond,
     refuse_work,
-    sauer,
     symmetric_difference_vc,
 )
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import real_points
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
+from quorate.theory.bns15_bounds import sauer
 from quorate.types import FloatArray, IntArray
 
 Side = Literal["<=", ">"]

@@ -13,12 +13,12 @@ from quorate.learners.concepts.enumeration import (
     DICHOTOMY_LIMIT,
     refuse_beyond,
     refuse_work,
-    sauer,
     symmetric_difference_vc,
 )
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Labels, Points
 from quorate.learners.concepts.relabelling import relabelling_scores_by_erm
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.theory.bns15_bounds import sauer
 from quorate.types import IntArray
 
 _BLOCK_CELLS = 1 << 22

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, exp, floor, log
+from math import ceil, exp, floor
 
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.counts import largest_count
@@ -11,6 +11,7 @@ from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.without_replacement import bns15_claim_4_3
 from quorate.learners.label_boost.schedule import BoostSchedule, Round, iteration_accuracy
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
+from quorate.theory.bns15_learners import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ class PaperConstants:
     def rows_needed(self) -> tuple[int, int]:
         """Return Claim 4.9's labelled rows, and 90000n unlabelled ones."""
         task = self.task
-        labelled = ceil(96_000 / task.alpha * task.vc * log(2240 / (task.alpha * task.beta)))
+        labelled = ceil(bns15_claim_4_9_labelled(task.vc, task.alpha, task.beta))
         return self._before_sampling(labelled), self._before_sampling(90_000 * task.n_base)
 
     def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
@@ -108,9 +109,7 @@ class PaperConstants:
         task, rounds = self.task, list[Round]()
         while labelled < 300 * task.n_base:
             alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
-            exponent = alpha * labelled / (200 * task.vc)
-            grown = beta * task.vc * exp(min(exponent, 700.0)) - labelled
-            taken = floor(min(30_000 * task.n_base, grown))
+            taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
             if not 1 <= taken <= unlabelled:
                 return None
             each = self._round(labelled, taken)

@@ -7,13 +7,15 @@ and calls all of it S. After the last one the base learner is run on rows drawn 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, e, exp, log
+from math import ceil
 
 from quorate.learners.amplification.price import Price, worst_of
 from quorate.learners.amplification.with_replacement import with_replacement
 from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
 from quorate.renamed import stored_as
+from quorate.theory.bns15_bounds import bns15_theorem_b_5
+from quorate.theory.bns15_learners import bns15_claim_4_2_points
 
 
 @stored_as("quorate.learners.label_boost_schedule.Round")
@@ -162,8 +164,7 @@ def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     >>> rows_to_generalise(1, 0.01, 0.05)
     36645
     """
-    wide = 10 * alpha
-    return ceil(48 / wide * (10 * vc * log(48 * e / wide) + log(5 / beta)))
+    return ceil(bns15_theorem_b_5(vc, 10 * alpha, beta))
 
 
 def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0: float) -> float:
@@ -177,5 +178,4 @@ def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0:
     >>> round(largest_relabelled(1, 0.1, 0.1, 200, 1.0))
     810
     """
-    exponent = epsilon_0 * alpha * kept / (2 * vc)
-    return beta / e * vc * exp(exponent) if exponent < 700 else float("inf")
+    return bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0)

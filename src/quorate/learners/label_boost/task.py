@@ -7,8 +7,9 @@ from typing import Final, Protocol
 
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price
-from quorate.learners.concepts import DICHOTOMY_LIMIT, sauer
+from quorate.learners.concepts import DICHOTOMY_LIMIT
 from quorate.learners.label_boost.schedule import BoostSchedule
+from quorate.theory.bns15_bounds import sauer
 
 #: No choice among more candidates than this: their scores would fill the memory.
 MOST_CANDIDATES: Final = DICHOTOMY_LIMIT

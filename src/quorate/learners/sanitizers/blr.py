@@ -25,6 +25,7 @@ from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.arguments import MAX_SCALE
+from quorate.theory.bns15_bounds import bns15_theorem_b_6
 from quorate.types import IntArray
 
 #: Multisets that are weighed at most.
@@ -32,7 +33,6 @@ MAX_MULTISETS = 2**20
 
 _BLOCK = 2**14  # multisets weighed at once
 _XOR_FACTOR = 10  # VC(C⊕) <= 10 VC(C): BNS15, Observation 3.2
-_SAMPLE_FACTOR = 50  # BNS15, Theorem B.6
 
 
 def theorem_size(vc_dimension: int, alpha: float) -> int:
@@ -52,7 +52,7 @@ def theorem_size(vc_dimension: int, alpha: float) -> int:
     20118
     """
     vc_dimension, alpha = count("vc_dimension", vc_dimension), real("alpha", alpha, above=0, below=1)
-    return int(_XOR_FACTOR * _SAMPLE_FACTOR * vc_dimension / alpha**2 * log(1 / alpha)) + 1
+    return int(bns15_theorem_b_6(_XOR_FACTOR * vc_dimension, alpha, 1.0)) + 1
 
 
 @dataclass(frozen=True, slots=True)

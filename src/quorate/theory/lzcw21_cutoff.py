@@ -1,0 +1,340 @@
+r"""Cut-off T and number of teachers K for the sparse vector of LZCW21: Algorithm 2, Lemma 3, Theorem 5, Proposition 18.
+
+ℓ or m queries, K teachers, (ε, δ) the guarantee. Where a printed statement does not hold, a second function has one
+that does, with its proof.
+"""
+
+from __future__ import annotations
+
+from math import floor, log, sqrt
+
+from quorate.arguments import count, real
+from quorate.theory.cutoff import cutoff_for_mean_error
+
+
+def lzcw21_algorithm_2_noise(epsilon: float, delta: float, cutoff: int, n_queries: int) -> tuple[float, float]:
+    r"""Return the scale λ and the threshold w of Algorithm 2.
+
+    :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T\log(2/\delta)})/\varepsilon`,
+    :math:`w = 3\lambda\log(2(\ell + T)/\delta)`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and ℓ ≥ 1.
+
+    Returns
+    -------
+    tuple of float
+        λ and w, in teachers. The threshold's noise is Lap(λ), a query's Lap(2λ).
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Algorithm 2, lines 2 and 3.
+
+    Examples
+    --------
+    >>> scale, threshold = lzcw21_algorithm_2_noise(1.0, 1e-5, 10, 1447)
+    >>> round(scale, 1), round(threshold)
+    (31.9, 1864)
+    """
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
+    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
+    room = log(2 / delta)
+    scale = (sqrt(2 * cutoff * (epsilon + room)) + sqrt(2 * cutoff * room)) / epsilon
+    return scale, 3 * scale * log(2 * (n_queries + cutoff) / delta)
+
+
+def lzcw21_lemma_3(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    r"""Return the teachers of Lemma 3: :math:`K = 136\log(4\ell T/\min(\delta, \beta/2))\sqrt{T\log(2/\delta)}/\varepsilon`.
+
+    Where at most T of the ℓ queries have a margin (votes for the winner less votes for the other class) below K/3,
+    Algorithm 2 finishes all queries and answers all others with the majority, with probability at least 1 − β.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta, beta : float
+        In (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and ℓ ≥ 1.
+
+    Returns
+    -------
+    float
+        K, not rounded.
+
+    Notes
+    -----
+    Two repairs. Algorithm 2 breaks off *at* its T-th ⊥, so T unstable queries are one too many where others follow.
+    And 136 is enough for ε ≤ log(2/δ), which the lemma does not ask for: at ε = 1000, δ = 0.001, T = 10, ℓ = 100,
+    β = 0.05 it gives K = 18, so a distance to instability of 2 for a threshold of 5.7.
+    :func:`lzcw21_lemma_3_at_any_epsilon` holds for every ε.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 3, adapted from BTT18a, Theorem 3.11.
+
+    Examples
+    --------
+    >>> round(lzcw21_lemma_3(1.0, 1e-5, 10, 1_000, 0.05))
+    33221
+    """  # noqa: E501  a formula is one line
+    scale, doubt = _scale_and_doubt(epsilon, delta, cutoff, n_queries, beta)
+    return 136 * doubt * scale
+
+
+def lzcw21_lemma_3_at_any_epsilon(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> int:
+    r"""Return teachers with whom every query of margin K/3 is answered, whatever ε is.
+
+    :math:`K = \lfloor 6(w + 3\lambda\log((\ell + T)/(2\beta)) + 1)\rfloor + 1`, for at most T − 1 queries of a smaller
+    margin.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta, beta : float
+        In (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and ℓ ≥ 1.
+
+    Notes
+    -----
+    Proof. At most T thresholds are drawn. With :math:`x = \log((\ell+T)/(2\beta))`, each query's noise is below
+    :math:`-2\lambda x`, and each threshold's above :math:`\lambda x`, with probability
+    :math:`e^{-x}/2 = \beta/(\ell+T)`; none is, with probability 1 − β. A margin of at least K/3 is a distance of at
+    least :math:`\lceil K/6\rceil - 1 > w + 3\lambda x`, so such a query passes. Only the others can be declined, fewer
+    than T of them, so Algorithm 2 never breaks off. For ε ≤ log(2/δ) this K is below that of Lemma 3.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 3, with its conditions repaired.
+
+    Examples
+    --------
+    >>> lzcw21_lemma_3_at_any_epsilon(1.0, 1e-5, 10, 1_000, 0.05)
+    16270
+    """
+    scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
+    beta = real("beta", beta, above=0, below=1)
+    return floor(6 * (threshold + 3 * scale * log((n_queries + cutoff) / (2 * beta)) + 1)) + 1
+
+
+def lzcw21_theorem_5_cutoff(error: float, n_queries: int, beta: float) -> float:
+    r"""Return the cut-off of Theorem 5: :math:`T = 3\left(E[Err(\hat h_1)]m + \sqrt{m\log(m/\beta)/2}\right)`, as printed.
+
+    Parameters
+    ----------
+    error : float
+        :math:`E[Err(\hat h_1)]` in [0, 1]: the mean over a teacher's data too.
+    n_queries : int
+        m ≥ 1.
+    beta : float
+        β in (0, 1).
+
+    Returns
+    -------
+    float
+        T, not rounded; it may be above m.
+
+    Notes
+    -----
+    It does not bound the mistakes "of each teacher", as the proof says: a teacher's mistakes on the m points
+    concentrate around *its own* error, whose mean over data sets is :math:`E[Err(\hat h_1)]`. A learner that is
+    altogether wrong with probability 1/4, and right else, has more than a third of 10 teachers wrong, on every query at
+    once, with probability 0.22; T is below m there. :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 5 (Theorem 27).
+
+    Examples
+    --------
+    >>> round(lzcw21_theorem_5_cutoff(0.05, 1_000, 0.05), 2)
+    361.11
+    """  # noqa: E501  a formula is one line
+    error, m = real("error", error, at_least=0, at_most=1), count("n_queries", n_queries, at_least=1)
+    return 3 * (error * m + sqrt(m * log(m / real("beta", beta, above=0, below=1)) / 2))
+
+
+def lzcw21_theorem_5_cutoff_by_concentration(error: float, n_queries: int, n_teachers: int, beta: float) -> int:
+    r"""Return a cut-off for a mean error over data sets, where K teachers have data sets of their own.
+
+    That of :func:`~quorate.theory.cutoff.cutoff_for_mean_error` at :math:`e + \sqrt{\log(2/\beta)/(2K)}` and β/2.
+
+    Parameters
+    ----------
+    error : float
+        :math:`e = E[Err(\hat h_1)]` in [0, 1].
+    n_queries, n_teachers : int
+        m ≥ 1 and K ≥ 1.
+    beta : float
+        β in (0, 1).
+
+    Returns
+    -------
+    int
+        T, from 1 to m: but for a probability β, more than a third of the teachers err on fewer than T queries.
+
+    Notes
+    -----
+    Proof. The errors of K teachers that are trained on independent data are independent numbers in [0, 1] of mean e, so
+    by Hoeffding's inequality their average is at most :math:`e + \sqrt{\log(2/\beta)/(2K)}`, but for β/2; and T holds
+    for an average error, but for β/2.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 5, with the randomness of the teachers counted.
+
+    Examples
+    --------
+    >>> lzcw21_theorem_5_cutoff_by_concentration(0.05, 1_000, 1_000, 0.05)
+    357
+    """
+    error = real("error", error, at_least=0, at_most=1)
+    n_teachers = count("n_teachers", n_teachers, at_least=1)
+    beta = real("beta", beta, above=0, below=1)
+    return cutoff_for_mean_error(min(1.0, error + sqrt(log(2 / beta) / (2 * n_teachers))), n_queries, beta / 2)
+
+
+def lzcw21_proposition_18_cutoff(nu: float, n_queries: int, gamma: float) -> float:
+    r"""Return the least cut-off of Proposition 18: :math:`\nu m + \sqrt{2\nu m\log(3/\gamma)} + \frac23\log(3/\gamma)`.
+
+    But for a probability γ/3, no more of the m points have an expected margin :math:`\Delta_{n/K}(x) \le \xi`.
+
+    Parameters
+    ----------
+    nu : float
+        ν in [0, 1]: how likely a point has so small a margin.
+    n_queries : int
+        m ≥ 1.
+    gamma : float
+        γ in (0, 1).
+
+    Returns
+    -------
+    float
+        T must be at least this; since Algorithm 2 breaks off at its T-th ⊥, above it.
+
+    Notes
+    -----
+    Definition 17 prints :math:`P[\Delta_n(x) > \xi] \le \nu`. Meant, and used by the proof, is
+    :math:`P[\Delta_n(x) \le \xi] \le \nu`.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18 (Proposition 30).
+
+    Examples
+    --------
+    >>> round(lzcw21_proposition_18_cutoff(0.05, 1_000, 0.05), 2)
+    72.96
+    """
+    nu, m = real("nu", nu, at_least=0, at_most=1), count("n_queries", n_queries, at_least=1)
+    surprise = log(3 / real("gamma", gamma, above=0, below=1))
+    return nu * m + sqrt(2 * nu * m * surprise) + 2 / 3 * surprise
+
+
+def lzcw21_proposition_18_teachers(scale: float, xi: float, delta: float, n_queries: int, gamma: float) -> float:
+    r"""Return the teachers of Proposition 18: :math:`K \ge \max\{\frac{2\log(3m/\gamma)}{\xi^2}, \frac{3\lambda(\log(4m/\delta)+\log(3m/\gamma))}{\xi}\}`.
+
+    Parameters
+    ----------
+    scale : float
+        λ > 0 of :func:`lzcw21_algorithm_2_noise`, for this T.
+    xi : float
+        ξ in (0, 1/2]: all but a share ν of the points have an expected margin above it.
+    delta, gamma : float
+        In (0, 1).
+    n_queries : int
+        m ≥ T.
+
+    Returns
+    -------
+    float
+        K, not rounded.
+
+    Notes
+    -----
+    The proof compares the margin with the threshold, while Algorithm 2 compares half of it, less one. The statement is
+    false too: where both terms are equal, δ = 1e-10, m = 100, γ = 0.05, ν = 0 and ξ = 0.001, a query of expected margin
+    ξ is declined with a probability of some 3 percent, so that the cut-off of 3 is reached far more often than γ.
+    :func:`lzcw21_proposition_18_teachers_by_distance` holds.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18 (Proposition 30).
+
+    Examples
+    --------
+    >>> round(lzcw21_proposition_18_teachers(31.9, 0.25, 1e-5, 1_000, 0.05))
+    11794
+    """  # noqa: E501  a formula is one line
+    by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
+    return max(by_margin, noise / xi)
+
+
+def lzcw21_proposition_18_teachers_by_distance(
+    scale: float, xi: float, delta: float, n_queries: int, gamma: float
+) -> float:
+    r"""Return teachers for whom Proposition 18 holds.
+
+    :math:`K > \max\{2\log(3m/\gamma)/\xi^2,\ (6\lambda(\log(4m/\delta) + \log(3m/\gamma)) + 2)/\xi\}`.
+
+    Parameters
+    ----------
+    scale : float
+        λ > 0.
+    xi : float
+        ξ in (0, 1/2].
+    delta, gamma : float
+        In (0, 1).
+    n_queries : int
+        m ≥ T.
+
+    Returns
+    -------
+    float
+        K must be above it.
+
+    Notes
+    -----
+    Proof. But for γ/3, at most T points have a margin of at most ξ. But for γ/3, by Hoeffding's inequality, every other
+    one of the m has :math:`\hat\Delta \ge 2K\xi - \sqrt{2K\log(3m/\gamma)} \ge K\xi`, by the first term. But for γ/3
+    no query's noise is below :math:`-2\lambda\log(3m/\gamma)` and no threshold's above
+    :math:`\lambda\log(3m/\gamma)` (T ≤ m, so at most 2m variables, each with probability at most :math:`\gamma/(6m)`).
+    And :math:`w \le 3\lambda\log(4m/\delta)`. So such a point passes if :math:`\lceil\hat\Delta/2\rceil - 1 \ge
+    K\xi/2 - 1` is above :math:`3\lambda(\log(4m/\delta) + \log(3m/\gamma))`: the second term.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18, with the distance in place of the margin.
+
+    Examples
+    --------
+    >>> round(lzcw21_proposition_18_teachers_by_distance(31.9, 0.25, 1e-5, 1_000, 0.05))
+    23595
+    """
+    by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
+    return max(by_margin, (2 * noise + 2) / xi)
+
+
+def _proposition_18(scale: float, xi: float, delta: float, n_queries: int, gamma: float) -> tuple[float, float]:
+    scale, xi = real("scale", scale, above=0), real("xi", xi, above=0, at_most=0.5)
+    delta, gamma = real("delta", delta, above=0, below=1), real("gamma", gamma, above=0, below=1)
+    m = count("n_queries", n_queries, at_least=1)
+    surprise = log(3 * m / gamma)
+    return 2 * surprise / xi**2, 3 * scale * (log(4 * m / delta) + surprise)
+
+
+def _scale_and_doubt(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> tuple[float, float]:
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
+    beta = real("beta", beta, above=0, below=1)
+    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
+    return sqrt(cutoff * log(2 / delta)) / epsilon, log(4 * n_queries * cutoff / min(delta, beta / 2))
