@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -37,6 +37,8 @@ from quorate.theory import (
     lzcw21_lemma_3,
 )
 
+few = settings(max_examples=25)
+
 TRUTH = 0.5  # a threshold on [0, 1], uniform points
 
 
@@ -51,9 +53,10 @@ def mistaken(teachers: np.ndarray, queries: np.ndarray) -> np.ndarray:
     return (queries[:, None] >= teachers) & (queries[:, None] < TRUTH)
 
 
-# --- Theorem 2.5 and Algorithm 2 -------------------------------------------------------------------------------------
+# --- Theorem 2.5 and Algorithm 2 ---
 
 
+@few
 @given(st.floats(0.01, 10), st.floats(1e-12, 0.1), st.floats(1e-9, 0.5))
 def test_so_stable_a_value_is_declined_with_half_of_beta(epsilon: float, delta: float, beta: float) -> None:
     threshold = math.log(1 / delta) / epsilon
@@ -70,6 +73,7 @@ def test_algorithm_2_at_a_hand_computed_point() -> None:
     assert k == pytest.approx(34 * math.sqrt(2) * 16 * math.log(80 / delta))
 
 
+@few
 @given(st.floats(0.01, 1), st.floats(1e-12, 0.1), st.integers(1, 100), st.integers(1, 10**6), st.floats(1e-6, 0.5))
 def test_two_thirds_of_so_many_teachers_outvote_all_noise(
     epsilon: float, delta: float, cutoff: int, m: int, beta: float
@@ -82,7 +86,7 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(
     assert k == pytest.approx(2 * lzcw21_lemma_3(epsilon, delta, cutoff, m, beta))
 
 
-# --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ------------------------------------------------------------------
+# --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ---
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -140,7 +144,7 @@ def test_the_step_in_the_proof_of_claim_4_1_fails_at_the_least_m() -> None:
     assert math.sqrt((gamma + alpha) * math.log(m / beta) / (2 * m)) > 2 * alpha  # and where γ is large
 
 
-# --- the shapes solve the equations of their proofs -------------------------------------------------------------------
+# --- the shapes solve the equations of their proofs ---
 
 SIZES = {"n_rows": 100_000, "vc_dimension": 5, "epsilon": 0.5}
 RATIO = 5 / 50_000  # V/(εn)
@@ -184,6 +188,7 @@ def test_below_m_queries_the_printed_rate_is_not_what_the_cutoff_gives() -> None
     assert stats.binom.sf(0, 1_000, found.rate) > 9 * 0.01  # β = 0.01: a rate of at least 1/m = 10 · rate
 
 
+@few
 @given(st.integers(1, 10**9))
 def test_the_theorem_is_better_than_advanced_composition_up_to_the_square(m: int) -> None:
     ours = btt18_theorem_3_4_shape(n_queries=m, **SIZES).rate
@@ -231,7 +236,7 @@ def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:
         call()
 
 
-# --- BTT18a, Theorem 3.11 ---------------------------------------------------------------------------------------------
+# --- BTT18a, Theorem 3.11 ---
 
 
 @pytest.mark.parametrize(("m", "beta"), [(1, 0.5), (100, 0.05), (10_000, 1e-6)])

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -23,9 +23,12 @@ from quorate.theory import (
     lwy25_theorem_4_2_shape,
 )
 
+few = settings(max_examples=25)
+
 shares = st.floats(1e-4, 0.9)
 
 
+@few
 @given(st.floats(1, 1_000), shares, shares, st.floats(1, 100))
 def test_lemma_3_3_holds_from_its_n_on(d: float, alpha: float, beta: float, further: float) -> None:
     n = lwy25_lemma_3_3(d, alpha, beta) * further
@@ -80,6 +83,7 @@ def test_the_shapes_at_hand_computed_points() -> None:
     assert lwy25_theorem_4_2_shape(4, alpha, beta, 0.5) == pytest.approx(votes + 7 * math.e**4)
 
 
+@few
 @given(st.integers(0, 10**6), st.integers(1, 40), st.floats(1e-3, 0.3), shares, st.floats(0.01, 1))
 def test_what_privacy_adds_does_not_grow_as_one_over_epsilon_with_the_square_of_alpha(
     n_base: int, vc: int, alpha: float, beta: float, epsilon: float
@@ -91,7 +95,7 @@ def test_what_privacy_adds_does_not_grow_as_one_over_epsilon_with_the_square_of_
 
 
 def test_where_a_logarithm_would_be_negative_the_shape_is_refused() -> None:
-    with pytest.raises(InvalidParameter, match="^alpha must be a number > 0 and <= 0.367879"):
+    with pytest.raises(InvalidParameter, match=r"^alpha must be a number > 0 and <= 0\.367879"):
         lwy25_theorem_4_2_shape(1, 0.4, 0.1, 1.0)
 
 
@@ -110,6 +114,7 @@ def test_so_many_hypotheses_vote_right_by_the_exponential_mechanism(alpha: float
     assert error(few) > alpha / 4 >= error(r), "an eighth is seen to be less"
 
 
+@few
 @given(st.floats(1e-6, 0.99), st.floats(0.01, 10))
 def test_the_mechanism_takes_its_number_from_here(alpha: float, epsilon: float) -> None:
     mechanism = PrivatePrediction(epsilon)
