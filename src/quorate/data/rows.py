@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
@@ -174,7 +175,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
             raise DataRefused(f"{name}: more than one column is called {twice[0]!r}; rename one of them")
     elif _is_sparse(X):
         _refuse_dtype(X.dtype, name)
-        rows = X if X.format == "csr" else X.tocsr()
+        rows = X if X.format == "csr" or len(X.shape) != 2 else summed_cells(X)
         if _is_long(rows.dtype):
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float64)

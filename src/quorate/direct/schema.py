@@ -23,6 +23,7 @@ from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
+from quorate.data.summed_cells import summed_cells
 from quorate.data.text_encoding import text_encoder
 from quorate.deferred import sparse
 from quorate.direct.cells import as_numbers, frame_like, number, real, word
@@ -168,10 +169,7 @@ class Schema:
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
-            csr: Any = rows.astype(np.float64).tocsr(copy=True)
-            outside = (csr.indices < 0) | (csr.indices >= csr.shape[1])  # which nothing below would look for
-            csr.data[outside], csr.indices[outside] = np.inf, 0
-            csr.sum_duplicates()  # first: two finite entries of one cell may sum to what is not finite
+            csr = summed_cells(rows.astype(np.float64))  # first: two finite parts of a cell may sum to an infinite one
             odd = ~_finite(csr)
             if kind(self.pool) == "sparse":
                 return csr, ~odd

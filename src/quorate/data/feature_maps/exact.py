@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.summed_cells import summed_cells
 from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
@@ -157,8 +158,7 @@ def unit_rows(rows: Any, bits: int) -> Any:
         lengths = np.sqrt(squared_lengths(integers))
         np.divide(integers, lengths[:, None], out=integers, where=lengths[:, None] > 0)
         return np.rint(np.ldexp(integers, bits))
-    rows = rows.tocsr().astype(np.float64)
-    rows.sum_duplicates()
+    rows = summed_cells(rows.astype(np.float64))
     largest = np.asarray(abs(rows).max(axis=1).todense()).ravel()
     exponents = np.frexp(largest)[1].astype(np.int64)
     whose = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
