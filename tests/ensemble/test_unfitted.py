@@ -12,7 +12,7 @@ from sklearn.ensemble import RandomForestClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, Normalizer, StandardScaler
 
 from quorate.ensemble import ClassifierTeacher, check_unfitted
@@ -38,6 +38,7 @@ def column_transformer(fit: bool):
         make_pipeline(column_transformer(fit=False), LogisticRegression()),
         GridSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}),
         VotingClassifier([("a", LogisticRegression()), ("b", RandomForestClassifier())]),
+        make_pipeline(FeatureUnion([("a", StandardScaler()), ("b", "passthrough")]), LogisticRegression()),
     ],
 )
 def test_an_unfitted_teacher_is_taken(teacher):

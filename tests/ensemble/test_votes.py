@@ -20,8 +20,9 @@ from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
+from quorate.data.rows import is_plain_float_matrix
 from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, count_votes
-from quorate.ensemble.linear import LinearVoters, is_plain_float_matrix
+from quorate.ensemble.linear import LinearVoters
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 

@@ -35,7 +35,7 @@ def begun_by_version_0_1(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, **c
     root = make_run(**OF_PATIENTS, **changes)
     with monkeypatch.context() as then:
         settled = batch._config
-        then.setattr(batch, "_config", lambda *given: replace(settled(*given), recipe="0.1"))
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), recipe="0.1", batched=False))
         then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         chosen = load_run(root).task.recipe.n_teachers
         with pytest.raises(KeyboardInterrupt):

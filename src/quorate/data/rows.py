@@ -237,3 +237,16 @@ def _refuse_dtype(dtype: np.dtype[Any], name: str) -> None:
         raise DataRefused(f"{name}: Complex data not supported; expected real numbers")
     if dtype.kind not in "biuf":
         raise DataRefused(f"{name}: an array of dtype {dtype} does not hold numbers; give a DataFrame")
+
+
+def is_plain_float_matrix(X: Any) -> bool:
+    """Whether these are finite float64 rows, dense or CSR: all that is computed without an estimator's own checks.
+
+    Examples
+    --------
+    >>> is_plain_float_matrix(np.zeros((2, 3))), is_plain_float_matrix(np.full((2, 3), np.nan))
+    (True, False)
+    """
+    if kind(X) == "sparse":
+        return bool(X.format == "csr" and X.dtype == np.float64 and np.isfinite(X.data).all())
+    return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and bool(np.isfinite(X).all())

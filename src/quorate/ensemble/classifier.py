@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from inspect import isclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorate.data.rows import n_rows
+from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 # Libraries whose fit and predict keep nothing in the process but what NumPy's global generator holds.
 _WITHOUT_GLOBAL_STATE = ("sklearn", "numpy", "scipy")
+# What copies may share, since nothing can change it.
+_ATOMS = (type(None), bool, int, float, str)
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,10 @@ class ClassifierTeacher:
         with every nested ``random_state`` set from the teacher's own seed.
     preprocessing : {"inside", "public"}, default "inside"
         "public" keeps transformers that are already fitted, on public data, as they are.
+    batched : bool, default True
+        Whether plain logistic regression and ridge classification, bare or at the end of a Pipeline, are solved here to
+        their optimum (:mod:`quorate.ensemble.equivalent`), each teacher by itself. False leaves every fit to the
+        estimator, whose solver stops near the optimum. No other estimator is touched either way.
 
     Raises
     ------
@@ -59,11 +67,15 @@ class ClassifierTeacher:
 
     estimator: Any
     preprocessing: Preprocessing = "inside"
+    batched: bool = True
 
     def __post_init__(self) -> None:
+        if not isinstance(self.batched, bool):
+            raise InvalidParameter(f"batched must be True or False, got {self.batched!r}")
         check_unfitted(self.estimator, preprocessing=self.preprocessing)
         try:
             self.fresh(0)
+            _ = self.solves  # known from here on: to find it out in every child would load parts of scikit-learn there
         except Exception as error:  # noqa: BLE001 - the estimator's own code, before any row is there
             raise InvalidParameter(
                 f"the teacher ({type(self.estimator).__name__}) cannot be copied: {type(error).__name__}. "
@@ -75,6 +87,11 @@ class ClassifierTeacher:
         """Whether every part comes from a library that keeps no state in the process."""
         return _keeps_no_global_state(self.estimator)
 
+    @cached_property
+    def solves(self) -> bool:
+        """Whether teachers are solved here, and not by the estimator's own ``fit``."""
+        return self.batched and is_equivalent(self.estimator)
+
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
         """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
         codes, local = np.unique(y, return_inverse=True)
@@ -84,7 +101,10 @@ class ClassifierTeacher:
             return ConstantVoter(int(codes[0]))
         try:
             estimator = self.fresh(seed)
-            estimator.fit(X, local)
+            if self.solves:
+                fit_to_optimum(estimator, X, local)
+            else:
+                estimator.fit(X, local)
         except MemoryError:
             raise  # perhaps a neighbour took it: whoever runs the teachers tries again with nothing beside this one
         except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
@@ -93,17 +113,37 @@ class ClassifierTeacher:
 
     def fresh(self, seed: int) -> Any:
         """Return an unfitted copy that shares nothing with another, its random states set from `seed`."""
-        from sklearn.base import clone
-
-        template = _keep_fitted(self.estimator) if self.preprocessing == "public" else self.estimator
-        # clone drops what was learned; deepcopy then parts the copy from anything clone hands on as it is, such as
-        # a frozen step, so that no two teachers hold one mutable object.
-        fresh = deepcopy(clone(template, safe=False))
+        if self._unfitted is not None:
+            fresh = copy(self._unfitted)
+            if hasattr(fresh, "random_state"):
+                fresh.random_state = _seed_of(seed, "random_state")
+            return fresh
+        # deepcopy parts the copy from anything clone hands on as it is, such as a frozen step, so that no two teachers
+        # hold one mutable object.
+        fresh = deepcopy(self._cloned())
         set_random_states(fresh, seed)
         return fresh
 
+    def _cloned(self) -> Any:
+        """Return a clone, which has nothing of what was learned."""
+        from sklearn.base import clone
 
-def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside") -> Teacher:
+        return clone(_keep_fitted(self.estimator) if self.preprocessing == "public" else self.estimator, safe=False)
+
+    @cached_property
+    def _unfitted(self) -> Any | None:
+        """A clone that may be copied as it is: of a library's own, holding nothing but numbers, texts and the like."""
+        from sklearn.base import BaseEstimator
+
+        if not (self.keeps_no_global_state and isinstance(self.estimator, BaseEstimator)):
+            return None
+        if type(self.estimator).set_params is not BaseEstimator.set_params:
+            return None
+        unfitted = self._cloned()
+        return unfitted if all(type(value) in _ATOMS for value in vars(unfitted).values()) else None
+
+
+def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside", batched: bool = True) -> Teacher:
     """Return `model` as a teacher: one that trains and votes by itself as it is, any classifier behind the waist.
 
     Parameters
@@ -112,6 +152,8 @@ def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside") -> Teache
         An estimator has ``fit`` and ``predict``; a :class:`~quorate.ensemble.Teacher` has ``train``, and no ``fit``.
     preprocessing : {"inside", "public"}, default "inside"
         What holds for the fitted steps of an estimator; a Teacher has none.
+    batched : bool, default True
+        As :class:`ClassifierTeacher` has it; it says nothing to a Teacher.
 
     Raises
     ------
@@ -120,7 +162,7 @@ def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside") -> Teache
     """
     if isinstance(model, Teacher) and not isclass(model) and not hasattr(model, "fit"):
         return model
-    return ClassifierTeacher(model, preprocessing=preprocessing)
+    return ClassifierTeacher(model, preprocessing=preprocessing, batched=batched)
 
 
 @dataclass(frozen=True, eq=False)

@@ -119,7 +119,7 @@ class LinearVoters:
         Parameters
         ----------
         X : array or CSR matrix, (n_queries, n_features)
-            For which :func:`is_plain_float_matrix` holds.
+            For which :func:`~quorate.data.rows.is_plain_float_matrix` holds.
         counts : IntArray, (n_queries, n_classes)
             Added to.
         n_jobs : int
@@ -218,13 +218,6 @@ def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray,
 def _row_norms(rows: Any) -> FloatArray:
     squares = rows.multiply(rows).sum(axis=1) if kind(rows) == "sparse" else np.sum(rows**2, axis=1)
     return np.sqrt(np.asarray(squares, dtype=np.float64).reshape(-1))
-
-
-def is_plain_float_matrix(X: Any) -> bool:
-    """Whether these are finite float64 rows, dense or CSR; the voters themselves read other containers and types."""
-    if kind(X) == "sparse":
-        return bool(X.format == "csr" and X.dtype == np.float64 and np.isfinite(X.data).all())
-    return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and bool(np.isfinite(X).all())
 
 
 def _codes_if_linear(voter: Voter, width: int, n_classes: int) -> tuple[int, ...] | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
@@ -9,10 +11,12 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, fixed_types
-from quorate.data.rows import kind, n_rows, take
+from quorate.data.rows import kind, n_rows, take, width
+from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.workers import isolated_map
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -25,8 +29,11 @@ if TYPE_CHECKING:
 
 Progress: TypeAlias = "Callable[[int, int], None]"
 
-# Teachers per task: sending a task costs a few milliseconds, a small shard's fit not much more.
-_BATCH = 16
+# Several workers get this many tasks each, so that they end at about the same time; one alone waits for no other. Each
+# task costs the start of a process, which takes as long as training some dozens of linear teachers.
+_TASKS_PER_JOB = 3
+# Cells of the rows that are sent at once, where that leaves more than this many teachers to a task.
+_MOST_CELLS, _FEWEST_LARGE = 2**23, 16
 
 
 class _Shard(NamedTuple):
@@ -171,11 +178,27 @@ def train_chunk(
 
     voters: dict[int, Voter] = {}
     work = partial(_train_batch, pickled, teacher_cpu_seconds)
-    for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=_BATCH):
+    cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
+    batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
+    for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
         voters[number] = _voter(result, loads)
         if progress is not None:
             progress(len(voters), len(numbers))
     return Secret(tuple(voters[number] for number in numbers))
+
+
+def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:
+    """Return how many teachers one task trains: a matter of speed and memory, which no teacher can tell.
+
+    Examples
+    --------
+    >>> _teachers_a_task(250, 1, cells_each=5_000), _teachers_a_task(250, 2, cells_each=5_000)
+    (250, 42)
+    >>> _teachers_a_task(250, 1, cells_each=10**6), _teachers_a_task(3, 4, cells_each=10**6)
+    (16, 1)
+    """
+    batch = n_teachers if n_jobs == 1 else -(-n_teachers // (_TASKS_PER_JOB * n_jobs))
+    return max(1, min(batch, max(_FEWEST_LARGE, _MOST_CELLS // max(1, cells_each))))
 
 
 def teacher_seed(key: Secret[bytes], number: int) -> int:
@@ -191,7 +214,7 @@ def teacher_seed(key: Secret[bytes], number: int) -> int:
 
 def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]) -> list[bytes | Lost]:
     """In a worker: train one voter per shard, each in a child process, and return them pickled."""
-    from cloudpickle import loads
+    from cloudpickle import dumps, loads
     from threadpoolctl import threadpool_limits
 
     try:
@@ -203,16 +226,22 @@ def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]
             "Its code must be importable, or defined in the main script."
         ) from None
     together = bool(getattr(teacher, "keeps_no_global_state", False))
+    if "sklearn" in sys.modules:
+        # What its checks look up once in a process (which libraries of frames there are) is looked up here, on one
+        # made-up row, and not in every child anew.
+        from sklearn.utils import check_X_y
+
+        check_X_y(np.zeros((1, 1)), np.zeros(1))
     with threadpool_limits(limits=1):
-        return in_children(partial(_train, teacher), shards, together=together, cpu_seconds=cpu_seconds)
+        # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
+        by_name = together and isinstance(teacher, ClassifierTeacher | PriorMatchingTeacher)
+        work = partial(_train, teacher, pickle.dumps if by_name else dumps)
+        return in_children(work, shards, together=together, cpu_seconds=cpu_seconds)
 
 
-def _train(teacher: Teacher, shard: _Shard) -> bytes:
-    from cloudpickle import dumps
-
+def _train(teacher: Teacher, dumps: Callable[[Any], bytes], shard: _Shard) -> bytes:
     seed_global_generators(shard.seed)
-    pickled: bytes = dumps(teacher.train(shard.X, shard.y, shard.seed))
-    return pickled
+    return dumps(teacher.train(shard.X, shard.y, shard.seed))
 
 
 def _voter(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:

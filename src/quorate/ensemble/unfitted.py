@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from inspect import isclass
 from types import MethodType
@@ -113,13 +114,17 @@ def is_fitted(part: Any) -> bool:
     >>> [is_fitted(step) for step in (Normalizer(), StandardScaler(), StandardScaler().fit([[0.0], [1.0]]))]
     [False, False, True]
     """
+    from sklearn.exceptions import NotFittedError
+
     if isclass(part) or not hasattr(part, "fit"):
         return False
     if not _requires_fit(part):
         return False
     hook = getattr(part, "__sklearn_is_fitted__", None)
-    if hook is not None and bool(hook()):
-        return True
+    # A FeatureUnion's hook raises where one of its parts is not fitted; the parts are looked at by themselves.
+    with suppress(NotFittedError):
+        if hook is not None and bool(hook()):
+            return True
     # A Pipeline's hook asks its last step only; its own attributes are looked at as well.
     return any(name.endswith("_") and not name.startswith("__") for name in getattr(part, "__dict__", {}))
 

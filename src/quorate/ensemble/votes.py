@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from quorate.arguments import count, real
-from quorate.data.rows import n_rows
+from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
-from quorate.ensemble.linear import LinearVoters, is_plain_float_matrix
+from quorate.ensemble.linear import LinearVoters
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
 from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret

@@ -94,6 +94,8 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         The word for whose labels are protected, where ``groups`` are given to ``fit``; "person" by default.
     prior_matching : bool, default False
         As for :class:`quorate.PrivateClassifier`.
+    batched : bool, default True
+        As for :class:`quorate.PrivateClassifier`.
     n_jobs : int, optional
         Processes; as many as there are cores by default.
     allow_hopeless : bool, default False
@@ -150,6 +152,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         ledger: GivenLedger = None,
         unit: str | None = None,
         prior_matching: bool = False,
+        batched: bool = True,
         n_jobs: int | None = None,
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
@@ -165,6 +168,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         self.ledger = ledger
         self.unit = unit
         self.prior_matching = prior_matching
+        self.batched = batched
         self.n_jobs = n_jobs
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -214,6 +218,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
                 unit=self.unit,
                 partition="balanced",
                 prior_matching=self.prior_matching,
+                batched=self.batched,
                 n_jobs=self.n_jobs,
                 allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
                 labels_only=True,

@@ -88,6 +88,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
         as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one
         everywhere; weakly regularised ones it does not help.
+    batched : bool, default True
+        Whether teachers that are plain logistic regression or ridge classification, bare or at the end of a Pipeline,
+        are solved to their optimum by quorate, each from its own shard alone. False leaves every fit to the estimator,
+        whose solver stops near the optimum and takes longer. It says nothing to other teachers.
     preprocessing : {"inside", "public"}
         "public" says that steps which are fitted already were fitted on public data.
     n_jobs : int, optional
@@ -155,6 +159,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         partition: Partition = "hash",
         declined: Declined = "drop",
         prior_matching: bool = False,
+        batched: bool = True,
         preprocessing: Preprocessing = "inside",
         n_jobs: int | None = None,
         allow_hopeless: bool = False,
@@ -176,6 +181,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.partition = partition
         self.declined = declined
         self.prior_matching = prior_matching
+        self.batched = batched
         self.preprocessing = preprocessing
         self.n_jobs = n_jobs
         self.allow_hopeless = allow_hopeless
@@ -223,6 +229,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 partition=self.partition,
                 declined=self.declined,
                 prior_matching=self.prior_matching,
+                batched=self.batched,
                 preprocessing=self.preprocessing,
                 n_jobs=self.n_jobs,
                 allow_hopeless=truth("allow_hopeless", self.allow_hopeless),

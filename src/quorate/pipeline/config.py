@@ -42,6 +42,7 @@ class RunConfig:
     declined: Declined = "drop"
     preprocessing: Preprocessing = "inside"
     prior_matching: bool = False
+    batched: bool = True
     n_jobs: int | None = None
     allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
     built_in: bool = False  # the models are ours, and want every frame encoded

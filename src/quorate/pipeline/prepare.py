@@ -102,8 +102,10 @@ def prepare(
     _rehearse(config, asked, inputs, views)
     facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
     made = _fill_in(config, asked, facts, grouped=groups is not None)
-    _refuse_waste(config, made, inputs, facts)
+    _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
+    if not config.allow_hopeless:
+        refuse_hopeless(made.considered)
     return Task(
         inputs=inputs,
         views=views,
@@ -118,6 +120,7 @@ def prepare(
         declined=config.declined,
         preprocessing=config.preprocessing,
         prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
+        batched=config.batched,
         labels_only=config.labels_only,
         classes_were_read=config.classes_were_read,
         caveats=config.caveats,
@@ -139,6 +142,8 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
     student = as_student(built_in("logistic", "student") if config.student is None else config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    if not isinstance(config.batched, bool):
+        raise InvalidParameter(f"batched must be True or False, got {config.batched!r}")
     check_unfitted(student.learner, preprocessing=config.preprocessing)
     if config.classes is None:
         raise InvalidParameter(
@@ -219,9 +224,7 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
 
 
-def _refuse_waste(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> None:
-    """Refuse teachers without rows, and what can answer nothing."""
-    declared = config.n_records
+def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
     if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
         unit, said = facts.unit, ""
         remedy = f"Take {AUTO}, which reads the number of {plural(unit)}, or far fewer teachers"
@@ -232,8 +235,6 @@ def _refuse_waste(config: RunConfig, made: Recipe, inputs: Inputs, facts: Public
             f"too many teachers: n_teachers={made.n_teachers} is more than there are {plural(unit)} in the private "
             f"table{said}, so some could only abstain. {remedy}"
         )
-    if not config.allow_hopeless:
-        refuse_hopeless(made.considered)
 
 
 def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:

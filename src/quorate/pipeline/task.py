@@ -22,6 +22,7 @@ from quorate.ensemble import (
     as_teacher,
     change_of_one_teacher,
 )
+from quorate.ensemble.equivalent import is_equivalent
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
@@ -64,6 +65,8 @@ class Task:
         Whether steps that are fitted already are kept as they are.
     prior_matching : bool
         Whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
+    batched : bool
+        Whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
     labels_only : bool
         Whether features are public, and labels alone are protected.
     classes_were_read : bool
@@ -92,6 +95,7 @@ class Task:
     declined: Declined
     preprocessing: Preprocessing
     prior_matching: bool
+    batched: bool
     labels_only: bool
     classes_were_read: bool
     caveats: tuple[str, ...]
@@ -123,9 +127,18 @@ class Task:
     def trainer(self) -> Teacher:
         """How one teacher is trained on its shard, and on public rows where it matches priors."""
         if not self.prior_matching:
-            return as_teacher(self.teacher, preprocessing=self.preprocessing)
-        classifier = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing)
-        return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
+            return as_teacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
+
+    @property
+    def classifier(self) -> ClassifierTeacher:
+        """How a classifier is trained on a shard, whatever votes are matched to."""
+        return ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+
+    @property
+    def solves(self) -> bool:
+        """Whether its teachers are solved to their optimum here."""
+        return self.batched and is_equivalent(self.teacher)
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
@@ -183,4 +196,6 @@ class Task:
             "prior_matching": self.prior_matching,
             "versions": [version(name) for name in ("quorate", "scikit-learn", "numpy")],
             **({} if self.strategy is None else {"strategy": described(self.strategy)}),
+            # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
+            **({"batched": True} if self.solves else {}),
         }

@@ -136,10 +136,14 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         )
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
-    run = of(replace(config, allow_hopeless=True))
-    if _may_be_of_version_0_1(run) and not has_begun(run) and has_begun(earlier := of(replace(config, recipe="0.1"))):
-        return earlier  # it goes on with the teachers that it has
-    if not (settings.run.allow_hopeless or has_begun(run)):
+    patient = replace(config, allow_hopeless=True)
+    run = of(patient)
+    if has_begun(run):
+        return run
+    for earlier in map(of, _earlier(patient, run)):
+        if has_begun(earlier):  # it goes on with the teachers that it has
+            return earlier
+    if not settings.run.allow_hopeless:
         refuse_hopeless(run.task.recipe.considered)
     return run
 
@@ -164,6 +168,7 @@ def _config(settings: Settings, root: Path) -> RunConfig:
         unit=None if data.unit is None else unit_word(data.unit),
         partition=settings.teachers.partition,
         prior_matching=settings.teachers.prior_matching,
+        batched=settings.teachers.batched is not False,
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
@@ -172,11 +177,20 @@ def _config(settings: Settings, root: Path) -> RunConfig:
     )
 
 
-def _may_be_of_version_0_1(run: LoadedRun) -> bool:
-    """Whether that version would have chosen another number of teachers for a run that something was made of."""
-    chosen = run.settings.teachers.count == "auto"
-    otherwise = len(run.settings.data.classes) > 2 or run.settings.data.unit is not None
-    return chosen and otherwise and (run.folder.ledger.exists() or any(run.folder.private.glob("*.stage")))
+def _earlier(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
+    """Return what earlier versions made of the same settings, where something was made and it may have been by them.
+
+    They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
+    """
+    if not (run.folder.ledger.exists() or any(run.folder.private.glob("*.stage"))):
+        return []
+    settings, found = run.settings, []
+    fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
+    if run.task.solves and not fitted.batched:
+        found.append(fitted)
+    if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
+        found.append(replace(fitted, recipe="0.1"))
+    return found
 
 
 def has_begun(run: LoadedRun) -> bool:

@@ -10,7 +10,6 @@ import numpy as np
 
 from quorate.data import n_rows, take
 from quorate.ensemble import (
-    ClassifierTeacher,
     agreement,
     average_stability,
     high_margin_curve,
@@ -66,7 +65,7 @@ def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
 def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
     private = task.inputs.private.reveal()
     alone = train_teachers(
-        ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+        task.classifier,
         task.views.teacher(private.X),
         private.codes,
         Secret(np.zeros(len(private.codes), dtype=np.int64)),
@@ -95,7 +94,7 @@ def _stability(task: Task) -> StabilityFacts | None:
         return None
     try:
         found = average_stability(
-            ClassifierTeacher(task.teacher, preprocessing=task.preprocessing),
+            task.classifier,
             task.views.teacher(private.X),
             private.codes,
             task.views.teacher(take(task.inputs.public, task.queries[:SHOWN_POINTS])),

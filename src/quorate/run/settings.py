@@ -78,6 +78,7 @@ class TeacherSettings:
     count: int | Auto = "auto"
     partition: Literal["hash", "balanced"] = "hash"
     prior_matching: bool = False
+    batched: bool | None = None  # None where nothing is said: as the run was begun, and a new one True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,6 +212,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
             partition=teachers.choice("partition", ("hash", "balanced")),  # type: ignore[arg-type]
             prior_matching=teachers.flag("prior_matching"),
+            batched=teachers.optional("batched", teachers.flag),
         ),
         mechanism=MechanismSettings(
             name=mechanism.named("name", _mechanism_names(document), hint=OWN_CLASS),
