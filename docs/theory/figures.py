@@ -10,6 +10,7 @@ from math import exp, log, sqrt
 from pathlib import Path
 
 import numpy as np
+from rates import RATES
 from scipy.stats import binom
 
 from quorate.accounting import (
@@ -413,6 +414,7 @@ FIGURES: dict[str, Callable[[], Chart]] = {
     "data-dependent": data_dependent_prices,
     "composition": composition,
     "calibration": calibration,
+    **RATES,
 }
 
 

@@ -243,6 +243,7 @@ def test_claim_4_9_begins_where_it_says_and_every_iteration_leads_to_the_next(
     assert bns15_claim_4_9_iteration(vc, alpha, beta, 1) == pytest.approx(first)
     for i in (1, 2, 5):
         alpha_i, beta_i = iteration_accuracy(alpha, beta, i)
+        assert (alpha_i, beta_i) == (alpha / (10 * 2**i), beta / (4 * 2**i)), "as stored plans have it"
         exponent = alpha_i * bns15_claim_4_9_iteration(vc, alpha, beta, i) / (200 * vc)
         after = math.log(beta_i * vc / 100) + exponent  # a hundredth of S and T together
         assert after >= math.log(bns15_claim_4_9_iteration(vc, alpha, beta, i + 1))

@@ -13,6 +13,7 @@ from quorate.errors import InvalidParameter
 
 # A valid call of each; no two numbers of a call are equal, so that none stands in for another.
 CALLS: dict[str, dict[str, object]] = {
+    "bns15_algorithm_3_accuracy": {"alpha": 0.1, "beta": 0.05, "iteration": 3},
     "bns15_algorithm_3_taken": {"vc_dimension": 2, "alpha_i": 0.01, "beta_i": 0.02, "n_labelled": 5_000, "n_base": 7},
     "bns15_claim_4_2": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05, "n_labelled": 300},
     "bns15_claim_4_2_counted": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05, "n_labelled": 300},

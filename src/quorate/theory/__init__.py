@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         sauer,
     )
     from quorate.theory.bns15_learners import (
+        bns15_algorithm_3_accuracy,
         bns15_algorithm_3_taken,
         bns15_claim_4_2,
         bns15_claim_4_2_counted,
@@ -176,6 +177,7 @@ __all__ = [
     "bns15_theorem_b_5",
     "bns15_theorem_b_6",
     "sauer",
+    "bns15_algorithm_3_accuracy",
     "bns15_algorithm_3_taken",
     "bns15_claim_4_2",
     "bns15_claim_4_2_counted",

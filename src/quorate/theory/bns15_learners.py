@@ -251,9 +251,32 @@ def bns15_claim_4_9_iteration(vc_dimension: int, alpha: float, beta: float, iter
     11826625
     """
     vc, alpha, beta = _checked(vc_dimension, alpha, beta)
-    iteration = count("iteration", iteration, at_least=1)
-    alpha_i, beta_i = alpha / (10 * 2.0**iteration), beta / (4 * 2.0**iteration)
+    alpha_i, beta_i = bns15_algorithm_3_accuracy(alpha, beta, iteration)
     return 4800 / alpha_i * vc * log(14 / (alpha_i * beta_i))
+
+
+def bns15_algorithm_3_accuracy(alpha: float, beta: float, iteration: int) -> tuple[float, float]:
+    r"""Return :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)` of LabelBoost's iteration i.
+
+    Parameters
+    ----------
+    alpha, beta : float
+        In (0, 1).
+    iteration : int
+        i ≥ 1.
+
+    References
+    ----------
+    BNS15 (Beimel, Nissim, Stemmer), Algorithm 3, step 2a.
+
+    Examples
+    --------
+    >>> bns15_algorithm_3_accuracy(0.1, 0.1, 1)
+    (0.005, 0.0125)
+    """  # noqa: E501  a formula is one line
+    alpha, beta = real("alpha", alpha, above=0, below=1), real("beta", beta, above=0, below=1)
+    iteration = count("iteration", iteration, at_least=1)
+    return alpha / (10 * 2.0**iteration), beta / (4 * 2.0**iteration)
 
 
 def bns15_algorithm_3_taken(vc_dimension: int, alpha_i: float, beta_i: float, n_labelled: int, n_base: int) -> float:

@@ -15,7 +15,7 @@ from quorate.learners.amplification.without_replacement import without_replaceme
 from quorate.learners.label_boost.price import relabelling
 from quorate.renamed import stored_as
 from quorate.theory.bns15_bounds import bns15_theorem_b_5
-from quorate.theory.bns15_learners import bns15_claim_4_2_points
+from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
 
 
 @stored_as("quorate.learners.label_boost_schedule.Round")
@@ -151,7 +151,7 @@ def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]
     >>> iteration_accuracy(0.1, 0.1, 1)
     (0.005, 0.0125)
     """
-    return alpha / (10 * 2**i), beta / (4 * 2**i)
+    return bns15_algorithm_3_accuracy(alpha, beta, i)
 
 
 def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
