@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from quorate.data.identity import is_same_object
 from quorate.data.rows import as_rows
 from quorate.data.summed_cells import summed_cells
 from quorate.direct.schema import Schema
@@ -75,3 +76,10 @@ def test_an_index_that_is_no_column_is_infinite():
     rows = sparse.csr_matrix(([1.0, 2.0], [0, 1], [0, 1, 2]), shape=(2, 2))
     rows.indices[1] = 7
     assert summed_cells(rows).toarray().tolist() == [[1.0, 0.0], [np.inf, 0.0]]
+
+
+@pytest.mark.parametrize("as_format", FORMATS)
+def test_a_private_table_of_any_format_is_told_from_the_pool(as_format):
+    pool = sparse.eye(4, format="csr")
+    assert not is_same_object(pool.asformat(as_format, copy=True), pool)
+    assert is_same_object(pool, pool)

@@ -33,7 +33,10 @@ def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path: Path) -
     assert people.guarantee_.neighbours == "add, remove or replace one person"
     units, rows = people.guarantee_.caveats
     assert units == "the number of private units was read off the data and is treated as public"
-    assert rows == "the number of private rows was read off the data and is treated as public"
+    assert rows == (
+        "the number of private rows was read off the data and is treated as public: the tables that are compared have "
+        "as many rows"
+    )
     declared = fitted(n_teachers="auto", n_records=N, queries=20)
     assert "read off the data" not in " ".join(declared.guarantee_.caveats)
     assert fitted(partition="balanced", queries=20).guarantee_.neighbours == "replace one record"

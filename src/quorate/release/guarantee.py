@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from quorate.accounting import Event
 
 N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
-ROWS_ARE_PUBLIC = "the number of private rows was read off the data and is treated as public"
+ROWS_ARE_PUBLIC = (
+    "the number of private rows was read off the data and is treated as public: the tables that are compared have as "
+    "many rows"
+)
 NOT_DURABLE = (
     "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
     "counted"
