@@ -148,7 +148,8 @@ def lzcw21_theorem_5_cutoff(error: float, n_queries: int, beta: float) -> float:
     It does not bound the mistakes "of each teacher", as the proof says: a teacher's mistakes on the m points
     concentrate around *its own* error, whose mean over data sets is :math:`E[Err(\hat h_1)]`. A learner that is
     altogether wrong with probability 1/4, and right else, has more than a third of 10 teachers wrong, on every query at
-    once, with probability 0.22; T is below m there. :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
+    once, with probability 0.22; from 700 queries on T is below m there (β = 0.05).
+    :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
 
     References
     ----------
@@ -264,7 +265,7 @@ def lzcw21_proposition_18_teachers(scale: float, xi: float, delta: float, n_quer
     -----
     The proof compares the margin with the threshold, while Algorithm 2 compares half of it, less one. The statement is
     false too: where both terms are equal, δ = 1e-10, m = 100, γ = 0.05, ν = 0 and ξ = 0.001, a query of expected margin
-    ξ is declined with a probability of some 3 percent, so that the cut-off of 3 is reached far more often than γ.
+    ξ is declined with a probability of some 2 percent, so that the cut-off of 3 is reached in a third of all runs.
     :func:`lzcw21_proposition_18_teachers_by_distance` holds.
 
     References
@@ -305,9 +306,9 @@ def lzcw21_proposition_18_teachers_by_distance(
 
     Notes
     -----
-    Proof. But for γ/3, at most T points have a margin of at most ξ. But for γ/3, by Hoeffding's inequality, every other
-    one of the m has :math:`\hat\Delta \ge 2K\xi - \sqrt{2K\log(3m/\gamma)} \ge K\xi`, by the first term. But for γ/3
-    no query's noise is below :math:`-2\lambda\log(3m/\gamma)` and no threshold's above
+    Proof. But for γ/3, fewer than T points have a margin of at most ξ. But for γ/3, by Hoeffding's inequality, every
+    other one of the m has :math:`\hat\Delta \ge 2K\xi - \sqrt{2K\log(3m/\gamma)} \ge K\xi`, by the first term. But for
+    γ/3 no query's noise is below :math:`-2\lambda\log(3m/\gamma)` and no threshold's above
     :math:`\lambda\log(3m/\gamma)` (T ≤ m, so at most 2m variables, each with probability at most :math:`\gamma/(6m)`).
     And :math:`w \le 3\lambda\log(4m/\delta)`. So such a point passes if :math:`\lceil\hat\Delta/2\rceil - 1 \ge
     K\xi/2 - 1` is above :math:`3\lambda(\log(4m/\delta) + \log(3m/\gamma))`: the second term.
