@@ -73,16 +73,34 @@ def test_a_mechanism_of_a_users_own_is_told_with_its_module_and_every_field() ->
 
 OWN_MODULE = """
 from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
 from functools import cached_property
+
+import numpy as np
 
 from quorate.mechanisms import NoisyCounts
 import a_helper
 
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    by: float
+
+
+class Kind(Enum):
+    WIDE = 5.0
+
+
 FACTOR = 2.0
+SHARE = Fraction(1, 4)
+TABLE = np.array([1.0, 6.0])
+HELD = Scale(7.0)
+CHOSEN = [Kind.WIDE]
 
 
 def scaled(x):
-    return FACTOR * x
+    return FACTOR * x * SHARE * TABLE[0] * HELD.by * CHOSEN[0].value
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,11 @@ HELPER = "def halved(x):\n    return x / 2\n"
 EDITS = [
     ("return [x + 1 for x in counts]", "return [x for x in counts]"),
     ("FACTOR = 2.0", "FACTOR = 3.0"),
+    ("Fraction(1, 4)", "Fraction(1, 3)"),
+    ("np.array([1.0, 6.0])", "np.array([1.0, 6.5])"),
+    ("np.array([1.0, 6.0])", "np.array([[1.0, 6.0]])"),
+    ("HELD = Scale(7.0)", "HELD = Scale(8.0)"),
+    ("WIDE = 5.0", "WIDE = 9.0"),
     ("return FACTOR * x", "return FACTOR + x"),
     ("extra: float = 1.0", "extra: float = 2.0"),
     ("return x / 2", "return x / 3"),

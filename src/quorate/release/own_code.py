@@ -9,12 +9,20 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Iterator
+from dataclasses import fields
+from datetime import date, timedelta
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
 from functools import cached_property, partial
 from hashlib import blake2b
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+import numpy as np
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_NUMBERS = (Decimal, Fraction, date, timedelta, np.generic)
 _WITHIN = ("__func__", "__wrapped__", "func", "fget")  # where a property, a method or a decorator keeps a function
 
 
@@ -33,7 +41,8 @@ def code_digest(kind: type) -> str:
 
     Notes
     -----
-    Followed are names that the code looks up in its module, constants there, and modules of the user's. Code of
+    Followed are names that the code looks up in its module, constants there (numbers, texts, arrays, containers, frozen
+    dataclasses; no object that may change), and modules of the user's. Code of
     quorate, of the standard library and of other installed packages is not: their versions are not in a charge.
 
     Examples
@@ -89,8 +98,24 @@ class _Walk:
         elif isinstance(value, FunctionType):
             self._take_function(value)
         else:
+            self._take_constant(value)
             for inner in _within(value):
                 self.take(inner)
+
+    def _take_constant(self, value: Any) -> None:
+        """Take what cannot change while a process runs, and arrays; other objects are not followed."""
+        if isinstance(value, np.ndarray):
+            self.told.append(f"array {value.dtype} {value.shape}")
+            self.take(value.ravel().tolist())
+        elif isinstance(value, _NUMBERS):
+            self.told.append(repr(value))
+        elif isinstance(value, Enum):
+            self.told.append(f"{type(value).__qualname__}.{value.name}")
+            self.take(value.value)
+        elif getattr(getattr(value, "__dataclass_params__", None), "frozen", False):
+            self.take(type(value))
+            for each in fields(value):
+                self.take((each.name, getattr(value, each.name)))
 
     def _take_class(self, kind: type) -> None:
         if not self._is_own(kind.__module__):
