@@ -9,18 +9,20 @@ import numpy as np
 import polars as pl
 import pytest
 import skops.io
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import TfidfTransformer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps import fitted_transformer
+from quorate.data.formats.sparse_rows import of_width
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
-from quorate.direct.schema import Schema
+from quorate.direct.schema import Schema, UsableRows
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import InvalidParameter
 
@@ -171,3 +173,14 @@ def test_one_that_remembers_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(fitted_transformer, "refuse_unstorable", lambda transformer: None)
     with pytest.raises(InvalidParameter, match="between calls"):
         Schema.of(X[:M], transformer=Counting().fit(X[:M]))
+
+
+@pytest.mark.parametrize("beyond", [0.0, 1.0])
+def test_a_row_with_a_stored_zero_is_the_same_whether_another_row_has_an_index_beyond_the_columns(beyond):
+    pool = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 4)).astype(float))
+    schema = Schema.of(pool, transformer=TfidfTransformer(sublinear_tf=True).fit(pool))
+    rows = sparse.csr_array((np.array([1.0, 0.0, 2.0, beyond]), np.array([0, 1, 2, 5]), np.array([0, 3, 4])), (2, 6))
+    X, usable = schema.parsed(of_width(rows, 4))
+    made = UsableRows.of(schema, X, usable, np.zeros(2, dtype=np.int64), [b"a", b"b"], grouped=False).rows
+    alone = schema.numbers(sparse.csr_array([[1.0, 0.0, 2.0, 0.0]]))
+    assert made[[0]].toarray().tolist() == alone.toarray().tolist()

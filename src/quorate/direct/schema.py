@@ -170,6 +170,7 @@ class Schema:
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
             csr = summed_cells(rows.astype(np.float64))  # first: two finite parts of a cell may sum to an infinite one
+            csr.eliminate_zeros()  # a stored zero is none: what is done to a row next must not tell them apart
             odd = ~_finite(csr)
             if kind(self.pool) == "sparse":
                 return csr, ~odd
