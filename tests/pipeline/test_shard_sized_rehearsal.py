@@ -27,7 +27,8 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 def looked(teacher: Any, labels: Any = Y, **changes: Any) -> Any:
     noise, key = noise_and_key(1)
-    asked = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_teachers": 50, "n_records": N, "n_jobs": 1, **changes}
+    asked = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_teachers": 50, "n_records": N, "n_jobs": 1}
+    asked |= {"allow_hopeless": True, **changes}
     task = prepare(
         RunConfig(teacher=teacher, **asked), X, labels, public=PublicPool(POOL), groups=None, key=key,
         fingerprint_key=Secret(bytes(32)), noise=noise,

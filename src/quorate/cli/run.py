@@ -33,7 +33,8 @@ def command(run: Path, as_json: bool) -> None:
     read = method.read(run, settings=settings)
     if not as_json:
         for caution in method.cautions(read):
-            click.echo(f"{'note' if caution.severity == 'note' else 'caution'}: {caution.words}", err=True)
+            if caution.severity != "note":  # for before a choice: `check` says it
+                click.echo(f"caution: {caution.words}", err=True)
     with progress(quiet=as_json) as watch:
         facts = method.execute(read, command=f"quorate run {run}", watch=watch)
     if as_json:
