@@ -448,8 +448,9 @@ Y = (X[:, 0] > 0).astype(np.int64)
 
 def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
     return PrivateClassifier(
-        classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all", **more
-    )
+        classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
+        allow_hopeless=True, **more,
+    )  # fmt: skip
 
 
 def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Path) -> None:

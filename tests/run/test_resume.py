@@ -21,6 +21,7 @@ from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger, Reservation, Totals
+from quorate.ledger.stores import store_at
 from quorate.run.batch import LoadedRun, execute, load_run
 
 CLI = "from quorate.cli import main; main()"
@@ -228,6 +229,13 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monk
 def label_rows_in_ledger(root: Path) -> list[Any]:
     with Ledger(root / "ledger.db") as ledger:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
+
+
+def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    store_at(root / "ledger.db", create=True).close()
+    assert cli("check", root)[0] == 0
+    assert cli("run", root)[0] == 0
 
 
 def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any) -> None:

@@ -200,8 +200,11 @@ def has_begun(run: LoadedRun) -> bool:
         return True
     if not run.folder.ledger.exists():
         return False
-    with Ledger(run.folder.ledger) as ledger:
-        return run.charge.find(ledger) is not None
+    try:
+        with Ledger(run.folder.ledger) as ledger:
+            return run.charge.find(ledger) is not None
+    except PreconditionFailed:  # it was killed before the first entry; whatever else it is, the run itself will meet
+        return False
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
