@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from quorate.data.feature_maps.exact import bits_for, to_grid
+from quorate.data.feature_maps.exact import bits_for, squared_lengths, to_grid
 from quorate.deferred import optimize
 from quorate.types import FloatArray
 
@@ -27,6 +27,7 @@ LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
 LEAST_RIDGE = 1e-3  # kappa is at least this share of the smallest eigenvalue that is kept
 LENGTH_BITS = 26  # a row's coordinates are integers of length at most 2^26, so that squares sum exactly
 BLOCK = 2**12  # rows whose images are held at once
+LONGEST_FEATURES = 2.0  # linear ones have length √2, those of a kernel 1, and both together √3
 FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
 
 
@@ -152,17 +153,22 @@ class PublicCoordinates:
 
     @classmethod
     def of(cls, feature_map: FeatureMap, whitening: FloatArray) -> PublicCoordinates:
-        """Put the whitening on a grid on which the product with any image there could be is exact."""
+        """Put the whitening on a grid on which the product with any image there could be is exact.
+
+        Coordinates are as fine as features of length 2 allow, which no row's are but for rounding: those of a kernel
+        have length one, though images that no row has could be longer by thousands. A row beyond has coordinates 0.
+        """
         mixing = feature_map.mixing
         matrix = whitening if mixing is None else mixing @ whitening
         columns = np.linalg.norm(matrix, axis=0)
         room = [bits_for(feature_map.bound * (1 + 1e-6) * max(float(column), 1e-300)) for column in columns]
         bits = np.array(room, dtype=np.int64) - feature_map.bits - 1
         longest = feature_map.bound * float(np.linalg.norm(matrix, 2)) * (1 + 1e-6)
+        expected = LONGEST_FEATURES * float(np.linalg.norm(whitening, axis=0).max(initial=0.0))
         return cls(
             feature_map,
             whitening,
-            min(LENGTH_BITS - 1 - ceil(log2(max(longest, 1e-300))), FINEST),
+            min(LENGTH_BITS - 1 - ceil(log2(max(min(longest, expected), 1e-300))), FINEST),
             np.rint(np.ldexp(matrix, bits[None, :])),
             bits,
         )
@@ -189,7 +195,8 @@ class PublicCoordinates:
             images = self.feature_map.images(rows[start : start + BLOCK])
             product = np.asarray(images @ self.matrix)  # of integers below 2^53: exact
             np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :], out=product)
-            np.rint(product, out=made[start : start + BLOCK])
+            own = np.rint(product, out=made[start : start + BLOCK])
+            own[squared_lengths(own) > 4.0 ** (LENGTH_BITS - 1)] = 0.0  # a longer sum is not exact, and longer still
         return made
 
     def features(self, weights: FloatArray) -> FloatArray:
