@@ -49,6 +49,7 @@ class Estimator:
     def fit(self, X: Any, y: Any, public: Any) -> Any:
         clf = PrivateClassifier(
             KNeighborsClassifier(1), classes=[0, 1], epsilon=self._epsilon, delta=DELTA, n_teachers=K, queries="all",
+            allow_hopeless=True,
             n_jobs=1, unsafe_noise_seed=next(self._seeds),
         )  # fmt: skip
         return clf.fit(X, y, public=PublicPool(public)).released_.answers
@@ -75,7 +76,7 @@ class CommandLine:
             '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "ill"\nclasses = [0, 1]\n'
             f"[budget]\nepsilon = {self._epsilon}\ndelta = {DELTA}\n"
             f'[teachers]\nmodel = "near:make"\ncount = {K}\n[mechanism]\nqueries = "all"\n'
-            f"[run]\njobs = 1\nunsafe_noise_seed = {seed}\n"
+            f"[run]\njobs = 1\nallow_hopeless = true\nunsafe_noise_seed = {seed}\n"
         )
         with pytest.raises(SystemExit) as stop:
             main(["run", str(folder), "--json"])
@@ -223,7 +224,7 @@ def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does
     mine, others, public = slice(0, 600), slice(600, 1_200), slice(1_200, 1_600)
     clf = PrivateClassifier(
         DecisionTreeClassifier(), DecisionTreeClassifier(random_state=0), classes=[0, 1], epsilon=1.0, delta=DELTA,
-        n_teachers=20, n_jobs=1, unsafe_noise_seed=1,
+        n_teachers=20, n_jobs=1, unsafe_noise_seed=1, allow_hopeless=True,
     ).fit(rows[mine], labels[mine], public=PublicPool(rows[public]))  # fmt: skip
     leaky = DecisionTreeClassifier(random_state=0).fit(rows[mine], labels[mine])
 
@@ -275,6 +276,7 @@ def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_unti
 def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once: None) -> None:
     clf = PrivateClassifier(
         KNeighborsClassifier(1), classes=[0, 1], epsilon=1.0, delta=DELTA, n_teachers=K, queries="all", n_jobs=1,
+        allow_hopeless=True,
         online_answers=3,
     ).fit(X, Y, public=PublicPool(QUERIES))  # fmt: skip
     found = reconstruct(lambda: clf.ask([[1.5, 0.5]])[0], 20)

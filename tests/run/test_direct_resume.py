@@ -100,13 +100,13 @@ def replayed(root: Path, last: Snapshot) -> Any:
 
 def killed_at_random(make_direct: Any, kills: int) -> None:
     """Kill a run `kills` times: before the charge, while rounds are drawn, while the public side is written."""
-    rounds, chance = 8 * kills, random.Random(20261122)
+    rounds, chance = 20 * kills, random.Random(20261122)
     root = make_direct(**{"method.rounds": rounds})
     snapshots = [Snapshot.of(root)]
     for number in range(kills):
         if number == 0:
             moment: Callable[[], bool] = lambda: True  # noqa: E731 - imports, reading, coordinates
-            delay = chance.uniform(0.0, 0.5)
+            delay = chance.uniform(0.0, 0.05)
         elif number == kills - 1:
             moment, delay = (lambda: any((root / "public").glob("*guarantee.json*"))), chance.uniform(0, 0.004)
         else:

@@ -246,6 +246,7 @@ def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(mon
     student = Overhears()
     clf = PrivateClassifier(
         GaussianNB(), student, classes=[0, 1, 2], epsilon=2.0, delta=1e-5, n_teachers=10, queries=20, n_jobs=1,
+        allow_hopeless=True,
         mechanism=NoisyCounts(sigma=40.0),
     )  # fmt: skip
     clf.fit(X, (X[:, 0] > 0).astype(int), public=PublicPool(pool))
