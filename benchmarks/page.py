@@ -11,7 +11,8 @@ HEAD = """# Benchmarks
 
 What quorate costs beside a named peer: the same input, back to back, in one process with one BLAS thread. What is
 compared is CPU time, the median of the paired ratios; 2 means that ours takes half of the peer's time. Both results are
-compared before anything is timed, and a row whose results differ is no row. Made by `python -m benchmarks --page docs`.
+compared, and a row whose results differ is no row. Memory is what this process took beside what it had, without its
+workers. Made by `python -m benchmarks --page docs`, or with the names of some rows: then the others are not here.
 
 """
 
