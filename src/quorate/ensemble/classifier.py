@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quorate.arguments import truth
 from quorate.data.rows import n_rows
 from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
@@ -70,8 +71,7 @@ class ClassifierTeacher:
     batched: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.batched, bool):
-            raise InvalidParameter(f"batched must be True or False, got {self.batched!r}")
+        truth("batched", self.batched)
         check_unfitted(self.estimator, preprocessing=self.preprocessing)
         try:
             self.fresh(0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF
-from quorate.arguments import count, one_of
+from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -142,8 +142,7 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
     student = as_student(built_in("logistic", "student") if config.student is None else config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
-    if not isinstance(config.batched, bool):
-        raise InvalidParameter(f"batched must be True or False, got {config.batched!r}")
+    truth("batched", config.batched)
     check_unfitted(student.learner, preprocessing=config.preprocessing)
     if config.classes is None:
         raise InvalidParameter(
@@ -269,13 +268,12 @@ def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechan
 
 
 def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
-    if not isinstance(wish, bool):
-        raise InvalidParameter(f"prior_matching must be True or False, got {wish!r}")
-    if wish and n_classes != 2:
+    matching = truth("prior_matching", wish)
+    if matching and n_classes != 2:
         raise InvalidParameter(f"prior_matching is for two classes, and there are {n_classes}; leave it out")
-    if wish:
+    if matching:
         PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
-    return wish
+    return matching
 
 
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:

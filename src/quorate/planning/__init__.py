@@ -20,7 +20,7 @@ from quorate.planning.cautions import (
     rows_caution,
     unanimous_right,
 )
-from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, refuse_hopeless
+from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, is_hopeless, refuse_hopeless
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
 from quorate.planning.schedule import (
@@ -57,6 +57,7 @@ __all__ = [
     "DELTA_NOT_COMPARED",
     "NOTHING_CAN_BE_ANSWERED",
     "reach",
+    "is_hopeless",
     "refuse_hopeless",
     "unanimous_right",
 ]

@@ -62,6 +62,11 @@ def _drowned(mechanism: Mechanism, n_teachers: int, n_queries: int) -> str:
     )
 
 
+def is_hopeless(considered: Sequence[Caution]) -> bool:
+    """Whether it was found that nothing can be answered."""
+    return any(each.code == NOTHING_CAN_BE_ANSWERED and each.applies for each in considered)
+
+
 def refuse_hopeless(
     considered: Sequence[Caution], *, unless: str = "allow_hopeless=True (in quorate.toml: [run] allow_hopeless = true)"
 ) -> None:

@@ -25,7 +25,7 @@ from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
-from quorate.planning import form_of, refuse_hopeless, scale_of
+from quorate.planning import form_of, is_hopeless, refuse_hopeless, scale_of
 from quorate.release import Charge
 from quorate.release.described import described_mechanism
 from quorate.release.keys import fingerprint_key, read_or_create_key
@@ -138,12 +138,14 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
 
     patient = replace(config, allow_hopeless=True)
     run = of(patient)
-    if has_begun(run):
+    others = _earlier(patient, run)
+    refused = not settings.run.allow_hopeless and is_hopeless(run.task.recipe.considered)
+    if not (others or refused) or has_begun(run):  # the ledger is read where something hangs on it alone
         return run
-    for earlier in map(of, _earlier(patient, run)):
+    for earlier in map(of, others):
         if has_begun(earlier):  # it goes on with the teachers that it has
             return earlier
-    if not settings.run.allow_hopeless:
+    if refused:
         refuse_hopeless(run.task.recipe.considered)
     return run
 

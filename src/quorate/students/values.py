@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from quorate.arguments import one_of
+from quorate.arguments import one_of, truth
 from quorate.data import take
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
 from quorate.errors import InvalidParameter
@@ -85,8 +85,7 @@ class VoteShareStudent(EstimatorStudent):
     def __post_init__(self) -> None:
         super().__post_init__()
         one_of("shares", self.shares, SHARES)
-        if not isinstance(self.weights, bool):
-            raise InvalidParameter(f"weights must be True or False, got {self.weights!r}")
+        truth("weights", self.weights)
 
     def check(self, mechanism: Mechanism) -> None:
         """Refuse a mechanism that releases classes."""
