@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from quorate.accounting.guarantee import Guarantee
     from quorate.accounting.neighbouring import Neighbouring
     from quorate.accounting.odds import miss_rate, worlds_told_apart
+    from quorate.accounting.optimal_attacker import TradeOff, trade_off, trade_off_of
     from quorate.accounting.own_events import own_kinds, register_event, unknown_kinds
     from quorate.accounting.renyi import rdp
     from quorate.accounting.spend import delta, epsilon, explain
@@ -76,6 +77,9 @@ __all__ = [
     "Neighbouring",
     "miss_rate",
     "worlds_told_apart",
+    "TradeOff",
+    "trade_off",
+    "trade_off_of",
 ]
 
 __getattr__ = on_demand(__name__)
