@@ -6,6 +6,7 @@ The tree, with the exit code of the command line::
     ├── InvalidParameter             2  an argument, or a value in quorate.toml   (also a ValueError)
     │   └── UnsupportedEvent         2  no accounting rule covers this event
     ├── BudgetExhausted              3  the charge would pass the budget
+    ├── QuotaExhausted               3  the charge would pass one client's quota
     ├── PreconditionFailed           4  the files, the folder or the machine do not fit
     │   ├── DataRefused              4  a whole table is wrong: told to its owner alone
     │   ├── LedgerMismatch           4  the ledger was opened for other data
@@ -86,6 +87,26 @@ class BudgetExhausted(QuorateError):
 
     def __init__(self, message: str, *, spent: float, requested: float, limit: float, unit: str = "ε") -> None:
         self.spent, self.requested, self.limit, self.unit = spent, requested, limit, unit
+        super().__init__(message)
+
+
+class QuotaExhausted(QuorateError):
+    """The charge would pass the quota of one client; nothing was drawn, nothing was charged. Others may go on.
+
+    Attributes
+    ----------
+    client : str
+        Whose quota it is.
+    spent, requested, limit : int
+        In answers.
+    """
+
+    code = "QUO-E013"
+    exit_code = 3
+
+    def __init__(self, message: str, *, client: str, spent: int, requested: int, limit: int) -> None:
+        self.client, self.spent, self.requested, self.limit = client, spent, requested, limit
+        self.unit = "answers"
         super().__init__(message)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from quorate.ledger import Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.report import Facts, render_html
 
 REASON = "two visits were entered twice"
@@ -190,3 +190,21 @@ def test_an_export_holds_every_entry_and_overwrites_nothing(finished: Path, cli:
         assert code == 4
         assert "exists already; choose a new file" in said
     assert cli("ledger", "verify", finished)[0] == 0
+
+
+def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path: Path, cli: Any) -> None:
+    place = tmp_path / "ledger.db"
+    Ledger(place, budget=Budget(1.0, 1e-5)).close()
+    assert "no client has a quota" in cli("ledger", "quota", place)[1]
+    code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--answers", 3, "--reason", "a trial")
+    assert (code, out.strip()) == (0, "ann: 0 drawn, of 3 answers, 3 left")
+    assert json.loads(cli("ledger", "quota", place, "--json")[1]) == {
+        "quotas": [{"client": "ann", "quota": 3, "drawn": 0, "left": 3}]
+    }
+    code, out, _ = cli("ledger", "quota", place, "--client", "ann", "--remove", "--reason", "a contract")
+    assert (code, out.strip()) == (0, "ann: 0 drawn, no quota")
+    shown = cli("ledger", "show", place)[1]
+    assert "client ann, quota 3, reason a trial" in shown
+    assert "quota none, client ann, reason a contract" in shown
+    for wrong in (["--answers", 3], ["--client", "a", "--answers", 3], ["--client", "a", "--remove"]):
+        assert cli("ledger", "quota", place, *wrong)[0] == 2

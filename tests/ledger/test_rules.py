@@ -9,13 +9,31 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, rule
 
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    LedgerMismatch,
+    PreconditionFailed,
+    QuorateError,
+    QuotaExhausted,
+)
 from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation
 from quorate.ledger.budget import Budget
 from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import extend, verify
-from quorate.ledger.entries import BudgetRaised, Closed, Content, Drawn, Opened, Reserved, SameRelease, Started
+from quorate.ledger.entries import (
+    BudgetRaised,
+    Closed,
+    Content,
+    Drawn,
+    Opened,
+    QuotaSet,
+    Reserved,
+    SameRelease,
+    Started,
+)
 from quorate.ledger.json_values import Json
+from quorate.ledger.parts import Part
 from quorate.ledger.rules import apply
 from quorate.ledger.state import LedgerState
 
@@ -34,6 +52,11 @@ class NaiveModel:
         self.reservations: list[dict] = []
         self.blocks: list[dict] = []
         self.requests: dict = {}
+        self.quotas: dict[str, int] = {}
+        self.given: dict[str, int] = {"ann": 0, "bob": 0}
+
+    def over_quota(self, client: str, count: int) -> bool:
+        return client in self.quotas and self.given[client] + count > self.quotas[client]
 
     @property
     def spent(self) -> Fraction:
@@ -118,6 +141,8 @@ class LedgerMachine(RuleBasedStateMachine):
             answered = stored[0]
         elif reservation["drawn"] + count > reservation["count"]:
             expected = BudgetExhausted
+        elif model.over_quota(client, count):
+            expected = QuotaExhausted
         content = Drawn(reservation=which, purpose="label", first=0, count=count, client=client, key=key)
         sequence = self.attempt(lambda: admit_draw(self.state, content), expected)
         if answered is not None:
@@ -126,10 +151,50 @@ class LedgerMachine(RuleBasedStateMachine):
             block = {"sequence": sequence, "count": count, "session": model.session, "answers": None}
             assert self.state.blocks[sequence].drawn.first == reservation["drawn"]
             reservation["drawn"] += count
+            model.given[client] += count
             model.blocks.append(block)
             if key:
                 model.requests.setdefault((client, key), {"body": body, "blocks": []})["blocks"].append(block)
         return sequence
+
+    @rule(target=blocks, which=reservations, counts=st.tuples(st.integers(1, 3), st.integers(1, 3)), key=few_keys)
+    def draw_together(self, which, counts, key):
+        """Ann and Bob share a block; Ann's part has a key."""
+        model = self.model
+        reservation = next((one for one in model.reservations if one["sequence"] == which), None)
+        if reservation is None:
+            return None
+        body, known = ("part", which, counts[0]), model.requests.get(("ann", key))
+        expected: type[QuorateError] | None = None
+        if reservation["drawn"] + sum(counts) > reservation["count"]:
+            expected = BudgetExhausted
+        elif known is not None and (
+            known["body"] != body or any(block["answers"] is not None for block in known["blocks"])
+        ):
+            expected = PreconditionFailed
+        elif model.over_quota("ann", counts[0]) or model.over_quota("bob", counts[1]):
+            expected = QuotaExhausted
+        parts = (Part(client="ann", count=counts[0], key=key), Part(client="bob", count=counts[1]))
+        content = Drawn(reservation=which, purpose="label", first=0, count=sum(counts), client="local", parts=parts)
+        sequence = self.attempt(lambda: admit_draw(self.state, content), expected)
+        if sequence is not None:
+            block = {"sequence": sequence, "count": sum(counts), "session": model.session, "answers": None}
+            reservation["drawn"] += sum(counts)
+            model.given["ann"] += counts[0]
+            model.given["bob"] += counts[1]
+            model.blocks.append(block)
+            model.requests.setdefault(("ann", key), {"body": body, "blocks": []})["blocks"].append(block)
+        return sequence
+
+    @rule(client=clients, quota=st.none() | st.integers(0, 12))
+    def set_quota(self, client, quota):
+        same = self.model.quotas.get(client) == quota
+        content = QuotaSet(client=client, quota=quota, reason="r")
+        self.attempt(lambda: content, PreconditionFailed if same else None)
+        if not same:
+            self.model.quotas.pop(client, None)
+            if quota is not None:
+                self.model.quotas[client] = quota
 
     @rule(which=blocks, letter=st.integers(0, 1), extra=st.sampled_from([0, 0, 0, 1]))
     def store(self, which, letter, extra):
@@ -198,6 +263,8 @@ class LedgerMachine(RuleBasedStateMachine):
         for one in self.model.reservations:
             left = self.state.reservations[one["sequence"]].remaining("label")
             assert left == one["count"] - one["drawn"] >= 0
+        assert self.state.quotas == self.model.quotas
+        assert all(self.state.drawn_by.get(client, 0) == given for client, given in self.model.given.items())
         for block in self.model.blocks:
             answers = self.state.blocks[block["sequence"]].answers
             assert (None if answers is None else answers.value) == block["answers"]

@@ -20,7 +20,7 @@ place = click.argument("place", type=click.Path(path_type=Path), default=Path(),
 
 @click.group(name="ledger")
 def command() -> None:
-    """Show, verify, export, open or close the record of what was spent. There is no reset."""
+    """Show, verify, export, open or close the record of what was spent; set quotas. There is no reset."""
 
 
 @command.command(name="show")
@@ -147,6 +147,45 @@ def open_(
             )
 
 
+@command.command(name="quota")
+@place
+@click.option("--client", help="Whose quota; without it, every client that has one is listed.")
+@click.option("--answers", type=int, help="The most answers that this client is ever given, those it has included.")
+@click.option("--remove", is_flag=True, help="Take the quota away: the cap alone bounds this client.")
+@click.option("--reason", help="Why; it is recorded.")
+@as_json
+def quota(
+    place: Path, client: str | None, answers: int | None, remove: bool, reason: str | None, as_json: bool
+) -> None:
+    """Show the quotas of clients, or set one: the most answers that a client is given, below the cap of all.
+
+    Quotas bound each client by itself. What all of them are given together never passes the cap.
+    """
+    changes = answers is not None or remove
+    if changes and (client is None or reason is None or (answers is not None and remove)):
+        raise InvalidParameter("to change a quota give --client NAME, --reason TEXT, and --answers N or --remove")
+    with opened(place) as ledger:
+        if client is not None and answers is not None and reason is not None:
+            ledger.set_quota(client, answers, reason)
+        elif client is not None and remove and reason is not None:
+            ledger.remove_quota(client, reason)
+        names = list(ledger.quotas) if client is None else [client]
+        rows = [{"client": name, **_quota(ledger, name)} for name in names]
+    if as_json:
+        print_json({"quotas": rows})
+        return
+    if not rows:
+        click.echo("no client has a quota: the cap alone bounds them")
+    for row in rows:
+        bound = "no quota" if row["quota"] is None else f"of {row['quota']:,} answers, {row['left']:,} left"
+        click.echo(f"{row['client']}: {row['drawn']:,} drawn, {bound}")
+
+
+def _quota(ledger: Ledger, client: str) -> dict[str, Any]:
+    quota = ledger.quota(client)
+    return {"quota": quota.answers, "drawn": quota.drawn, "left": quota.left}
+
+
 @command.command(name="close")
 @place
 @click.option("--reason", required=True, help="Why the release ends; it is recorded.")
@@ -185,10 +224,12 @@ def line_of(entry: dict[str, Any]) -> str:
     shown = {
         key: value
         for key, value in entry.items()
-        if key in {"purpose", "purposes", "first", "count", "reason", "client"}
+        if key in {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
     }
     if entry["kind"] == "budget raised":
         shown = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **shown}
+    if entry["kind"] == "quota set" and entry["quota"] is None:
+        shown = {"quota": "none", **{key: value for key, value in shown.items() if key != "quota"}}
     facts = ", ".join(f"{key} {_short(value)}" for key, value in shown.items() if value is not None)
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
 

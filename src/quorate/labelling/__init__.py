@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
     from quorate.labelling.released import Released
+    from quorate.labelling.together import ClientAnswer, ClientRequest
     from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
 __all__ = [
@@ -54,6 +55,8 @@ __all__ = [
     "ex_post_delta",
     "ex_post_epsilon",
     "OnlineAnswers",
+    "ClientRequest",
+    "ClientAnswer",
     "answering",
     "stages_of",
     "Released",

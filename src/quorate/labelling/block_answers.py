@@ -6,12 +6,12 @@ closed: no further query is asked.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.labelling.guarded import guarded
-from quorate.ledger import Reservation
+from quorate.ledger import Part, Reservation
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, Stages, release
@@ -38,6 +38,7 @@ class Answering(Protocol):
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
+        parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
         """Return the block, and one JSON value a row: a class code, a noisy half-lead or counts.
 
@@ -57,6 +58,8 @@ class Answering(Protocol):
             For an interactive mechanism: a student's class probabilities ``(count, n_classes)``.
         record : callable, optional
             From the answers to what the ledger stores.
+        parts : sequence of Part, optional
+            The requests of several clients that share the block.
         """
 
     @property
@@ -124,6 +127,7 @@ class _EachQuery:
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
+        parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
         def compute(drawn: DrawnBlock) -> list[Any]:
             looked_at, noise = rows(drawn), drawn.noise(source)
@@ -132,7 +136,7 @@ class _EachQuery:
             answers = answer(looked_at, noise, predictions) if informed else answer(looked_at, noise)
             return list(answers.tolist())
 
-        return release(self._reservation, purpose, count, compute, record=record)
+        return release(self._reservation, purpose, count, compute, record=record, parts=parts)
 
 
 class _Stream:
@@ -153,5 +157,6 @@ class _Stream:
         *,
         predictions: FloatArray | None = None,
         record: Record = _as_they_are,
+        parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
-        return self._stages.release(self._reservation, purpose, count, rows, source, record=record)
+        return self._stages.release(self._reservation, purpose, count, rows, source, record=record, parts=parts)

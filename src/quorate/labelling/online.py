@@ -12,16 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, PreconditionFailed, QuorateError, QuotaExhausted
 from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.released import ReleaseBuilder
-from quorate.ledger import Reservation
+from quorate.labelling.together import ClientAnswer, ClientRequest, PlannedBlock, Planning
+from quorate.ledger import Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
-from quorate.release import NEVER_ASKED, check_covered
+from quorate.release import NEVER_ASKED, DrawnBlock, check_covered
 from quorate.release.purposes import ONLINE_ANSWER, STAGE
 from quorate.types import IntArray, Secret
+
+_ATTEMPTS = 8  # to draw a block while other servers draw from the same reservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,65 @@ class OnlineAnswers:
         with self.memo.lock:
             return self._ask(digests)
 
+    def ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
+        """Answer requests of several clients that wait together: one wait for the disk counts them, one stores them.
+
+        Each request is answered in full, or refused by itself and costs nothing. `count_votes` is asked about
+        positions in the digests of all requests, one request after another.
+
+        Parameters
+        ----------
+        requests : sequence of ClientRequest
+            In the order in which they are served.
+
+        Returns
+        -------
+        list
+            For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``, or
+            ``PreconditionFailed`` where its idempotency key was used for another request.
+
+        Raises
+        ------
+        LedgerIntegrityError, PreconditionFailed
+            The ledger stopped, or was closed: none is answered. What was drawn by then stays charged.
+        """
+        with self.memo.lock:
+            return self._ask_together(requests)
+
+    def _ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
+        digests = [digest for request in requests for digest in request.digests]
+        charged: dict[int, tuple[int, Receipt]] = {}
+        for attempt in range(_ATTEMPTS):
+            closed = self._closed if self._answering.closed else None
+            planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
+            try:
+                for block in planned.blocks:
+                    charged |= self._ask_block(block, digests)
+            except (BudgetExhausted, QuotaExhausted, PreconditionFailed):
+                # Another server on the same ledger was given answers in between: what is left is known by now.
+                if attempt + 1 == _ATTEMPTS:
+                    raise
+                continue
+            break
+        return [
+            planned.refused[number]
+            if number in planned.refused and number not in charged
+            else self._told(request, *charged.get(number, (0, None)))
+            for number, request in enumerate(requests)
+        ]
+
+    def _ask_block(self, block: PlannedBlock, digests: Sequence[bytes]) -> dict[int, tuple[int, Receipt]]:
+        if not block.rows:
+            return {}
+        rows, parts = np.array(block.rows, dtype=np.int64), block.share.parts
+        drawn = self._ask_part(block.share.purpose, rows, [digests[row] for row in rows], parts)
+        return {number: (part.count, drawn.block.receipt) for number, part in zip(block.requests, parts, strict=True)}
+
+    def _told(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
+        codes = (self.memo.recall(digest) for digest in request.digests)
+        told = np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
+        return ClientAnswer(told, charged, receipt)
+
     def count_new(self, digests: Sequence[bytes]) -> int:
         """Return how many queries of a batch :meth:`ask` would draw: where there are none, no teacher is needed.
 
@@ -141,16 +203,20 @@ class OnlineAnswers:
             unit="stages",
         )
 
-    def _ask_part(self, purpose: str, rows: IntArray, digests: list[bytes]) -> None:
+    def _ask_part(
+        self, purpose: str, rows: IntArray, digests: list[bytes], parts: Sequence[Part] | None = None
+    ) -> DrawnBlock:
         queries = [digest.hex() for digest in digests]
-        _, answers = self._answering.answer(
+        drawn, answers = self._answering.answer(
             purpose,
             len(rows),
             lambda _: self.count_votes(rows).reveal(),
             self.noise,
             record=lambda answers: {"queries": queries, "answers": answers},
+            parts=parts,
         )
         self._remember(digests, answers)
+        return drawn
 
     def _paid_for(self, new: IntArray) -> list[tuple[str, IntArray]]:
         """Divide new queries among what pays for them; all or nothing."""

@@ -4,9 +4,9 @@ No answer leaves before its charge is on stable storage. The recorded spend neve
 cap is never passed, whatever the number of clients. An altered or older ledger is refused, or, where ledger and
 anchor were both restored, exposed by any client's receipt.
 
-Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``admission``, ``chain``, ``budget``),
-a thin shell around them (``ledger``, ``journal``), and stores (``memory``, ``sqlite``). It knows events and their
-prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.ledger.rules`, then
+Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``admission``, ``chain``, ``budget``,
+``quotas``), a thin shell around them (``ledger``, ``readings``, ``journal``), and stores (``memory``, ``sqlite``). It
+knows events and their prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.ledger.rules`, then
 :mod:`~quorate.ledger.ledger`.
 """
 
@@ -22,8 +22,11 @@ from quorate.ledger.entries import Entry
 from quorate.ledger.journal import Verified
 from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
+from quorate.ledger.parts import Part
+from quorate.ledger.quotas import Quota
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
@@ -42,8 +45,11 @@ __all__ = [
     "LedgerStore",
     "register_store",
     "MemoryStore",
+    "Part",
+    "Quota",
     "Receipt",
     "Reservation",
+    "SharedDraw",
     "SqliteStore",
     "Totals",
     "Verified",

@@ -48,7 +48,7 @@ def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) ->
     use = state.keys.get((content.client, content.key))
     if use is None:
         return content
-    check_same_request(use, content)
+    check_same_request(use, content.kind, content.body_hash)
     [sequence] = use.entries
     first = state.reservations[sequence].reserved
     if first.claim is not None and content.claim is not None:
@@ -88,7 +88,7 @@ def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) 
         Somebody else went on in the stage.
     """
     if content.key is not None and (use := state.keys.get((content.client, content.key))) is not None:
-        check_same_request(use, content)
+        check_same_request(use, content.kind, content.body_hash)
         if (block := state.stored_under(use)) is not None:
             return block.sequence
     reservation = state.reservations.get(content.reservation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from quorate.ledger.parts import Part
 from quorate.ledger.state import BlockState, BlockStatus, LedgerState
 
 
@@ -56,6 +57,8 @@ class Block:
     stage : int or None
         The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
         of version 0.1.
+    parts : tuple of Part
+        The requests of several clients that share the block, in the order of its answers; empty where one client asked.
     """
 
     sequence: int
@@ -66,6 +69,7 @@ class Block:
     answers: Any
     receipt: Receipt
     stage: int | None = None
+    parts: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, state: LedgerState, block: BlockState, *, session: int | None) -> Block:
@@ -80,4 +84,5 @@ class Block:
             answers=None if block.answers is None else block.answers.value,
             receipt=receipt_of(state, newest),
             stage=block.drawn.stage,
+            parts=block.drawn.parts or (),
         )

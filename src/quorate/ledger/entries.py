@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from hashlib import sha256
 from types import MappingProxyType
@@ -14,6 +14,7 @@ from quorate.ledger.budget import Budget
 from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.field_checks import instance, matching, optional, text, whole
 from quorate.ledger.json_values import Json, canonical
+from quorate.ledger.parts import Part, parts, read_parts
 from quorate.ledger.scope import GuaranteeScope
 
 FORMAT: Final = 1
@@ -56,8 +57,10 @@ _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
     "ledger": matching(_IDENTITY, "32 hexadecimal digits"),
     "limit": instance(BudgetUnits),
     "paid_by": optional(_paid_by),
+    "parts": optional(parts),
     "purpose": _PURPOSE,
     "purposes": _purposes,
+    "quota": optional(whole(0)),
     "reason": text(1000),
     "reservation": whole(1),
     "stage": optional(whole(0)),
@@ -164,7 +167,9 @@ class Drawn(Content):
     """``count`` answers of a reservation, from number ``first`` on, count as given: their noise may be drawn.
 
     ``stage`` is the number of the sparse-vector stage that was open when the block was drawn, and goes on in it; None
-    where none was open, and for every other mechanism.
+    where none was open, and for every other mechanism. ``parts`` are the requests of several clients that share the
+    block, in the order of its answers; each has its own client and key, and the block has none. None where one client
+    asked.
     """
 
     kind: ClassVar[str] = "drawn"
@@ -176,12 +181,32 @@ class Drawn(Content):
     key: str | None = None
     body: str | None = None
     stage: int | None = None
+    parts: tuple[Part, ...] | None = None
 
     @property
     def body_hash(self) -> str:
         """What another request under the same key must agree in."""
         body = [self.kind, self.reservation, self.purpose, self.count, self.body]
         return sha256(canonical(body).encode()).hexdigest()
+
+    def uses(self) -> Iterator[tuple[str, str, str]]:
+        """Return client, key and hash of the request, for every request of the block that has a key."""
+        if self.parts is None:
+            if self.key is not None:
+                yield self.client, self.key, self.body_hash
+            return
+        for part in self.parts:
+            if part.key is not None:
+                yield part.client, part.key, part.body_hash(self.reservation)
+
+    def answers_by_client(self) -> dict[str, int]:
+        """Return how many of its answers each client asked for."""
+        if self.parts is None:
+            return {self.client: self.count}
+        counts: dict[str, int] = {}
+        for part in self.parts:
+            counts[part.client] = counts.get(part.client, 0) + part.count
+        return counts
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -194,6 +219,16 @@ class Stored(Content):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class QuotaSet(Content):
+    """The most answers that a client is ever given from this ledger; None takes its quota away."""
+
+    kind: ClassVar[str] = "quota set"
+    client: str
+    quota: int | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Closed(Content):
     """No further reservation is made."""
 
@@ -202,7 +237,8 @@ class Closed(Content):
 
 
 KINDS: Final[Mapping[str, type[Content]]] = {
-    kind.kind: kind for kind in (Opened, Started, Bound, SameRelease, BudgetRaised, Reserved, Drawn, Stored, Closed)
+    kind.kind: kind
+    for kind in (Opened, Started, Bound, SameRelease, BudgetRaised, QuotaSet, Reserved, Drawn, Stored, Closed)
 }
 
 
@@ -215,7 +251,7 @@ def _read_claim(value: Any) -> GuaranteeScope | None:
 
 
 # Fields that version 0.1 did not write: left out where they say nothing, so that every older entry keeps its hash.
-_ADDED: Final = frozenset({"stage"})
+_ADDED: Final = frozenset({"parts", "stage"})
 
 _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "amounts": lambda value: BudgetUnits(**value),
@@ -224,6 +260,7 @@ _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
     "claim": _read_claim,
     "event": Json.of,
     "limit": lambda value: BudgetUnits(**value),
+    "parts": read_parts,
     "store": Json.of,
 }
 
@@ -322,5 +359,5 @@ def _told(value: object) -> object:
     if is_dataclass(value):
         return {field.name: _told(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return list(value)
+        return [_told(item) for item in value]
     return value

@@ -10,27 +10,27 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger.admission import admit_binding, admit_reservation, check_budget, check_reservation
 from quorate.ledger.block import Receipt, receipt_of
-from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
-from quorate.ledger.chain import holds, now
-from quorate.ledger.entries import BudgetRaised, Closed, Entry, Opened, Reserved, SameRelease
+from quorate.ledger.budget import Budget
+from quorate.ledger.chain import now
+from quorate.ledger.entries import BudgetRaised, Closed, Opened, QuotaSet, SameRelease
 from quorate.ledger.journal import Journal, Verified
 from quorate.ledger.json_values import Json
-from quorate.ledger.pricing import check_prices, priced_request
+from quorate.ledger.pricing import priced_request
+from quorate.ledger.readings import LedgerReadings
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
-from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
-from quorate.ledger.stores import is_url, own_store, store_at
+from quorate.ledger.stores import is_url, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
 
 
-class Ledger:
+class Ledger(LedgerReadings):
     """The durable record of what one release has spent. Append-only; there is no reset.
 
     Parameters
@@ -140,121 +140,6 @@ class Ledger:
     def __reduce__(self) -> NoReturn:
         raise PreconditionFailed("a ledger belongs to the process that opened it and cannot be pickled; pass its path")
 
-    # --- reading -----------------------------------------------------------------------------------------------
-
-    @property
-    def durable(self) -> bool:
-        """Whether the record outlives the process."""
-        return self._store.durable
-
-    @property
-    def own_store(self) -> str | None:
-        """Name of the store that keeps it, where that is not of this package."""
-        return own_store(self._store)
-
-    @property
-    def healthy(self) -> bool:
-        """Whether it admits requests: open, and no error of its store so far."""
-        return self._journal.healthy
-
-    @property
-    def budget(self) -> Budget:
-        """The lifetime budget in force."""
-        return self._journal.read(_budget)
-
-    @property
-    def spent(self) -> Totals:
-        """What was reserved so far, rounded up."""
-        return self._journal.read(lambda state: spent_totals(state.spent, _budget(state)))
-
-    @property
-    def left(self) -> Totals:
-        """What may still be reserved, rounded down: a reservation of exactly that much is accepted."""
-        return self._journal.read(lambda state: left_totals(state.spent, state.limit, _budget(state)))
-
-    @property
-    def scope(self) -> GuaranteeScope | None:
-        """What all that was charged promises together, as far as it was stated; None where nothing was."""
-        return self._journal.read(lambda state: state.scope)
-
-    @property
-    def head(self) -> Head:
-        """Number and hash of the newest entry."""
-        return self._journal.read(lambda state: state.head)
-
-    @property
-    def closed(self) -> bool:
-        """Whether the release was closed: nothing more is reserved."""
-        return self._journal.read(lambda state: state.closed)
-
-    @property
-    def fingerprints(self) -> tuple[str, ...]:
-        """The data sets that are this release, oldest first."""
-        return self._journal.read(lambda state: state.fingerprints)
-
-    @property
-    def state(self) -> LedgerState:
-        """An independent copy of all that the entries add up to."""
-        return self._journal.read(lambda state: state.copy())
-
-    def entries(self) -> tuple[Entry, ...]:
-        """Return all entries, oldest first, as they are stored."""
-        return self._journal.entries()
-
-    def export(self) -> list[dict[str, Any]]:
-        """Return all entries as JSON objects, oldest first; :func:`verify` takes their canonical lines."""
-        return [entry.to_object() for entry in self.entries()]
-
-    def verify(self, *, prices: bool = False) -> Head:
-        """Read everything again, replay every rule, compare with the anchor and with what this process knows.
-
-        Parameters
-        ----------
-        prices : bool, default False
-            Whether to price every reservation again as well: no amount may be below what its event costs.
-
-        Returns
-        -------
-        Head
-            The newest entry.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            Something does not fit; the ledger is unhealthy from then on.
-        """
-        self._journal.verify(*((check_prices,) if prices else ()))
-        return self.head
-
-    def check_receipt(self, receipt: Receipt) -> None:
-        """Accept a receipt of this ledger.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            The chain does not hold the receipt's entry: an older or another ledger was put in its place.
-        """
-        if not isinstance(receipt, Receipt):
-            raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")
-        if not self._journal.read(lambda state: holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash))):
-            raise LedgerIntegrityError(
-                f"the ledger does not hold entry {receipt.sequence} of the receipt: an older or another ledger was put "
-                "in its place; restore the newest one"
-            )
-
-    def reservation(self, key: str, *, client: str = "local") -> Reservation | None:
-        """Return the reservation that a client made under a key, or None."""
-
-        def find(state: LedgerState) -> Reservation | None:
-            use = state.keys.get((client, key))
-            return None if use is None or use.kind != Reserved.kind else self._handle(state, use.entries[0])
-
-        return self._journal.read(find)
-
-    def reservations(self) -> tuple[Reservation, ...]:
-        """Return all reservations, oldest first."""
-        return self._journal.read(lambda state: tuple(self._handle(state, sequence) for sequence in state.reservations))
-
     # --- the owner's acts --------------------------------------------------------------------------------------
 
     def bind(self, fingerprint: str) -> Receipt:
@@ -285,6 +170,41 @@ class Ledger:
         if not isinstance(budget, Budget):
             raise InvalidParameter(f"budget must be a Budget, got {type(budget).__name__}")
         content = BudgetRaised(budget=budget, limit=budget.limit, reason=reason)
+        return self._journal.submit(lambda _: content, receipt_of)
+
+    def set_quota(self, client: str, answers: int, reason: str) -> Receipt:
+        """Record the most answers that a client is ever given from this ledger; a new one takes the old one's place.
+
+        Answers that it was given before count. The cap of all clients together stays what it is.
+
+        Parameters
+        ----------
+        client : str
+            Whose draws it bounds, in blocks of its own and in shared ones.
+        answers : int
+            At least 0. Below what was drawn already, nothing more is drawn for this client.
+        reason : str
+            Recorded with it.
+
+        Raises
+        ------
+        PreconditionFailed
+            The client has this quota already.
+        """
+        if answers is None:
+            raise InvalidParameter("answers must be an integer >= 0; remove_quota takes a quota away")
+        content = QuotaSet(client=client, quota=answers, reason=reason)
+        return self._journal.submit(lambda _: content, receipt_of)
+
+    def remove_quota(self, client: str, reason: str) -> Receipt:
+        """Record that the cap alone bounds a client from now on; what it was given stays counted.
+
+        Raises
+        ------
+        PreconditionFailed
+            The client has no quota.
+        """
+        content = QuotaSet(client=client, quota=None, reason=reason)
         return self._journal.submit(lambda _: content, receipt_of)
 
     def close_release(self, reason: str) -> Receipt:
@@ -389,12 +309,3 @@ class Ledger:
 
     claim = RenamedAttribute("scope")
     foresee = RenamedAttribute("check_affordable")
-
-    def _handle(self, state: LedgerState, sequence: int) -> Reservation:
-        return Reservation(self._journal, state, sequence)
-
-
-def _budget(state: LedgerState) -> Budget:
-    if state.budget is None:
-        raise PreconditionFailed("the ledger has no entry yet")
-    return state.budget

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from quorate import accounting
 from quorate.errors import InvalidParameter
@@ -12,7 +12,9 @@ from quorate.ledger.block import Block, Receipt, receipt_of
 from quorate.ledger.entries import Drawn
 from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
+from quorate.ledger.parts import Part
 from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.state import LedgerState
 
 
@@ -25,6 +27,7 @@ class Reservation:
     - Answers are on stable storage before :meth:`store` returns: let them leave only after it.
     - No more blocks are drawn for a purpose than were reserved for it, by any number of threads.
     - A block is stored once, by the process that drew it.
+    - No client with a quota is given more answers than it has, in blocks of its own or shared ones.
     - Blocks that name the same stage of a sparse vector follow one another: each is stored before the next is drawn,
       and of two that would follow the same block, one is refused.
 
@@ -94,6 +97,7 @@ class Reservation:
         body: str | None = None,
         stage: int | None = None,
         after: Block | None = None,
+        parts: Sequence[Part] | None = None,
     ) -> Block:
         """Count ``count`` answers as given, durably; only then may their noise be drawn.
 
@@ -114,11 +118,16 @@ class Reservation:
             Number of the sparse-vector stage that is open, where the block goes on in one.
         after : Block, optional
             The newest block that began in this stage; left out for the first of them.
+        parts : sequence of Part, optional
+            The requests of several clients that share the block; `count` is what they ask for together, and each has
+            its own client, key and body (:meth:`share` collects them).
 
         Raises
         ------
         BudgetExhausted
             Fewer answers are left for this purpose (``unit="answers"``); nothing was counted.
+        QuotaExhausted
+            Fewer are left of a client's quota; nothing was counted.
         PreconditionFailed
             The key was used for another request.
         MechanismClosed
@@ -136,9 +145,14 @@ class Reservation:
             key=key,
             body=body,
             stage=stage,
+            parts=None if parts is None else tuple(parts),
         )
         newest = None if after is None else after.sequence
         return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+
+    def share(self, purpose: str) -> SharedDraw:
+        """Begin to collect requests of several clients that are drawn together, as one block."""
+        return SharedDraw(self._journal.read, self.sequence, purpose)
 
     def goes_on(self, stage: int, after: Block | None) -> bool:
         """Whether :meth:`draw` would go on in a stage of a sparse vector, as far as is known here."""

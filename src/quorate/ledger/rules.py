@@ -24,15 +24,18 @@ from quorate.ledger.entries import (
     Drawn,
     Entry,
     Opened,
+    QuotaSet,
     Reserved,
     SameRelease,
     Started,
     Stored,
 )
+from quorate.ledger.quotas import check_quota
 from quorate.ledger.scope import combined_scope
-from quorate.ledger.state import KeyUse, LedgerState
+from quorate.ledger.state import KeyUse, LedgerState, ReservationState
 
 KEY_USED = "the idempotency key was used for another request of this client; take a new key"
+KEY_ANSWERED = "the request under this key was answered; its stored answer must be returned"
 STAGE_IS_OVER = "this stage of the sparse vector is over: its noisy threshold was used elsewhere, or an answer was lost"
 OTHER_DATA = (
     "the ledger is bound to another data set; if the data were changed but are the same release, say so with a reason "
@@ -47,7 +50,7 @@ def apply(state: LedgerState, entry: Entry) -> None:
     ------
     LedgerIntegrityError
         The entry does not follow the newest one.
-    BudgetExhausted, InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
+    BudgetExhausted, QuotaExhausted, InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
         What the entry says breaks a rule.
     """
     head = state.head
@@ -66,6 +69,8 @@ def apply(state: LedgerState, entry: Entry) -> None:
             _check_same_release(state, same)
         case BudgetRaised() as raised:
             _check_raised(state, raised)
+        case QuotaSet() as quota:
+            _check_quota_set(state, quota)
         case Reserved() as reserved:
             check_reserved(state, reserved)
         case Drawn() as drawn:
@@ -146,26 +151,50 @@ def _check_drawn(state: LedgerState, drawn: Drawn) -> None:
     reservation = state.reservations.get(drawn.reservation)
     if reservation is None:
         raise PreconditionFailed("a block must be drawn from a reservation of this ledger")
-    if (left := reservation.remaining(drawn.purpose)) < drawn.count:
-        total = reservation.reserved.purposes[drawn.purpose]
-        message = f"{drawn.count:,} new rows for {drawn.purpose!r}, {left:,} of {total:,} answers left; " + (
-            f"ask about {left:,} rows at most" if left else "ask no new row, or the student, which answers for free"
-        )
-        raise BudgetExhausted(message, spent=total - left, requested=drawn.count, limit=total, unit="answers")
+    check_answers_left(reservation, drawn.purpose, drawn.count)
     if drawn.first != reservation.drawn[drawn.purpose]:
         raise PreconditionFailed("a block must begin where the one before it ended")
     newest = None if drawn.stage is None else reservation.stages.get(drawn.stage)
     if newest is not None and state.blocks[newest].stored is None:
         raise MechanismClosed(STAGE_IS_OVER)  # a threshold meets one block at a time, and none after a lost one
-    if drawn.key is not None and (use := state.keys.get((drawn.client, drawn.key))) is not None:
-        check_same_request(use, drawn)
-        if state.stored_under(use) is not None:
-            raise PreconditionFailed("the request under this key was answered; its stored answer must be returned")
+    _check_parts(drawn)
+    for client, key, body_hash in drawn.uses():
+        if (use := state.keys.get((client, key))) is not None:
+            check_same_request(use, drawn.kind, body_hash)
+            if state.stored_under(use) is not None:
+                raise PreconditionFailed(KEY_ANSWERED)
+    for client, answers in drawn.answers_by_client().items():
+        check_quota(state, client, answers)
 
 
-def check_same_request(use: KeyUse, content: Reserved | Drawn) -> None:
+def check_answers_left(reservation: ReservationState, purpose: str, count: int) -> None:
+    """Refuse more answers than a reservation has left for a purpose."""
+    if (left := reservation.remaining(purpose)) >= count:
+        return
+    total = reservation.reserved.purposes[purpose]
+    message = f"{count:,} new rows for {purpose!r}, {left:,} of {total:,} answers left; " + (
+        f"ask about {left:,} rows at most" if left else "ask no new row, or the student, which answers for free"
+    )
+    raise BudgetExhausted(message, spent=total - left, requested=count, limit=total, unit="answers")
+
+
+def _check_parts(drawn: Drawn) -> None:
+    if drawn.parts is None:
+        return
+    if drawn.key is not None or drawn.body is not None:
+        raise InvalidParameter("a block of several clients has a key and a body in each part, and none of its own")
+    if sum(part.count for part in drawn.parts) != drawn.count:
+        raise InvalidParameter("the parts of a block must have as many answers together as the block")
+
+
+def _check_quota_set(state: LedgerState, given: QuotaSet) -> None:
+    if given.quota == state.quotas.get(given.client):
+        raise PreconditionFailed("the client has this quota already, or none to take away; nothing needs to be said")
+
+
+def check_same_request(use: KeyUse, kind: str, body_hash: str) -> None:
     """Refuse a request under a key that was used for another one."""
-    if (use.kind, use.body_hash) != (content.kind, content.body_hash):
+    if (use.kind, use.body_hash) != (kind, body_hash):
         raise PreconditionFailed(KEY_USED)
 
 

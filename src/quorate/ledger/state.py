@@ -17,6 +17,7 @@ from quorate.ledger.entries import (
     Drawn,
     Entry,
     Opened,
+    QuotaSet,
     Reserved,
     SameRelease,
     Started,
@@ -109,6 +110,10 @@ class LedgerState:
         By sequence number.
     keys : dict
         By (client, idempotency key).
+    quotas : dict
+        The most answers that a client is ever given, where it has a quota.
+    drawn_by : dict
+        How many answers were drawn for each client.
     """
 
     hashes: list[str] = field(default_factory=list)
@@ -123,6 +128,8 @@ class LedgerState:
     reservations: dict[int, ReservationState] = field(default_factory=dict)
     blocks: dict[int, BlockState] = field(default_factory=dict)
     keys: dict[tuple[str, str], KeyUse] = field(default_factory=dict)
+    quotas: dict[str, int] = field(default_factory=dict)
+    drawn_by: dict[str, int] = field(default_factory=dict)
 
     @property
     def head(self) -> Head:
@@ -141,6 +148,8 @@ class LedgerState:
             },
             blocks=dict(self.blocks),
             keys=dict(self.keys),
+            quotas=dict(self.quotas),
+            drawn_by=dict(self.drawn_by),
         )
 
     def stored_under(self, use: KeyUse) -> BlockState | None:
@@ -160,6 +169,10 @@ class LedgerState:
                 self.fingerprints = (*self.fingerprints, fingerprint)
             case BudgetRaised() as raised:
                 self.budget, self.limit = raised.budget, raised.limit
+            case QuotaSet(quota=None) as removed:
+                self.quotas.pop(removed.client, None)
+            case QuotaSet(quota=int(quota)) as given:
+                self.quotas[given.client] = quota
             case Reserved() as reserved:
                 self._take_reserved(reserved, entry.sequence)
             case Drawn() as drawn:
@@ -191,9 +204,9 @@ class LedgerState:
         if drawn.stage is not None:
             reservation.stages[drawn.stage] = entry.sequence
         self.blocks[entry.sequence] = BlockState(sequence=entry.sequence, drawn=drawn, session=entry.session)
-        if drawn.key is not None:
-            use = self.keys.get((drawn.client, drawn.key))
+        for client, answers in drawn.answers_by_client().items():
+            self.drawn_by[client] = self.drawn_by.get(client, 0) + answers
+        for client, key, body_hash in drawn.uses():
+            use = self.keys.get((client, key))
             earlier = () if use is None else use.entries
-            self.keys[drawn.client, drawn.key] = KeyUse(
-                kind=drawn.kind, body_hash=drawn.body_hash, entries=(*earlier, entry.sequence)
-            )
+            self.keys[client, key] = KeyUse(kind=drawn.kind, body_hash=body_hash, entries=(*earlier, entry.sequence))

@@ -7,11 +7,11 @@ drawn again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from quorate.ledger import Block, Receipt, Reservation
+from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.noise import NoiseSource
 
 T = TypeVar("T")
@@ -60,18 +60,24 @@ class DrawnBlock:
 
 
 def draw(
-    reservation: Reservation, purpose: str, count: int = 1, *, stage: int | None = None, after: Block | None = None
+    reservation: Reservation,
+    purpose: str,
+    count: int = 1,
+    *,
+    stage: int | None = None,
+    after: Block | None = None,
+    parts: Sequence[Part] | None = None,
 ) -> DrawnBlock:
     """Count answers as given; they are on stable storage when this returns.
 
     Parameters
     ----------
-    reservation, purpose, count, stage, after
+    reservation, purpose, count, stage, after, parts
         As in :meth:`quorate.ledger.Reservation.draw`.
     """
-    if stage is None:
+    if stage is None and parts is None:
         return DrawnBlock(reservation, reservation.draw(purpose, count))
-    return DrawnBlock(reservation, reservation.draw(purpose, count, stage=stage, after=after))
+    return DrawnBlock(reservation, reservation.draw(purpose, count, stage=stage, after=after, parts=parts))
 
 
 def release(
@@ -81,6 +87,7 @@ def release(
     compute: Callable[[DrawnBlock], T],
     *,
     record: Callable[[T], object] = lambda answers: answers,
+    parts: Sequence[Part] | None = None,
 ) -> tuple[DrawnBlock, T]:
     """Draw a block, compute its answers, store them, and only then return them.
 
@@ -96,6 +103,8 @@ def release(
         From the drawn block to its answers, with noise of ``drawn.noise(source)`` and no other.
     record : callable, optional
         From the answers to the JSON that is stored; the answers as they are by default.
+    parts : sequence of Part, optional
+        The requests of several clients that share the block.
 
     Returns
     -------
@@ -108,6 +117,8 @@ def release(
     ------
     BudgetExhausted
         If fewer answers are left; nothing is drawn then.
+    QuotaExhausted
+        If fewer are left of a client's quota; nothing is drawn then.
 
     Notes
     -----
@@ -127,5 +138,5 @@ def release(
     >>> reservation.blocks("sum")[0].answers == sums
     True
     """
-    drawn = draw(reservation, purpose, count)
+    drawn = draw(reservation, purpose, count, parts=parts)
     return drawn, drawn.answer(compute, record=record)

@@ -17,12 +17,12 @@ were counted, and count as spent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Protocol
 
 from quorate.errors import MechanismClosed
-from quorate.ledger import Block, Reservation
+from quorate.ledger import Block, Part, Reservation
 from quorate.ledger.process import Turn, this_process
 from quorate.mechanisms import DECLINED
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState
@@ -102,6 +102,7 @@ class Stages:
         source: NoiseSource,
         *,
         record: Callable[[list[int]], object] = lambda answers: answers,
+        parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[int]]:
         """Draw a block, answer its queries, store the answers, and only then return them.
 
@@ -109,7 +110,7 @@ class Stages:
         ----------
         reservation : Reservation
             Holds the stages, and `count` answers left for `purpose`.
-        purpose, count, record
+        purpose, count, record, parts
             As in :func:`quorate.release.release`.
         rows : callable
             From the drawn block to what the mechanism looks at, one item a query.
@@ -124,7 +125,7 @@ class Stages:
             What the mechanism answers; ``DECLINED`` where it declined, ``NEVER_ASKED`` where no stage was left.
         """
         with self.turn:
-            held, opened, drawn = self._drawn(reservation, purpose, count)
+            held, opened, drawn = self._drawn(reservation, purpose, count, parts)
             if opened is not None:
                 opened.store(["opened"])
 
@@ -139,18 +140,24 @@ class Stages:
                 self._held = held
             return drawn, answers
 
-    def _drawn(self, reservation: Reservation, purpose: str, count: int) -> tuple[_Held, DrawnBlock | None, DrawnBlock]:
+    def _drawn(
+        self, reservation: Reservation, purpose: str, count: int, parts: Sequence[Part] | None
+    ) -> tuple[_Held, DrawnBlock | None, DrawnBlock]:
         """Mark a block as drawn, in the open stage if there is one; with the block that counted a stage for it."""
         held, self._held = self._held, None  # whatever interrupts from here on ends the stage
         if held is not None and held.goes_on(reservation):
             try:
-                return held, None, draw(reservation, purpose, count, stage=held.stages[0], after=held.newest)
+                return (
+                    held,
+                    None,
+                    draw(reservation, purpose, count, stage=held.stages[0], after=held.newest, parts=parts),
+                )
             except MechanismClosed:
                 pass  # somebody went on in it just now
         if self._ahead:
-            return _Held(()), None, draw(reservation, purpose, count)
+            return _Held(()), None, draw(reservation, purpose, count, parts=parts)
         opened = draw(reservation, STAGE)
-        return _Held((opened.first,)), opened, draw(reservation, purpose, count, stage=opened.first)
+        return _Held((opened.first,)), opened, draw(reservation, purpose, count, stage=opened.first, parts=parts)
 
     def _one(
         self, reservation: Reservation, held: _Held, row: Any, noise: NoiseSource, threshold_noise: NoiseSource

@@ -1,0 +1,158 @@
+"""Requests of several clients that wait together: which of them become one block, and what each of them is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, QuorateError, QuotaExhausted
+from quorate.labelling.memo import Memo
+from quorate.ledger import Part, Receipt, Reservation, SharedDraw
+from quorate.ledger.rules import KEY_USED
+from quorate.types import IntArray
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClientRequest:
+    """What one client asks.
+
+    Parameters
+    ----------
+    client : str
+        Who asks, as the ledger records it; a quota of this name bounds it.
+    digests : sequence of bytes
+        One canonical digest a query.
+    key : str, optional
+        Idempotency key of this client. Another body under the same key is refused.
+    body : str, optional
+        Digest of the whole request; by default that of its queries.
+    """
+
+    client: str
+    digests: Sequence[bytes]
+    key: str | None = None
+    body: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.digests:
+            raise InvalidParameter("digests must hold one query at least")
+        if self.key is not None and self.body is None:
+            object.__setattr__(self, "body", sha256(b"".join(self.digests)).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class ClientAnswer:
+    """What one client is told.
+
+    Parameters
+    ----------
+    codes : IntArray
+        ``(n_queries,)`` class codes; -1 for declined, -2 for never asked.
+    charged : int
+        How many answers were drawn for this client: queries that were asked before, or by another client whose
+        request was answered together with this one, are not among them.
+    receipt : Receipt or None
+        Of the charge; None where nothing was charged.
+    """
+
+    codes: IntArray
+    charged: int
+    receipt: Receipt | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedBlock:
+    """Requests that are drawn as one block.
+
+    Parameters
+    ----------
+    share : SharedDraw
+        Their parts.
+    requests : list of int
+        Which requests they are.
+    rows : list of int
+        The queries of the block, as positions in the digests of all requests, one after another.
+    """
+
+    share: SharedDraw
+    requests: list[int] = field(default_factory=list)
+    rows: list[int] = field(default_factory=list)
+
+
+class Planning:
+    """Goes through requests in order; each is free, joins a block, or is refused by itself.
+
+    Parameters
+    ----------
+    requests : sequence of ClientRequest
+        All that wait.
+    memo : Memo
+        What was answered before; its lock is held.
+    reservation : Reservation
+        What pays.
+    purposes : sequence of str
+        What pays first, and then. A request is paid for by one of them.
+    closed : callable or None
+        From a number of queries to the refusal, where the mechanism is closed.
+    """
+
+    def __init__(
+        self,
+        requests: Sequence[ClientRequest],
+        memo: Memo,
+        reservation: Reservation,
+        purposes: Sequence[str],
+        closed: Callable[[int], BudgetExhausted] | None,
+    ) -> None:
+        for purpose in purposes:
+            reservation.remaining(purpose)  # a ledger that was closed, or stopped, refuses all of them
+        self.blocks = [PlannedBlock(reservation.share(purpose)) for purpose in purposes]
+        self.refused: dict[int, QuorateError] = {}
+        self._memo, self._closed = memo, closed
+        self._claimed: set[bytes] = set()
+        self._bodies: dict[tuple[str, str], str | None] = {}
+        offset = 0
+        for number, request in enumerate(requests):
+            try:
+                self._take(number, request, offset)
+            except (BudgetExhausted, QuotaExhausted, PreconditionFailed) as refusal:
+                self.refused[number] = refusal
+            offset += len(request.digests)
+
+    def _take(self, number: int, request: ClientRequest, offset: int) -> None:
+        if self._is_answered(request):
+            return
+        new = {
+            digest: offset + row
+            for row, digest in reversed(list(enumerate(request.digests)))  # so that its first row stands for it
+            if digest not in self._claimed and self._memo.recall(digest) is None
+        }
+        if not new:
+            return
+        if self._closed is not None:
+            raise self._closed(len(new))
+        block = self._joined(Part(client=request.client, count=len(new), key=request.key, body=request.body))
+        block.requests.append(number)
+        block.rows.extend(sorted(new.values()))
+        self._claimed.update(new)
+
+    def _is_answered(self, request: ClientRequest) -> bool:
+        """Whether the stored answer must be told; a key of another request is refused, even where nothing is drawn."""
+        if request.key is None or request.body is None:
+            return False
+        if self._bodies.setdefault((request.client, request.key), request.body) != request.body:
+            raise PreconditionFailed(KEY_USED)
+        return self.blocks[0].share.answered(request.client, request.key, request.body)
+
+    def _joined(self, part: Part) -> PlannedBlock:
+        """Join the first block whose purpose has as many answers left."""
+        *others, last = self.blocks
+        for block in others:
+            try:
+                block.share.add(part)
+            except BudgetExhausted:
+                continue
+            return block
+        last.share.add(part)
+        return last

@@ -1,0 +1,161 @@
+"""What a ledger tells: its state, its entries, its receipts. What changes it is in :mod:`quorate.ledger.ledger`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
+from quorate.ledger.block import Receipt
+from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
+from quorate.ledger.chain import holds
+from quorate.ledger.entries import Entry, Reserved
+from quorate.ledger.journal import Journal
+from quorate.ledger.pricing import check_prices
+from quorate.ledger.quotas import Quota, quota_of
+from quorate.ledger.reservation import Reservation
+from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.state import Head, LedgerState
+from quorate.ledger.store import LedgerStore
+from quorate.ledger.stores import own_store
+
+
+class LedgerReadings:
+    """What can be read of a ledger: everything in it is on stable storage."""
+
+    _store: LedgerStore
+    _journal: Journal
+
+    @property
+    def durable(self) -> bool:
+        """Whether the record outlives the process."""
+        return self._store.durable
+
+    @property
+    def own_store(self) -> str | None:
+        """Name of the store that keeps it, where that is not of this package."""
+        return own_store(self._store)
+
+    @property
+    def healthy(self) -> bool:
+        """Whether it admits requests: open, and no error of its store so far."""
+        return self._journal.healthy
+
+    @property
+    def budget(self) -> Budget:
+        """The lifetime budget in force."""
+        return self._journal.read(_budget)
+
+    @property
+    def spent(self) -> Totals:
+        """What was reserved so far, rounded up."""
+        return self._journal.read(lambda state: spent_totals(state.spent, _budget(state)))
+
+    @property
+    def left(self) -> Totals:
+        """What may still be reserved, rounded down: a reservation of exactly that much is accepted."""
+        return self._journal.read(lambda state: left_totals(state.spent, state.limit, _budget(state)))
+
+    @property
+    def scope(self) -> GuaranteeScope | None:
+        """What all that was charged promises together, as far as it was stated; None where nothing was."""
+        return self._journal.read(lambda state: state.scope)
+
+    @property
+    def head(self) -> Head:
+        """Number and hash of the newest entry."""
+        return self._journal.read(lambda state: state.head)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the release was closed: nothing more is reserved."""
+        return self._journal.read(lambda state: state.closed)
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """The data sets that are this release, oldest first."""
+        return self._journal.read(lambda state: state.fingerprints)
+
+    @property
+    def quotas(self) -> Mapping[str, Quota]:
+        """Every client that has a quota, by name, with what it was given of it."""
+        return self._journal.read(
+            lambda state: MappingProxyType({client: quota_of(state, client) for client in sorted(state.quotas)})
+        )
+
+    def quota(self, client: str) -> Quota:
+        """Return the quota of a client, and how many answers were drawn for it; its `answers` are None without one."""
+        return self._journal.read(lambda state: quota_of(state, client))
+
+    @property
+    def state(self) -> LedgerState:
+        """An independent copy of all that the entries add up to."""
+        return self._journal.read(lambda state: state.copy())
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all entries, oldest first, as they are stored."""
+        return self._journal.entries()
+
+    def export(self) -> list[dict[str, Any]]:
+        """Return all entries as JSON objects, oldest first; :func:`verify` takes their canonical lines."""
+        return [entry.to_object() for entry in self.entries()]
+
+    def verify(self, *, prices: bool = False) -> Head:
+        """Read everything again, replay every rule, compare with the anchor and with what this process knows.
+
+        Parameters
+        ----------
+        prices : bool, default False
+            Whether to price every reservation again as well: no amount may be below what its event costs.
+
+        Returns
+        -------
+        Head
+            The newest entry.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            Something does not fit; the ledger is unhealthy from then on.
+        """
+        self._journal.verify(*((check_prices,) if prices else ()))
+        return self.head
+
+    def check_receipt(self, receipt: Receipt) -> None:
+        """Accept a receipt of this ledger.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            The chain does not hold the receipt's entry: an older or another ledger was put in its place.
+        """
+        if not isinstance(receipt, Receipt):
+            raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")
+        if not self._journal.read(lambda state: holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash))):
+            raise LedgerIntegrityError(
+                f"the ledger does not hold entry {receipt.sequence} of the receipt: an older or another ledger was put "
+                "in its place; restore the newest one"
+            )
+
+    def reservation(self, key: str, *, client: str = "local") -> Reservation | None:
+        """Return the reservation that a client made under a key, or None."""
+
+        def find(state: LedgerState) -> Reservation | None:
+            use = state.keys.get((client, key))
+            return None if use is None or use.kind != Reserved.kind else self._handle(state, use.entries[0])
+
+        return self._journal.read(find)
+
+    def reservations(self) -> tuple[Reservation, ...]:
+        """Return all reservations, oldest first."""
+        return self._journal.read(lambda state: tuple(self._handle(state, sequence) for sequence in state.reservations))
+
+    def _handle(self, state: LedgerState, sequence: int) -> Reservation:
+        return Reservation(self._journal, state, sequence)
+
+
+def _budget(state: LedgerState) -> Budget:
+    if state.budget is None:
+        raise PreconditionFailed("the ledger has no entry yet")
+    return state.budget
