@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PrivateClassifier,
         PrivateLogisticRegression,
         SubsampleAggregate,
+        check,
     )
     from quorate.ledger import Budget, Ledger
 
@@ -25,6 +26,7 @@ __all__ = [
     "LabelPrivateClassifier",
     "PrivateLogisticRegression",
     "SubsampleAggregate",
+    "check",
     "PublicPool",
     "Budget",
     "Ledger",
@@ -37,6 +39,7 @@ _ROOMS = {
     "LabelPrivateClassifier": "quorate.estimators",
     "PrivateLogisticRegression": "quorate.estimators",
     "SubsampleAggregate": "quorate.estimators",
+    "check": "quorate.estimators",
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from quorate.errors import QuorateWarning
 
 
 class Outcome(StrEnum):
@@ -82,3 +87,35 @@ def caution(code: str, severity: Severity, words: str | None) -> Caution:
     """
     outcome = Outcome.PASSED if words is None else Outcome.FAILED
     return Caution(code=code, severity=severity, outcome=outcome, words=words or "")
+
+
+def warn_of(cautions: Iterable[Caution]) -> None:
+    """Give a warning for each caution that applies and is more than a note; its message begins with the code.
+
+    Warns
+    -----
+    QuorateWarning
+        At the line that called quorate.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of([caution("labels-are-coins", Severity.SERIOUS, "nothing will be learned")])
+    >>> str(caught[0].message)
+    'labels-are-coins: nothing will be learned'
+    """
+    for each in cautions:
+        if each.applies and each.severity is not Severity.NOTE:
+            warnings.warn(f"{each.code}: {each.words}", QuorateWarning, stacklevel=frames_of_ours())
+
+
+def frames_of_ours() -> int:
+    """How many frames stand between a warning and the code that called us, for the caller's ``stacklevel``."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
+        "quorate",
+        "contextlib",
+    ):
+        frame, level = frame.f_back, level + 1
+    return level

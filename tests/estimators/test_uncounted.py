@@ -99,6 +99,10 @@ FITS: dict[str, tuple[Callable[..., Any], float, float]] = {  # a fit, and its �
 }
 
 
+def of_privacy(caught):
+    return [each for each in caught if each.category is PrivacyWarning]  # beside cautions, on so few rows
+
+
 def sums(message: str) -> tuple[float, float]:
     found = re.search(r"together they spend ε = (\S+) and δ = (\S+),", message)
     assert found is not None, message
@@ -112,7 +116,7 @@ def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
     fit()
     with pytest.warns(PrivacyWarning, match="fit 2 without a ledger in this process") as caught:
         made = again()
-    [warning] = caught
+    [warning] = of_privacy(caught)
     epsilon, delta = sums(str(warning.message))
     assert epsilon == pytest.approx(spent[0] + budget[0], rel=0.02)  # a fit may cost a little less than its budget
     assert epsilon >= spent[0] * 0.98 + budget[0]
@@ -133,16 +137,16 @@ def test_cross_validation_works_and_warns_at_every_fold_but_the_first():
     with pytest.warns(PrivacyWarning) as caught:
         scores = cross_val_score(clone(classifier()), X, Y, cv=3, params={"public": POOL})
     assert np.isfinite(scores).all()
-    assert [str(each.message).split(" without")[0] for each in caught] == ["fit 2", "fit 3"]
-    assert sums(str(caught[-1].message))[0] == pytest.approx(3.0, rel=0.02)
+    assert [str(each.message).split(" without")[0] for each in of_privacy(caught)] == ["fit 2", "fit 3"]
+    assert sums(str(of_privacy(caught)[-1].message))[0] == pytest.approx(3.0, rel=0.02)
 
 
 def test_a_grid_search_counts_every_try_and_the_refit():
     search = GridSearchCV(classifier(allow_hopeless=True), {"epsilon": [0.5, 1.0]}, cv=2)
     with pytest.warns(PrivacyWarning) as caught:
         search.fit(X, Y, public=POOL)
-    assert len(caught) == 4
-    assert sums(str(caught[-1].message))[0] == pytest.approx(
+    assert len(of_privacy(caught)) == 4
+    assert sums(str(of_privacy(caught)[-1].message))[0] == pytest.approx(
         2 * 0.5 + 2 * 1.0 + search.best_params_["epsilon"], rel=0.02
     )
 
@@ -165,7 +169,7 @@ def in_a_worker() -> bool:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         UncountedFits().begin(Budget(1.0, 1e-5))
-    return "worker process" in str(caught[0].message)
+    return "worker process" in str(of_privacy(caught)[0].message)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from quorate.outcomes import Outcome, Severity
 from quorate.planning import (
     DELTA_GIVES_AWAY_A_UNIT,
     DELTA_NOT_COMPARED,
+    EPSILON_PROMISES_LITTLE,
     LABELS_ARE_COINS,
     NOTHING_CAN_BE_ANSWERED,
     ONE_ANSWER_IS_UNSURE,
@@ -20,7 +21,10 @@ from quorate.planning import (
     unanimous_right,
 )
 
-CODES = (NOTHING_CAN_BE_ANSWERED, LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED)
+CODES = (
+    NOTHING_CAN_BE_ANSWERED, LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED,
+    EPSILON_PROMISES_LITTLE,
+)  # fmt: skip
 
 ADULT = {"n_records": 32_561, "n_public": 8_140, "n_classes": 2, "width": 69, "epsilon": 1.0, "delta": 1e-5}
 
@@ -116,7 +120,11 @@ def test_a_unanimous_vote_wins_about_as_often_as_said(sigma: float, n_classes: i
 def test_what_could_not_be_looked_for_is_not_called_passed() -> None:
     facts = PublicFacts(**ADULT | {"n_records": None})
     sparse = considered(facts, StableSparseVector(1.0, 1e-5, 2, 10), n_teachers=100, n_queries=10)
-    looked_at = {NOTHING_CAN_BE_ANSWERED: Outcome.PASSED, DELTA_NOT_COMPARED: Outcome.FAILED}
+    looked_at = {
+        NOTHING_CAN_BE_ANSWERED: Outcome.PASSED,
+        DELTA_NOT_COMPARED: Outcome.FAILED,
+        EPSILON_PROMISES_LITTLE: Outcome.PASSED,
+    }
     unknown = dict.fromkeys(CODES, Outcome.NOT_RUN) | looked_at
     assert {each.code: each.outcome for each in sparse} == unknown
     (said,) = [each for each in sparse if each.applies or each.words]

@@ -21,7 +21,7 @@ def command(run: Path, as_json: bool) -> None:
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
-    from quorate.accounting.figures import plural
+    from quorate.pipeline.check_result import CheckResult, Words
     from quorate.run.methods import METHODS
 
     method = METHODS[settings.method.by]
@@ -30,32 +30,12 @@ def command(run: Path, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    careful = any(caution["severity"] != "note" for caution in found["cautions"])
-    click.echo("Everything fits, with caution. A run would" if careful else "Everything fits. A run would")
-    for word, line in method.told(read, found):
-        click.echo(f"  {word:<11}{line}")
-    click.echo(f"  classes    {', '.join(str(each) for each in found['classes'])}")
-    for sentence in found["why"]:
-        click.echo(f"  why        {sentence}")
-    if found["n_is_treated_as_public"]:
-        units = plural(found["unit"])
-        click.echo(
-            f"  note       the number of {units} was read off {settings.data.private.name} and is treated as public; "
-            "[data] n_records declares it"
-        )
-    if found.get("rows_are_treated_as_public"):
-        click.echo(
-            "  note       the number of private rows was read and is treated as public; [data] n_rows declares it"
-        )
-    for caution in found["cautions"]:
-        click.echo(f"  {'note' if caution['severity'] == 'note' else 'caution':<11}{caution['message']}")
-    for note in found["notes"]:
-        click.echo(f"  note       {note['message']}")
-    for private in method.private_notes(read).reveal():  # to the terminal, and into no JSON
-        click.echo(f"  note       {private.words}")
-    if found["seeded"]:
-        click.echo(
-            "  WARNING    seeded noise: reproducible, therefore not private, so no promise holds. Remove "
-            "unsafe_noise_seed"
-        )
+    result = CheckResult(
+        found=found,
+        steps=tuple(method.told(read, found)),
+        cautions=method.cautions(read),
+        private_notes=method.private_notes(read),
+        words=Words("A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
+    )
+    click.echo(result.text(private=True))
     click.echo(f"\nNothing was charged. Next: quorate run {run}")

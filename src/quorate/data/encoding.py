@@ -117,6 +117,24 @@ def public_encoder(X_public: Rows) -> Any:
     return encoder
 
 
+def without_frequent_texts(X_public: Rows) -> list[str]:
+    """Name the text columns of a public frame in which no text is frequent, so that the encoder makes nothing of them.
+
+    A column without any text is not among them.
+
+    Examples
+    --------
+    >>> import polars
+    >>> without_frequent_texts(polars.DataFrame({"id": ["a", "b", "c", "d"], "ward": ["x", "x", "y", "y"]}))
+    ['id']
+    """
+    return [
+        str(name)
+        for position, (name, family) in enumerate(families(X_public).items())
+        if family == "text" and not _often(counts := _counted(X_public, position), n_rows(X_public)) and counts
+    ]
+
+
 def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
     """Refuse numbers that are infinite, or become so in the units of the public pool.
 
@@ -247,9 +265,8 @@ def _frequent_values(X: Rows, position: int) -> NDArray[Any]:
     series = column(X, position)
     if kind(X) == "pandas" and hasattr(series, "cat") and any(not isinstance(v, str) for v in series.cat.categories):
         raise InvalidParameter(f"column {str(series.name)!r} has categories that are not text; convert it to text")
-    counts = Counter(value for value in texts(series) if value is not None)
-    least = max(RARE_ROWS, RARE_SHARE * n_rows(X))
-    frequent = sorted((value for value, count in counts.items() if count >= least), key=lambda v: (-counts[v], v))
+    counts = _counted(X, position)
+    frequent = sorted(_often(counts, n_rows(X)), key=lambda v: (-counts[v], v))
     absent: list[Any] = [None]
     if kind(X) == "pandas":
         marks = [value for value in series[series.isna()].tolist() if not isinstance(value, float)]
@@ -260,3 +277,14 @@ def _frequent_values(X: Rows, position: int) -> NDArray[Any]:
             )
         absent = [None, np.nan] if marks else [np.nan]
     return np.array(sorted(frequent[:MAX_VALUES]) + absent, dtype=object)
+
+
+def _counted(X: Rows, position: int) -> Counter[str]:
+    """Count how often each text of a column occurs."""
+    return Counter(value for value in texts(column(X, position)) if value is not None)
+
+
+def _often(counts: Counter[str], rows: int) -> list[str]:
+    """Return the texts that are not rare among so many rows."""
+    least = max(RARE_ROWS, RARE_SHARE * rows)
+    return [value for value, count in counts.items() if count >= least]

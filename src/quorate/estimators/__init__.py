@@ -7,10 +7,13 @@ scikit-learn. What a fit does belongs in :mod:`quorate.run`. Begin with
 
 from __future__ import annotations
 
+from quorate.estimators.checked import check
 from quorate.estimators.label_private_classifier import LabelPrivateClassifier
 from quorate.estimators.private_classifier import PrivateClassifier
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
-from quorate.estimators.subsample_aggregate import AnswersLeft, SubsampleAggregate
+from quorate.estimators.sharded_rows import AnswersLeft
+from quorate.estimators.subsample_aggregate import SubsampleAggregate
+from quorate.pipeline.check_result import CheckResult
 
 __all__ = [
     "PrivateClassifier",
@@ -18,4 +21,6 @@ __all__ = [
     "PrivateLogisticRegression",
     "SubsampleAggregate",
     "AnswersLeft",
+    "CheckResult",
+    "check",
 ]

@@ -29,13 +29,17 @@ from quorate.data import (
     take,
 )
 from quorate.errors import InvalidParameter, SeededNoiseRefused
+from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.outcomes import warn_of
+from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, guarantee
 from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.models import Role, built_in
 from quorate.pipeline.prepare import prepare
+from quorate.pipeline.task import Task
 from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.keys import fingerprint_key
@@ -193,47 +197,17 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             If an argument or a table is wrong; nothing was charged.
         BudgetExhausted
             If the ledger has too little left; nothing was fitted or charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        budget = Budget(*floor_budget(self.epsilon, self.delta))
-        rows = self._rows(X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
-            warnings.simplefilter("ignore")
-            check_classification_targets(labels)
-        noise, key = noise_and_key(self.unsafe_noise_seed)
-        task = prepare(
-            RunConfig(
-                classes=self._declared(labels),
-                epsilon=budget.epsilon,
-                delta=budget.delta,
-                teacher=_or_logistic(self.teacher, "teacher", rows),
-                student=_or_logistic(self.student, "student", rows),
-                n_teachers=self.n_teachers,
-                queries=self.queries,
-                mechanism=self.mechanism,
-                n_records=None if groups is not None else n_rows(rows),
-                n_rows=n_rows(rows) if groups is not None else None,
-                unit=self.unit,
-                partition="balanced",
-                prior_matching=self.prior_matching,
-                batched=self.batched,
-                n_jobs=self.n_jobs,
-                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
-                labels_only=True,
-                classes_were_read=isinstance(self.classes, str),
-                caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
-            ),
-            rows,
-            labels,
-            public=PublicPool(rows),
-            groups=groups,
-            key=key,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
-            noise=noise,
-        )
-        with session(self.ledger, budget=budget, seeded=noise.seeded) as ledger:
+        task = self._task(X, y, groups=groups)
+        warn_of(task.recipe.cautions)
+        budget = Budget(task.facts.epsilon, task.facts.delta)
+        with session(self.ledger, budget=budget, seeded=task.noise.seeded) as ledger:
             result = run_pipeline(task, ledger)
             self.guarantee_: Guarantee = guarantee(task, ledger, result.reservation)
             self._facts: Facts = facts(
@@ -301,6 +275,53 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         tags.non_deterministic = self.unsafe_noise_seed is None
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
+
+    def _task(self, X: Any, y: Any, *, groups: Any | None, begin: bool = True) -> Task:
+        """Check everything and fill in what was left open; nothing is written where `begin` is False."""
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        rows = self._rows(X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
+            warnings.simplefilter("ignore")
+            check_classification_targets(labels)
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+        return prepare(
+            RunConfig(
+                classes=self._declared(labels),
+                epsilon=epsilon,
+                delta=delta,
+                teacher=_or_logistic(self.teacher, "teacher", rows),
+                student=_or_logistic(self.student, "student", rows),
+                n_teachers=self.n_teachers,
+                queries=self.queries,
+                mechanism=self.mechanism,
+                n_records=None if groups is not None else n_rows(rows),
+                n_rows=n_rows(rows) if groups is not None else None,
+                unit=self.unit,
+                partition="balanced",
+                prior_matching=self.prior_matching,
+                batched=self.batched,
+                n_jobs=self.n_jobs,
+                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
+                labels_only=True,
+                classes_were_read=isinstance(self.classes, str),
+                caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
+            ),
+            rows,
+            labels,
+            public=PublicPool(rows),
+            groups=groups,
+            key=key,
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
+            noise=noise,
+        )
+
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+        """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
+        refuse_public(self, public)
+        unfitted = type(self)(**self.get_params(deep=False))  # looking at rows sets attributes
+        return check_of_teachers(unfitted._task(X, y, groups=groups, begin=False), self.ledger)
 
     def _declared(self, labels: NDArray[Any]) -> Any:
         if not isinstance(self.classes, str):

@@ -18,14 +18,18 @@ from quorate.arguments import truth
 from quorate.data import PrivateRecords, check_features, encode_labels, match_columns
 from quorate.ensemble import Partition, Preprocessing
 from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
+from quorate.estimators.checked import check_of_teachers
 from quorate.estimators.fitted_run import FittedRun
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget
+from quorate.outcomes import warn_of
+from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, guarantee, score
 from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.prepare import prepare
+from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
@@ -34,6 +38,12 @@ from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report import Facts, Utility, render_html, render_text
 from quorate.students import Declined, class_probabilities
 from quorate.types import FloatArray, Secret
+
+# Arguments that RunConfig has under the same names.
+ASKED = (
+    "classes", "epsilon", "delta", "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers",
+    "n_records", "n_rows", "unit", "partition", "declined", "prior_matching", "batched", "preprocessing", "n_jobs",
+)  # fmt: skip
 
 
 class PrivateClassifier(ClassifierMixin, BaseEstimator):
@@ -209,41 +219,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             If an argument or a table is wrong; nothing was charged.
         BudgetExhausted
             If the ledger has too little left; nothing was fitted or charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        noise, key = noise_and_key(self.unsafe_noise_seed)
-        task = prepare(
-            RunConfig(
-                classes=self.classes,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                teacher=self.teacher,
-                student=self.student,
-                n_teachers=self.n_teachers,
-                queries=self.queries,
-                mechanism=self.mechanism,
-                online_answers=self.online_answers,
-                n_records=self.n_records,
-                n_rows=self.n_rows,
-                unit=self.unit,
-                partition=self.partition,
-                declined=self.declined,
-                prior_matching=self.prior_matching,
-                batched=self.batched,
-                preprocessing=self.preprocessing,
-                n_jobs=self.n_jobs,
-                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
-            ),
-            X,
-            y,
-            public=public,
-            groups=groups,
-            key=key,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
-            noise=noise,
-        )
+        task = self._task(X, y, public=public, groups=groups)
+        warn_of(task.recipe.cautions)
         budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
             result = run_pipeline(task, ledger)
             promised = guarantee(task, ledger, result.reservation)
             private = task.inputs.private.reveal()
@@ -334,15 +320,7 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         return kept.facts(self.ledger, utility)
 
     def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
-        """Write the public report: one self-contained HTML file.
-
-        Parameters
-        ----------
-        path : path
-            Where to.
-        evaluation : (X, y), optional
-            *Public* rows with labels, to score the student on.
-        """
+        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
         page = Path(path)
         page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
         return page
@@ -382,6 +360,27 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
                 "student, which may travel"
             )
         return dict(super().__getstate__())
+
+    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True) -> Task:
+        """Check everything and fill in what was left open; nothing is written where `begin` is False."""
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+        asked = {name: getattr(self, name) for name in ASKED}
+        asked["allow_hopeless"] = truth("allow_hopeless", self.allow_hopeless)
+        return prepare(
+            RunConfig(**asked),
+            X,
+            y,
+            public=public,
+            groups=groups,
+            key=key,
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
+            noise=noise,
+        )
+
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+        """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
+        task = self._task(X, y, public=public, groups=groups, begin=False)
+        return check_of_teachers(task, self.ledger)
 
     def _student(self) -> Any:
         if not hasattr(self, "student_"):

@@ -17,9 +17,13 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.data import encode_labels
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.estimators.checked import check_of_rounds
 from quorate.ledger import Budget
+from quorate.outcomes import warn_of
+from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.pipeline.direct.foreseen import cautions_of
 from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
@@ -163,32 +167,17 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             If the ledger has too little left; nothing was charged.
         PreconditionFailed
             If the ledger holds the same fit in coordinates of other bits; nothing more was charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
         started = datetime.now(UTC).isoformat(timespec="seconds")
-        noise, _ = noise_and_key(self.unsafe_noise_seed)
-        task = prepare_direct(
-            DirectConfig(
-                classes=self.classes,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                feature_map=self.feature_map,
-                text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
-                schema=self.schema,
-                rounds=self.rounds,
-                clip=self.clip,
-                n_records=self.n_records,
-                unit=self.unit,
-                composition=composition_of(self.ledger),
-            ),
-            X,
-            y,
-            public=public,
-            groups=groups,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger)),
-            noise=noise,
-        )
+        task = self._task(X, y, public=public, groups=groups)
+        warn_of(cautions_of(task))
         budget, guard = Budget(task.epsilon, task.delta), RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
             result = run_rounds(task, ledger)
             promised = direct_guarantee(task, ledger)
             self._kept = FittedRounds(
@@ -280,6 +269,35 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     def __getstate__(self) -> dict[str, Any]:
         """Leave the ledger behind: a copy predicts, and the original reports."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+
+    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True) -> DirectTask:
+        """Check everything and fix every choice; nothing is written where `begin` is False."""
+        noise, _ = noise_and_key(self.unsafe_noise_seed)
+        return prepare_direct(
+            DirectConfig(
+                classes=self.classes,
+                epsilon=self.epsilon,
+                delta=self.delta,
+                feature_map=self.feature_map,
+                text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
+                schema=self.schema,
+                rounds=self.rounds,
+                clip=self.clip,
+                n_records=self.n_records,
+                unit=self.unit,
+                composition=composition_of(self.ledger),
+            ),
+            X,
+            y,
+            public=public,
+            groups=groups,
+            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
+            noise=noise,
+        )
+
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+        """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
+        return check_of_rounds(self._task(X, y, public=public, groups=groups, begin=False), self.ledger)
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from hashlib import blake2b
 from pathlib import Path
 from textwrap import fill
 from typing import Any
@@ -18,16 +16,29 @@ from quorate.data import check_features, fingerprint, n_rows, slot_bytes
 from quorate.data.identity import as_list
 from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
-from quorate.ensemble.functions import Shard, function_values, portable, split_rows
+from quorate.ensemble.functions import function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
+from quorate.estimators.checked import refuse_public
 from quorate.estimators.question import question_of
-from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
+from quorate.estimators.sharded_rows import (
+    AnswersLeft,
+    CheckedFit,
+    ShardedRows,
+    charge_key,
+    charge_of,
+    check_of_shards,
+    votes_ahead,
+)
+from quorate.labelling.stable import QUERY, StableAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.outcomes import warn_of
+from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import processes, unit_of
 from quorate.pipeline.scope import scope_of_rows
-from quorate.release import Account, Charge, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
+from quorate.release.affordable import check_affordable
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
@@ -37,22 +48,6 @@ from quorate.report.spending import raises_of
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary
-
-
-@dataclass(frozen=True, slots=True)
-class AnswersLeft:
-    """What may still be asked.
-
-    Attributes
-    ----------
-    declines : int
-        How many more questions may be declined before the ensemble is silent for ever.
-    queries : int
-        How many more questions may be asked.
-    """
-
-    declines: int
-    queries: int
 
 
 class SubsampleAggregate(BaseEstimator):
@@ -181,61 +176,36 @@ class SubsampleAggregate(BaseEstimator):
             If the ledger belongs to other data.
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        epsilon, delta = floor_budget(self.epsilon, self.delta)
-        mechanism = StableSparseVector(epsilon, delta, self.cutoff, self.n_queries, self.calibration)
-        n_shards = self._checked_shards(mechanism)
-        if self.function_cpu_seconds is not None:
-            real("function_cpu_seconds", self.function_cpu_seconds, above=0)
-        unit = unit_of(self.unit, grouped=groups is not None)
-        scope = scope_of_rows(unit, self.partition)
-        n_jobs = processes(self.n_jobs)
-        noise, key = noise_and_key(self.unsafe_noise_seed)
-
-        rows = check_features(X, "X", allow_missing=True)
-        if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
-            raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
-        unit_keys = slot_bytes(groups, n_rows(rows))
-        if n_shards > len(set(unit_keys)):
-            raise DataRefused(
-                f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
-                "could only abstain. Give fewer shards"
-            )
-        data_fingerprint = fingerprint(rows, y, unit_keys, fingerprint_key(ledger_location(self.ledger)))
-        shards = split_rows(rows, y, partition_rows(unit_keys, n_shards, key, partition=self.partition), n_shards, key)
-
-        charge = Charge(
-            event=mechanism.event,
-            delta=delta,
-            purposes=stable_purposes(mechanism),
-            key=_charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint),
-            scope=scope,
-            seeded=noise.seeded,
-        )
-        budget, guard = Budget(epsilon, delta), RollbackGuard()
+        fit = self._checked(X, y, groups=groups)
+        warn_of(fit.considered)
+        mechanism, guard = fit.mechanism, RollbackGuard()
         with session(
-            self.ledger, budget=budget, guard=guard, fingerprint=data_fingerprint, seeded=noise.seeded
+            self.ledger, budget=fit.budget, guard=guard, fingerprint=fit.fingerprint, seeded=fit.noise.seeded
         ) as ledger:
-            charge.reserve(ledger)
-            kept = _ShardedRows(
-                shards=shards,
-                answers=StableAnswers(mechanism, noise),
-                account=Account(charge=charge, ledger=ledger, budget=budget, guard=guard),
-                unit=unit,
-                n_jobs=n_jobs,
+            fit.charge.reserve(ledger)
+            kept = ShardedRows(
+                shards=fit.shards,
+                answers=StableAnswers(mechanism, fit.noise),
+                account=Account(charge=fit.charge, ledger=ledger, budget=fit.budget, guard=guard),
+                unit=fit.unit,
+                n_jobs=fit.n_jobs,
             )
             promised = guarantee_of(
                 ledger,
                 mechanism.event,
-                delta=delta,
-                mechanism=f"exact plurality values of at most {mechanism.n_queries:,} functions on {n_shards:,} "
-                f"shards, at most {mechanism.cutoff:,} of them declined: StableSparseVector, {mechanism.calibration} "
-                "calibration",
-                seeded=noise.seeded,
+                delta=fit.charge.delta,
+                mechanism=f"exact plurality values of {self._told(mechanism)}",
+                seeded=fit.noise.seeded,
             )
         self._kept = kept
         self.mechanism_ = mechanism
-        self.votes_ahead_ = _votes_ahead(mechanism.passing_dist())
+        self.votes_ahead_ = votes_ahead(mechanism.passing_dist())
         self.guarantee_: Guarantee = promised
         return self
 
@@ -360,10 +330,61 @@ class SubsampleAggregate(BaseEstimator):
                 known = kept.stored.read(reservation)
         return [None if value is None else decode_value(value) for value in map(known.__getitem__, questions)]
 
+    def _checked(self, X: Any, y: Any | None, *, groups: Any | None, begin: bool = True) -> CheckedFit:
+        """Check everything, and cut the rows; nothing is written where `begin` is False."""
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        mechanism = StableSparseVector(epsilon, delta, self.cutoff, self.n_queries, self.calibration)
+        n_shards = self._checked_shards(mechanism)
+        if self.function_cpu_seconds is not None:
+            real("function_cpu_seconds", self.function_cpu_seconds, above=0)
+        unit = unit_of(self.unit, grouped=groups is not None)
+        scope = scope_of_rows(unit, self.partition)
+        n_jobs = processes(self.n_jobs)
+        noise, key = noise_and_key(self.unsafe_noise_seed)
+        rows = check_features(X, "X", allow_missing=True)
+        if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
+            raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
+        unit_keys = slot_bytes(groups, n_rows(rows))
+        if n_shards > len(set(unit_keys)):
+            raise DataRefused(
+                f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
+                "could only abstain. Give fewer shards"
+            )
+        data_fingerprint = fingerprint(rows, y, unit_keys, fingerprint_key(ledger_location(self.ledger), begin=begin))
+        run_key = charge_key(mechanism, n_shards, self.partition, unit, data_fingerprint)
+        return CheckedFit(
+            mechanism=mechanism,
+            charge=charge_of(mechanism, delta, key=run_key, scope=scope, seeded=noise.seeded),
+            budget=Budget(epsilon, delta),
+            scope=scope,
+            unit=unit,
+            n_jobs=n_jobs,
+            fingerprint=data_fingerprint,
+            shards=split_rows(
+                rows, y, partition_rows(unit_keys, n_shards, key, partition=self.partition), n_shards, key
+            ),
+            noise=noise,
+        )
+
+    def _told(self, mechanism: StableSparseVector) -> str:
+        return (
+            f"at most {mechanism.n_queries:,} functions on {self.n_shards:,} shards, at most {mechanism.cutoff:,} of "
+            f"them declined: StableSparseVector, {mechanism.calibration} calibration"
+        )
+
+    def _check(self, X: Any, y: Any | None, *, public: Any, groups: Any | None) -> CheckResult:
+        """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
+        refuse_public(self, public)
+        fit = self._checked(X, y, groups=groups, begin=False)
+        check_affordable(self.ledger, lambda _: fit.charge, budget=fit.budget, fingerprint=fit.fingerprint)
+        return check_of_shards(
+            fit, n_shards=self.n_shards, partition=self.partition, released=self._told(fit.mechanism)
+        )
+
     def _checked_shards(self, mechanism: StableSparseVector) -> int:
         """Refuse a number of shards that could answer nothing: a public fact, known before anything is charged."""
         n_shards = count("n_shards", self.n_shards, at_least=1)
-        needed = _votes_ahead(mechanism.passing_dist(0.5))
+        needed = votes_ahead(mechanism.passing_dist(0.5))
         if n_shards < needed:
             raise InvalidParameter(
                 f"n_shards must be at least {needed} here, got {n_shards}: fewer shards would be declined more often "
@@ -371,30 +392,7 @@ class SubsampleAggregate(BaseEstimator):
             )
         return n_shards
 
-    def _fitted(self) -> _ShardedRows:
+    def _fitted(self) -> ShardedRows:
         if not hasattr(self, "_kept"):
             raise NotFittedError("this SubsampleAggregate is not fitted; call fit(X, y) first")
         return self._kept
-
-
-@dataclass(frozen=True, slots=True)
-class _ShardedRows:
-    """What ``ask`` needs after ``fit``: the private rows, and the stage that is open."""
-
-    shards: Secret[tuple[Shard, ...]] = field(repr=False)
-    answers: StableAnswers
-    account: Account
-    unit: str
-    n_jobs: int
-    stored: StoredAnswers = field(default_factory=StoredAnswers)
-
-
-def _votes_ahead(distance: int) -> int:
-    """Return the least gap between the two largest counts that has this distance to instability."""
-    return 2 * distance + 1
-
-
-def _charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, unit: str, data_fingerprint: str) -> str:
-    """Return the idempotency key: the same run on the same data is charged once, and goes on after a restart."""
-    said = repr((mechanism, n_shards, partition, unit, data_fingerprint))
-    return f"subsample aggregate {blake2b(said.encode(), digest_size=16).hexdigest()}"

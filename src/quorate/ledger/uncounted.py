@@ -6,7 +6,6 @@ The second one warns. Nothing is kept of their data: whether two fits saw the sa
 from __future__ import annotations
 
 import multiprocessing
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from quorate.errors import PrivacyWarning
 from quorate.ledger.budget import Budget
 from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.ledger.ledger import Ledger
+from quorate.outcomes import frames_of_ours
 
 ADVICE = (
     "Give every fit on the same people one ledger=; compare models on public rows with labels, or for a price "
@@ -55,7 +55,7 @@ class UncountedFits:
         if message is None:
             return
         try:
-            warnings.warn(message, PrivacyWarning, stacklevel=_frames_of_ours())
+            warnings.warn(message, PrivacyWarning, stacklevel=frames_of_ours())
         except PrivacyWarning:
             self.end(budget, None)
             raise
@@ -113,14 +113,3 @@ def uncounted(budget: Budget, *, seeded: bool) -> Iterator[Ledger]:
         yield ledger
     finally:
         fits.end(budget, ledger)
-
-
-def _frames_of_ours() -> int:
-    """How many frames stand between a warning and the code that called us."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in (
-        "quorate",
-        "contextlib",
-    ):
-        frame, level = frame.f_back, level + 1
-    return level

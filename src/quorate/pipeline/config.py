@@ -50,6 +50,7 @@ class RunConfig:
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     recipe: RecipeVersion = "now"  # whose rule chooses the number of teachers
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
+    pool_name: str = "the public rows"
     label_name: str = "y"
     group_name: str = "groups"
 

@@ -36,6 +36,7 @@ from quorate.planning import (
     Recipe,
     check_mechanism,
     constant_teachers_caution,
+    pool_cautions,
     recipe,
     refuse_hopeless,
     rows_caution,
@@ -104,6 +105,7 @@ def prepare(
     made = _fill_in(config, asked, facts, grouped=groups is not None)
     _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
+    made = _with_pool_looked_at(config, made, inputs, views)
     if not config.allow_hopeless:
         refuse_hopeless(made.considered)
     return Task(
@@ -221,6 +223,13 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
+
+
+def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
+    """Add what the pool tells of columns of which the public encoder makes nothing, where a model is given that."""
+    if views.teacher.encoder is None and views.student.encoder is None:
+        return made
+    return replace(made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name)))
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:

@@ -10,10 +10,12 @@ from __future__ import annotations
 from quorate.planning.cautions import (
     DELTA_GIVES_AWAY_A_UNIT,
     DELTA_NOT_COMPARED,
+    EPSILON_PROMISES_LITTLE,
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
     ROWS_ARE_UNKNOWN,
     TEACHERS_ARE_CONSTANTS,
+    budget_cautions,
     considered,
     constant_teachers_caution,
     reach,
@@ -21,6 +23,7 @@ from quorate.planning.cautions import (
     unanimous_right,
 )
 from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, is_hopeless, refuse_hopeless
+from quorate.planning.pool_cautions import COLUMNS_OF_DATES, COLUMNS_OF_DISTINCT_TEXTS, pool_cautions
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
 from quorate.planning.schedule import (
@@ -55,6 +58,11 @@ __all__ = [
     "constant_teachers_caution",
     "rows_caution",
     "DELTA_NOT_COMPARED",
+    "EPSILON_PROMISES_LITTLE",
+    "COLUMNS_OF_DATES",
+    "COLUMNS_OF_DISTINCT_TEXTS",
+    "budget_cautions",
+    "pool_cautions",
     "NOTHING_CAN_BE_ANSWERED",
     "reach",
     "is_hopeless",

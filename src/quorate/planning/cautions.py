@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from quorate.accounting.figures import at_least, at_most, plural, several
+from quorate.accounting.odds import PAIRS, worlds_told_apart
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.planning.hopeless import hopeless
@@ -20,12 +21,14 @@ DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 DELTA_NOT_COMPARED = "delta-was-not-compared"
+EPSILON_PROMISES_LITTLE = "epsilon-promises-little"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
 # (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
 COIN = 0.25  # of a vote share that a student of w weights reads off all answers
 MEAN = 0.09  # of the mean of all answers: many columns repeat each other, and do not make it worse
 UNSURE = 0.75  # how often a label may be right where all teachers agree, and be called close to a coin toss
+LARGEST_EPSILON = 10.0  # beyond it an observer may be right in more than 999 of 1,000 cases
 SURE = 0.95  # how often a single answer should be right where all teachers agree
 
 
@@ -106,7 +109,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
     tuple of Caution
         Those that apply and those that do not, in a fixed order.
     """
-    about_delta = delta_cautions(facts.n_records, facts.delta, facts.unit)
+    promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
     out_of_reach = reach(mechanism, **task)
     right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
@@ -115,7 +118,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
             for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
         )
-        return (out_of_reach, *unknown, *about_delta)
+        return (out_of_reach, *unknown, *promised)
     mean = noise_left(mechanism, right, **task)
     share = mean * math.sqrt(min(max(facts.width, 1), n_queries))
     coins = right < UNSURE and mean > MEAN and share > COIN
@@ -140,7 +143,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
             if unsure
             else None,
         ),
-        *about_delta,
+        *promised,
     )
 
 
@@ -204,7 +207,9 @@ def _at_most(right: float) -> str:
     return f"at most {math.floor(100 * right)} % of the time"
 
 
-def delta_cautions(n: int | None, delta: float, unit: str) -> tuple[Caution, Caution]:
+def delta_cautions(
+    n: int | None, delta: float, unit: str, *, declared: str | None = "n_records"
+) -> tuple[Caution, Caution]:
     """Look whether δ is above one in the number of units; where the number is not known, say that nobody looked.
 
     Parameters
@@ -215,6 +220,8 @@ def delta_cautions(n: int | None, delta: float, unit: str) -> tuple[Caution, Cau
         δ of the whole release.
     unit : str
         The word for one of them.
+    declared : str or None
+        What declares their number; None where nothing does.
 
     Examples
     --------
@@ -238,6 +245,32 @@ def delta_cautions(n: int | None, delta: float, unit: str) -> tuple[Caution, Cau
         too_large = Caution(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     unknown = (
         f"delta = {at_most(delta)} was not compared with 1 / n, since n, the number of {units}, is not known here. "
-        "Declare it as n_records, or see yourself that delta is well below 1 / n"
+        + ("See" if declared is None else f"Declare it as {declared}, or see")
+        + " yourself that delta is well below 1 / n"
     )
     return too_large, caution(DELTA_NOT_COMPARED, Severity.NOTE, unknown if n is None else None)
+
+
+def epsilon_caution(epsilon: float, delta: float, unit: str) -> Caution:
+    """Look whether ε is so large that next to nothing is promised.
+
+    Examples
+    --------
+    >>> epsilon_caution(10.0, 1e-5, "record").applies, epsilon_caution(10.1, 1e-5, "record").code
+    (False, 'epsilon-promises-little')
+    """
+    right = worlds_told_apart(epsilon, delta)
+    return caution(
+        EPSILON_PROMISES_LITTLE,
+        Severity.SERIOUS,
+        f"epsilon = {at_most(epsilon)} is above {LARGEST_EPSILON:g}, and promises little: whoever sees the release may "
+        f"tell in {right:,} of {PAIRS:,} cases whether the data of one {unit} are among the private rows; tossing a "
+        f"coin is right in {PAIRS // 2:,}. Choose a smaller one, such as 1"
+        if epsilon > LARGEST_EPSILON
+        else None,
+    )
+
+
+def budget_cautions(n: int | None, epsilon: float, delta: float, unit: str) -> tuple[Caution, ...]:
+    """Look for what is wrong with a budget: :func:`delta_cautions` and :func:`epsilon_caution`."""
+    return (*delta_cautions(n, delta, unit), epsilon_caution(epsilon, delta, unit))

@@ -54,11 +54,18 @@ def read_or_create_key(path: Path) -> Secret[bytes]:
     return Secret(key)
 
 
-def fingerprint_key(ledger: Path | Ledger | None) -> Secret[bytes]:
+def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secret[bytes]:
     """Return the key that binds private data to a ledger; it lies beside the ledger, readable by its owner alone.
 
     An unkeyed hash of private rows could be guessed at. A ledger in memory has a key of its own while it lives; None
     stands for a ledger that is yet to be made in memory.
+
+    Parameters
+    ----------
+    ledger : path, Ledger or None
+        The ledger.
+    begin : bool
+        Whether a key that is not there yet is written; where not, nothing is, and it is made up.
 
     Raises
     ------
@@ -81,6 +88,8 @@ def fingerprint_key(ledger: Path | Ledger | None) -> Secret[bytes]:
             f"{path.name} is missing beside {place.name}: without it nobody can tell whether these are the data that "
             "the ledger was opened for. Restore it from a backup"
         )
+    if not begin:
+        return fresh
     # A key that has its name tells that there was a ledger, so until the first entry it has another.
     return read_or_create_key(drawn if fingerprints is None else path)
 

@@ -18,21 +18,22 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import Values
 from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata, facts, score, told
+from quorate.pipeline.facts import RunMetadata, facts, score
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
+from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, model_of, student_of
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
-from quorate.planning import form_of, is_hopeless, refuse_hopeless, scale_of
+from quorate.planning import is_hopeless, refuse_hopeless
 from quorate.release import Charge
 from quorate.release.described import described_mechanism
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
-from quorate.run.notes import date_cautions, public_notes
+from quorate.run.notes import public_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
@@ -69,10 +70,7 @@ class LoadedRun(PreparedRun):
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
-        views = self.task.views
-        encoded = any(view.encoder is not None for view in (views.teacher, views.student))
-        dates = date_cautions(self.settings.data, self.task.inputs.public) if encoded else ()
-        return (*self.task.recipe.cautions, *dates)
+        return self.task.recipe.cautions
 
     @property
     def fingerprint(self) -> str:
@@ -174,6 +172,7 @@ def _config(settings: Settings, root: Path) -> RunConfig:
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
+        pool_name=data.pool.name,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
     )
@@ -280,25 +279,7 @@ def check(batch: LoadedRun) -> dict[str, Any]:
     task = batch.task
     batch.check_affordable()
     return {
-        "method": "teachers",
-        "n_teachers": task.recipe.n_teachers,
-        "n_queries": task.recipe.n_queries,
-        "strategy": None if task.strategy is None else type(task.strategy).__name__,
-        "online_answers": task.recipe.online_answers,
-        "mechanism": type(task.recipe.mechanism).__name__,
-        "form": form_of(task.recipe.mechanism),
-        "sigma": scale_of(task.recipe.mechanism),
-        "released_by": told(task.recipe.mechanism),
-        "epsilon": task.facts.epsilon,
-        "delta": task.facts.delta,
-        "unit": task.unit,
-        "neighbours": task.neighbouring.stated,
-        "classes": list(task.inputs.classes),
-        "columns": task.facts.width,
-        "seeded": task.noise.seeded,
-        "n_is_treated_as_public": task.n_was_read,
-        "rows_are_treated_as_public": task.rows_were_read,
-        "why": list(task.recipe.why),
+        **foreseen(task),
         "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
         "cautions": [each.tree() for each in batch.cautions],
     }

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.accounting.figures import at_most
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
+from quorate.pipeline.direct.foreseen import steps_of
 from quorate.report import Facts, InternalFacts
 from quorate.run import direct_run, notes
 from quorate.run.direct_run import DirectRun
@@ -38,16 +38,7 @@ class Direct(Method):
 
     def told(self, run: DirectRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
-        kind = "public coordinates" if run.task.has_pool else "features"
-        budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
-        return [
-            (
-                "learn",
-                f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds",
-            ),
-            ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
-            ("spend", f"{budget} for {run.task.neighbouring.any_one}"),
-        ]
+        return steps_of(run.task, found)
 
     def cautions(self, run: DirectRun) -> tuple[Caution, ...]:
         """Return what the owner should hear before the budget is spent."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.accounting.figures import at_most, several
 from quorate.outcomes import Caution
+from quorate.pipeline.foreseen import steps_of
 from quorate.report import Facts, InternalFacts
 from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
@@ -32,16 +32,7 @@ class Teachers(Method):
 
     def told(self, run: LoadedRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
-        answers = found["n_queries"] + found["online_answers"]
-        teachers = several(found["n_teachers"], "teacher")
-        budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
-        kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
-        return [
-            ("train", f"{teachers}; {run.task.neighbouring.changing} changes exactly one teacher"),
-            ("release", f"{several(answers, 'answer')} {kept}"),
-            ("by", found["released_by"]),
-            ("spend", f"{budget} for {run.task.neighbouring.any_one}"),
-        ]
+        return steps_of(run.task, found)
 
     def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
         """Return what the owner should hear before the budget is spent."""

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import epsilon, epsilon_of_zcdp, zcdp
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, read_cells, read_data
 from quorate.data.reading import has_named_columns
@@ -19,15 +18,15 @@ from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import run_rounds
+from quorate.pipeline.direct.foreseen import cautions_of, foreseen
 from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
-from quorate.planning.cautions import delta_cautions
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.folder import RunFolder
-from quorate.run.notes import date_cautions, direct_notes
+from quorate.run.notes import direct_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
 from quorate.run.settings import DataSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
@@ -49,9 +48,8 @@ class DirectRun(PreparedRun):
     @property
     def cautions(self) -> tuple[Caution, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
-        found = delta_cautions(self.task.plan.n_units, self.task.delta, self.task.unit)
-        dates = date_cautions(self.settings.data, self.task.schema.pool, read_as_text=self.task.schema.text)
-        return tuple(each for each in (*found, *dates) if each.applies)
+        pool = self.settings.data.public
+        return cautions_of(self.task, pool_name="the public rows" if pool is None else pool.name)
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""
@@ -176,40 +174,11 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         If the run would be refused.
     """
     run.check_affordable()
-    task, plan = run.task, run.task.plan
-    settings, coordinates = plan.settings, plan.coordinates
     return {
-        "method": "direct",
-        "feature_map": coordinates.feature_map.words,
-        "n_public": task.n_public,
-        "n_coordinates": coordinates.n_coordinates,
-        "effective_dimension": plan.dimension,
-        "ridge": settings.ridge,
-        "rounds": settings.rounds,
-        "clip": plan.grid.clip,
-        "rate": settings.rate,
-        "momentum": settings.momentum,
-        "noise": plan.noise,
-        "numbers": plan.round_event.numbers,
-        "n_units": plan.n_units,
-        "n_is_treated_as_public": task.n_was_read,
-        "epsilon": task.epsilon,
-        "delta": task.delta,
-        "price": price_of(task),
-        "unit": task.unit,
-        "neighbours": task.neighbouring.stated,
-        "classes": list(task.classes),
-        "seeded": task.noise.seeded,
-        "why": list(plan.why(task.unit)),
-        "notes": [each.tree() for each in direct_notes(run.settings.data, task.schema.pool)],
+        **foreseen(run.task),
+        "notes": [each.tree() for each in direct_notes(run.settings.data, run.task.schema.pool)],
         "cautions": [each.tree() for each in run.cautions],
     }
-
-
-def price_of(task: DirectTask) -> float:
-    """Return the ε of all rounds at the run's δ, as its ledger counts it."""
-    event = task.plan.event
-    return epsilon(event, task.delta) if task.composition == "sum" else epsilon_of_zcdp(zcdp(event), task.delta)
 
 
 def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:

@@ -1,0 +1,116 @@
+"""What a fit would do and cost, asked of an estimator before it is fitted."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+from quorate.errors import InvalidParameter
+from quorate.ledger import Budget
+from quorate.pipeline.check_result import CheckResult
+from quorate.pipeline.direct import foreseen as direct
+from quorate.pipeline.direct.task import DirectTask
+from quorate.pipeline.flow import schedule
+from quorate.pipeline.foreseen import foreseen, steps_of
+from quorate.pipeline.notes import note_on_mechanism, notes_on_pool, private_notes
+from quorate.pipeline.task import Task
+from quorate.release import GivenLedger
+from quorate.release.affordable import check_affordable
+
+PUBLIC_ROWS = "the public rows"
+
+
+def check(estimator: Any, X: Any, y: Any = None, *, public: Any = None, groups: Any | None = None) -> CheckResult:
+    """Say what ``fit`` would do and cost, and what to know before: ``quorate check`` for an estimator.
+
+    Parameters
+    ----------
+    estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression or SubsampleAggregate
+        With the arguments that it is to be fitted with; it is not changed, and may be fitted already.
+    X, y, public, groups
+        What ``fit`` would be given.
+
+    Returns
+    -------
+    CheckResult
+        It prints, and has ``to_json()``.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused, BudgetExhausted, LedgerMismatch
+        What ``fit`` would raise before it charges anything, in the same words.
+
+    Notes
+    -----
+    Privacy: spends nothing, draws nothing, writes nothing, and fits nothing on private rows. What is refused about the
+    private table as a whole is for its owner alone, as everywhere. What is printed, and the cautions, depend on
+    declared facts and public rows alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate import PrivateClassifier, PublicPool, check
+    >>> rng = np.random.default_rng(0)
+    >>> X, pool = rng.normal(size=(3_000, 5)), rng.normal(size=(500, 5))
+    >>> clf = PrivateClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, n_records=3_000)
+    >>> found = check(clf, X, X[:, 0] > 0, public=PublicPool(pool))
+    >>> found.found["n_teachers"], found.sound
+    (283, True)
+    >>> print(found)
+    Everything fits. A fit would
+      train      283 teachers; adding, removing or replacing one record changes exactly one teacher
+      ...
+    Nothing was charged.
+    """
+    if not hasattr(estimator, "_check"):
+        raise InvalidParameter(
+            f"check takes an estimator of quorate, such as PrivateClassifier, got {type(estimator).__name__}"
+        )
+    found: CheckResult = estimator._check(X, y, public=public, groups=groups)
+    return found
+
+
+def check_of_teachers(task: Task, given: GivenLedger) -> CheckResult:
+    """Say what a task of teachers would do and cost on a ledger.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch
+        If a fit would be refused.
+    """
+    budget = Budget(task.facts.epsilon, task.facts.delta)
+    charge = schedule(task, secrets.token_hex(16))
+    check_affordable(given, lambda _: charge, budget=budget, fingerprint=task.fingerprint)
+    found, cautions = foreseen(task), task.recipe.cautions
+    notes = (*notes_on_pool(task.inputs.public, PUBLIC_ROWS), *note_on_mechanism(task))
+    return CheckResult(
+        found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
+        steps=tuple(steps_of(task, found)),
+        cautions=cautions,
+        private_notes=private_notes(task),
+    )
+
+
+def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
+    """Say what a task of the direct method would do and cost on a ledger: from public facts alone.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch, PreconditionFailed
+        If a fit would be refused.
+    """
+    budget = Budget(task.epsilon, task.delta)
+    check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
+    found, cautions = direct.foreseen(task), direct.cautions_of(task)
+    notes = tuple(notes_on_pool(task.schema.pool, PUBLIC_ROWS)) if task.has_pool else ()
+    return CheckResult(
+        found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
+        steps=tuple(direct.steps_of(task, found)),
+        cautions=cautions,
+    )
+
+
+def refuse_public(estimator: Any, public: Any) -> None:
+    """Refuse public rows for an estimator whose ``fit`` takes none."""
+    if public is not None:
+        raise InvalidParameter(f"{type(estimator).__name__} takes no public rows; leave out public=")

@@ -1,0 +1,146 @@
+"""What :class:`~quorate.SubsampleAggregate` is fitted with: its shards, its charge, and what may still be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import blake2b
+
+from quorate.accounting.figures import at_most
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.ensemble.functions import Shard
+from quorate.ensemble.partition import Partition, change_of_one_teacher
+from quorate.labelling.stable import StableAnswers, StoredAnswers, stable_purposes
+from quorate.ledger import Budget, GuaranteeScope
+from quorate.mechanisms import StableSparseVector
+from quorate.noise import NoiseSource
+from quorate.outcomes import Caution
+from quorate.pipeline.check_result import CheckResult
+from quorate.planning.cautions import delta_cautions, epsilon_caution
+from quorate.release import Account, Charge
+from quorate.types import Secret
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersLeft:
+    """What may still be asked.
+
+    Attributes
+    ----------
+    declines : int
+        How many more questions may be declined before the ensemble is silent for ever.
+    queries : int
+        How many more questions may be asked.
+    """
+
+    declines: int
+    queries: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CheckedFit:
+    """A fit that was checked, before it is charged.
+
+    Attributes
+    ----------
+    mechanism : StableSparseVector
+        The noise, and what it costs.
+    charge : Charge
+        What the whole run is charged.
+    budget : Budget
+        ε and δ of a new ledger.
+    scope : GuaranteeScope
+        Whose data is protected.
+    unit : str
+        The word for it.
+    n_jobs : int
+        Processes.
+    fingerprint : str
+        Keyed hash of the private data.
+    shards : Secret[tuple of Shard]
+        The rows, cut.
+    noise : NoiseSource
+        Where privacy noise comes from.
+    """
+
+    mechanism: StableSparseVector
+    charge: Charge
+    budget: Budget
+    scope: GuaranteeScope
+    unit: str
+    n_jobs: int
+    fingerprint: str = field(repr=False)
+    shards: Secret[tuple[Shard, ...]] = field(repr=False)
+    noise: NoiseSource
+
+    @property
+    def considered(self) -> tuple[Caution, ...]:
+        """What was looked for before the budget is spent, from declared facts alone."""
+        epsilon, delta = self.budget.epsilon, self.budget.delta
+        return (*delta_cautions(None, delta, self.unit, declared=None), epsilon_caution(epsilon, delta, self.unit))
+
+
+@dataclass(frozen=True, slots=True)
+class ShardedRows:
+    """What ``ask`` needs after ``fit``: the private rows, and the stage that is open."""
+
+    shards: Secret[tuple[Shard, ...]] = field(repr=False)
+    answers: StableAnswers
+    account: Account
+    unit: str
+    n_jobs: int
+    stored: StoredAnswers = field(default_factory=StoredAnswers)
+
+
+def charge_of(mechanism: StableSparseVector, delta: float, *, key: str, scope: GuaranteeScope, seeded: bool) -> Charge:
+    """Return what a whole run is charged."""
+    return Charge(
+        event=mechanism.event,
+        delta=delta,
+        purposes=stable_purposes(mechanism),
+        key=key,
+        scope=scope,
+        seeded=seeded,
+    )
+
+
+def votes_ahead(distance: int) -> int:
+    """Return the least gap between the two largest counts that has this distance to instability."""
+    return 2 * distance + 1
+
+
+def charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, unit: str, data_fingerprint: str) -> str:
+    """Return the idempotency key: the same run on the same data is charged once, and goes on after a restart."""
+    said = repr((mechanism, n_shards, partition, unit, data_fingerprint))
+    return f"subsample aggregate {blake2b(said.encode(), digest_size=16).hexdigest()}"
+
+
+def check_of_shards(fit: CheckedFit, *, n_shards: int, partition: Partition, released: str) -> CheckResult:
+    """Say what a fit would do and cost, from declared facts alone."""
+    mechanism, neighbouring = fit.mechanism, Neighbouring.of(change_of_one_teacher(partition), fit.unit)
+    cautions = tuple(each for each in fit.considered if each.applies)
+    needed = votes_ahead(mechanism.passing_dist())
+    spent = f"ε = {at_most(fit.budget.epsilon, 6)}, δ = {at_most(fit.budget.delta, 6)} for {neighbouring.any_one}"
+    return CheckResult(
+        found={
+            "method": "subsample and aggregate",
+            "n_shards": n_shards,
+            "n_queries": mechanism.n_queries,
+            "cutoff": mechanism.cutoff,
+            "votes_ahead": needed,
+            "mechanism": type(mechanism).__name__,
+            "epsilon": fit.budget.epsilon,
+            "delta": fit.budget.delta,
+            "unit": fit.unit,
+            "neighbours": neighbouring.stated,
+            "seeded": fit.noise.seeded,
+            "notes": [],
+            "cautions": [each.tree() for each in cautions],
+        },
+        steps=(
+            ("cut", f"{n_shards:,} shards; {neighbouring.changing} changes exactly one shard"),
+            ("answer", released),
+            ("where", f"the leading value is ahead by {needed:,} votes or more, of {n_shards:,} (95 %)"),
+            ("spend", spent),
+        ),
+        cautions=cautions,
+    )

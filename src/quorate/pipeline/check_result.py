@@ -1,0 +1,118 @@
+"""What a check finds: what a run or a fit would do and cost, as a value that prints, and that programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from quorate.accounting.figures import plural
+from quorate.outcomes import Caution, Severity
+from quorate.pipeline.notes import Note
+from quorate.types import Secret
+
+SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a check names things: those of an estimator's arguments by default.
+
+    Parameters
+    ----------
+    act : str
+        What would do it: "A fit", "A run".
+    private : str
+        The private table.
+    n_records, n_rows : str
+        What declares the number of units, and of rows.
+    """
+
+    act: str = "A fit"
+    private: str = "X"
+    n_records: str = "n_records="
+    n_rows: str = "n_rows="
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CheckResult:
+    """What a fit or a run would do and cost. Printed, it is what ``quorate check`` prints.
+
+    Attributes
+    ----------
+    found : mapping
+        The same in plain values, as ``quorate check --json`` has them.
+    cautions : tuple of Caution
+        What to know before the budget is spent: each has a code, a severity and an outcome.
+    private_notes : Secret[tuple of Note]
+        What there is to say about the private table, for its owner alone: it depends on private rows, is outside the
+        guarantee, and is in no other attribute. ``.reveal()`` gives it.
+    steps : tuple of (str, str)
+        The first lines: a word, and what it does.
+    words : Words
+        How things are named.
+
+    Examples
+    --------
+    >>> CheckResult(found={"why": ["one shard a teacher"], "classes": ["no", "yes"]}, steps=(("train", "9 teachers"),))
+    Everything fits. A fit would
+      train      9 teachers
+      classes    no, yes
+      why        one shard a teacher
+    <BLANKLINE>
+    Nothing was charged.
+    """
+
+    found: Mapping[str, Any]
+    steps: tuple[tuple[str, str], ...]
+    cautions: tuple[Caution, ...] = ()
+    private_notes: Secret[tuple[Note, ...]] = field(default_factory=lambda: Secret(()))
+    words: Words = field(default_factory=Words)
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is nothing to be careful about: a note alone is none."""
+        return all(each.severity is Severity.NOTE for each in self.cautions)
+
+    def to_json(self) -> str:
+        """Return :attr:`found` as one JSON object; no private row has a part in it."""
+        return json.dumps(dict(self.found), ensure_ascii=False, indent=2)
+
+    def text(self, *, private: bool = False) -> str:
+        """Return what is printed.
+
+        Parameters
+        ----------
+        private : bool
+            Whether :attr:`private_notes` are among it: for the owner's terminal alone.
+        """
+        head = f"Everything fits. {self.words.act} would"
+        if not self.sound:
+            head = f"Everything fits, with caution. {self.words.act} would"
+        return "\n".join((head, *(f"  {word:<11}{line}" for word, line in self._rows(private=private))))
+
+    def _rows(self, *, private: bool) -> Iterator[tuple[str, str]]:
+        found, words = self.found, self.words
+        yield from self.steps
+        if "classes" in found:
+            yield "classes", ", ".join(str(each) for each in found["classes"])
+        yield from (("why", sentence) for sentence in found.get("why", ()))
+        if found.get("n_is_treated_as_public"):
+            units = plural(found["unit"])
+            read = f"the number of {units} was read off {words.private} and is treated as public"
+            yield "note", f"{read}; {words.n_records} declares it"
+        if found.get("rows_are_treated_as_public"):
+            yield "note", f"the number of private rows was read and is treated as public; {words.n_rows} declares it"
+        for each in self.cautions:
+            yield "note" if each.severity is Severity.NOTE else "caution", each.words
+        yield from (("note", note["message"]) for note in found.get("notes", ()))
+        if private:
+            yield from (("note", note.words) for note in self.private_notes.reveal())
+        if found.get("seeded"):
+            yield "WARNING", SEEDED_LINE
+
+    def __str__(self) -> str:
+        return f"{self.text()}\n\nNothing was charged."
+
+    __repr__ = __str__

@@ -1,0 +1,72 @@
+"""Whether a fit could be paid for, asked without a charge, an entry or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from quorate.errors import LedgerMismatch, PreconditionFailed
+from quorate.ledger import Budget, Ledger
+from quorate.release.charge import Charge
+from quorate.release.session import OTHER_DATA, GivenLedger, ledger_location
+
+
+def check_affordable(
+    given: GivenLedger, charge_on: Callable[[Ledger], Charge], *, budget: Budget, fingerprint: str
+) -> None:
+    """Raise what a fit would raise on its ledger now; nothing is charged, bound or written.
+
+    Parameters
+    ----------
+    given : path, Ledger or None
+        The argument of an estimator.
+    charge_on : callable
+        What the fit would ask of a ledger.
+    budget : Budget
+        What a new ledger would be opened with.
+    fingerprint : str
+        Keyed hash of the private data.
+
+    Raises
+    ------
+    BudgetExhausted
+        If too little is left.
+    LedgerMismatch
+        If the ledger belongs to other data.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import GuaranteeScope
+    >>> scope = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
+    >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> check_affordable(ledger, lambda _: charge, budget=Budget(1.0, 1e-5), fingerprint="of the data")
+    >>> ledger.reservations(), ledger.fingerprints
+    ((), ())
+    """
+    place = ledger_location(given)
+    if isinstance(place, Path):
+        opened = _existing(place)
+        if opened is not None:
+            with opened as ledger:
+                _look(ledger, charge_on, fingerprint)
+            return
+        place = None
+    _look(Ledger(budget=budget) if place is None else place, charge_on, fingerprint)
+
+
+def _existing(path: Path) -> Ledger | None:
+    """Open the ledger at a path; None where there is none yet, or one whose opening was interrupted."""
+    try:
+        return Ledger(path)
+    except PreconditionFailed as refusal:
+        if type(refusal) is PreconditionFailed:
+            return None
+        raise
+
+
+def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str) -> None:
+    if ledger.fingerprints and fingerprint not in ledger.fingerprints:
+        raise LedgerMismatch(OTHER_DATA)
+    charge_on(ledger).check_affordable(ledger)
