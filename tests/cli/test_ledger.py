@@ -208,3 +208,83 @@ def test_a_quota_is_shown_set_and_taken_away_with_a_reason(tmp_path: Path, cli: 
     assert "quota none, client ann, reason a contract" in shown
     for wrong in (["--answers", 3], ["--client", "a", "--answers", 3], ["--client", "a", "--remove"]):
         assert cli("ledger", "quota", place, *wrong)[0] == 2
+
+
+# --- receipts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def told(tmp_path: Path, cli: Any) -> tuple[Path, str]:
+    """A ledger that stands alone, put back with its anchor to what it was before its newest entry; and a receipt."""
+    place, old = tmp_path / "ledger.db", tmp_path / "old"
+    old.mkdir()
+    with Ledger(place, budget=Budget(1.0, 1e-5)) as ledger:
+        ledger.bind("a")
+    for name in ("ledger.db", "ledger.db.anchor"):
+        (old / name).write_bytes((tmp_path / name).read_bytes())
+    with Ledger(place) as ledger:
+        ledger.set_quota("ann", 3, "a trial")
+    code, out, _ = cli("ledger", "receipt", place)
+    assert code == 0
+    return place, out.strip()
+
+
+def test_a_receipt_is_accepted_as_json_as_a_file_and_as_an_answer_that_holds_it(told: Any, cli: Any) -> None:
+    place, receipt = told
+    kept = place.with_name("kept.jsonl")
+    kept.write_text(f'{{"answers": [1], "receipt": {receipt}}}\n{{"answers": [0], "receipt": null}}\n')
+    code, out, _ = cli("ledger", "verify", place, "--receipt", receipt, "--receipt", kept)
+    assert code == 0
+    assert "2 receipts checked" in out
+    assert json.loads(cli("ledger", "verify", place, "--receipt", f"[{receipt}]", "--json")[1])["receipts"] == 1
+
+
+def test_a_receipt_exposes_a_ledger_and_an_anchor_that_were_put_back_together(told: Any, cli: Any) -> None:
+    place, receipt = told
+    for name in ("ledger.db", "ledger.db.anchor"):
+        (place.parent / name).write_bytes((place.parent / "old" / name).read_bytes())
+    assert cli("ledger", "verify", place)[0] == 0, "nothing in the folder tells"
+    code, _, said = cli("ledger", "verify", place, "--receipt", receipt)
+    assert code == 5
+    assert "older or another ledger" in said
+
+
+def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> None:
+    place, receipt = told
+    export = place.with_name("export.json")
+    assert cli("ledger", "export", place, "--to", export)[0] == 0
+    assert cli("ledger", "verify", export, "--receipt", receipt)[0] == 0
+    whole = json.loads(export.read_text())
+    cut = {**whole, "entries": whole["entries"][:-1], "head": whole["entries"][-2]["hash"]}
+    export.write_text(json.dumps(cut))
+    assert cli("ledger", "verify", export)[0] == 0
+    assert cli("ledger", "verify", export, "--receipt", receipt)[0] == 5
+    export.write_text(json.dumps({**whole, "entries": whole["entries"][:-1]}))
+    assert cli("ledger", "verify", export)[0] == 5
+    for text in ("{", "{}", '{"entries": [], "head": ""}'):
+        export.write_text(text)
+        assert cli("ledger", "verify", export)[0] == 4
+
+
+@pytest.mark.parametrize(
+    "receipt",
+    [
+        "{}",
+        "[]",
+        "{",
+        "no such file",
+        '{"sequence": true, "head_hash": "%s"}' % ("0" * 64),
+        '{"sequence": 0, "head_hash": "%s"}' % ("0" * 64),
+        '{"sequence": 1, "head_hash": "%s"}' % ("G" * 64),
+        '{"sequence": 1, "head_hash": "00"}',
+        '{"receipt": null}',
+    ],
+)
+def test_what_is_no_receipt_is_a_wrong_argument(told: Any, cli: Any, receipt: str) -> None:
+    assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 2
+
+
+def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "other.db", budget=Budget(1.0, 1e-5)) as other:
+        receipt = json.dumps(other.receipt().to_object())
+    assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 5

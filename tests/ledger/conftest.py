@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.ledger.postgres_server import Server, running, why_not
 
-from quorate.ledger import Budget, Ledger, MemoryStore, SqliteStore, Verified
+from quorate.ledger import Budget, Ledger, LedgerStore, MemoryStore, SqliteStore, Verified
+from quorate.ledger.postgres import PostgresStore
 
 
 class Clock:
@@ -29,15 +31,19 @@ class Clock:
 class Place:
     """Somewhere a ledger can be opened, closed and opened again."""
 
-    def __init__(self, kind: str, folder: Path) -> None:
+    def __init__(self, kind: str, folder: Path, server: Server | None = None) -> None:
         self.kind, self.path, self.clock = kind, folder / "ledger.db", Clock()
+        self.url = None if server is None else server.url()
         self.memory = MemoryStore()
         self.at: Callable[[str], None] = lambda _: None
         self.opened: list[Ledger] = []
 
     def open(self, budget: Budget | None = None, known: Verified | None = None) -> Ledger:
+        store: LedgerStore
         if self.kind == "memory":
             store = self.memory
+        elif self.url is not None:
+            store = PostgresStore(self.url, create=budget is not None, at=lambda name: self.at(name))
         else:
             store = SqliteStore(self.path, create=budget is not None, at=lambda name: self.at(name))
         ledger = Ledger(budget=budget, clock=self.clock, store=store, known=known)
@@ -49,10 +55,28 @@ class Place:
             self.opened.pop().close()
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server; the test is skipped where there can be none."""
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    with running() as server:
+        yield server
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     """Run the test with each store: the contract suite."""
-    place = Place(request.param, tmp_path)
+    server = request.getfixturevalue("server") if request.param == "postgresql" else None
+    place = Place(request.param, tmp_path, server)
+    yield place
+    place.close()
+
+
+@pytest.fixture
+def shared(server: Server, tmp_path: Path) -> Iterator[Place]:
+    """A place on a server, for what concerns several processes."""
+    place = Place("postgresql", tmp_path, server)
     yield place
     place.close()
 

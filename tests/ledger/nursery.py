@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from quorate.accounting import PureDP
-from quorate.errors import LedgerBusy, PreconditionFailed
-from quorate.ledger import Budget, Ledger, SqliteStore
+from quorate.errors import BudgetExhausted, LedgerBusy, PreconditionFailed
+from quorate.ledger import Budget, Ledger, LedgerStore, SqliteStore
 
 BUDGET = Budget(1.0, 1e-5)
 ANSWERS = 40
@@ -40,10 +40,19 @@ def killer(point: str | None, occurrence: int) -> Callable[[str], None]:
     return at
 
 
-def label(path: str, point: str | None, occurrence: int, order: str) -> None:
+def store_of(url: str | None, path: str, at: Callable[[str], None]) -> LedgerStore:
+    """Open a store: of a URL, or of a path."""
+    if url is None:
+        return SqliteStore(path, create=True, at=at)
+    from quorate.ledger.postgres import PostgresStore
+
+    return PostgresStore(url, create=True, at=at)
+
+
+def label(path: str, point: str | None, occurrence: int, order: str, url: str | None = None) -> None:
     """Label what is left of a reservation, block by block."""
     at = killer(point, occurrence)
-    ledger = Ledger(budget=BUDGET, store=SqliteStore(path, create=True, at=at))
+    ledger = Ledger(budget=BUDGET, store=store_of(url, path, at))
     reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
     while count := min(3, reservation.remaining("label")):
         first = sum(block.count for block in reservation.blocks("label"))
@@ -77,9 +86,11 @@ def fork(work: Callable[[], None]) -> int:
     return child
 
 
-def killed(path: str, point: str | None, occurrence: int, order: str, delay: float | None) -> dict[str, bool]:
+def killed(
+    path: str, point: str | None, occurrence: int, order: str, delay: float | None, url: str | None = None
+) -> dict[str, bool]:
     """Label in a child; kill it at a failpoint, or after a delay."""
-    child = fork(lambda: label(path, point, occurrence, order))
+    child = fork(lambda: label(path, point, occurrence, order, url))
     if delay is not None:
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
@@ -115,6 +126,39 @@ def contend(path: str, processes: int) -> dict[str, int]:
     return {"held": told.count(b"h"), "busy": told.count(b"b"), "other": told.count(b"e")}
 
 
+def spend(url: str, processes: int, answers: int) -> list[list[int]]:
+    """Let many processes draw from one ledger until nothing is left; each tells which answers it was given."""
+
+    def ask(number: int, tell: int) -> None:
+        ledger = Ledger(url, budget=BUDGET)
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": answers}, key="labels")
+        given = []
+        try:
+            while True:
+                block = reservation.draw("label", client=str(number))
+                reservation.store(block, [number])
+                given.append(block.first)
+        except BudgetExhausted:
+            os.write(tell, json.dumps(given).encode())
+
+    ends, children = [], []
+    for number in range(processes):
+        read, write = os.pipe()
+        children.append(fork(lambda number=number, write=write: ask(number, write)))
+        os.close(write)
+        ends.append(read)
+    given = []
+    for read in ends:
+        told = b""
+        while part := os.read(read, 65536):
+            told += part
+        os.close(read)
+        given.append(json.loads(told))
+    for child in children:
+        os.waitpid(child, 0)
+    return given
+
+
 def inherit(path: str) -> dict[str, Any]:
     """Fork while a ledger is open: the child may not use it, and its end does not disturb the parent."""
     ledger = Ledger(path, budget=BUDGET)
@@ -142,7 +186,12 @@ def inherit(path: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    orders: dict[str, Callable[..., Any]] = {"killed": killed, "contend": contend, "inherit": inherit}
+    orders: dict[str, Callable[..., Any]] = {
+        "killed": killed,
+        "contend": contend,
+        "spend": spend,
+        "inherit": inherit,
+    }
     for line in sys.stdin:
         what = json.loads(line)
         print(json.dumps(orders[what.pop("do")](**what)), flush=True)

@@ -31,9 +31,9 @@ def told(path: Path, what: str) -> list:
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
 
-def breaches(path: Path) -> list[str]:
+def breaches(path: Path, url: str | None = None) -> list[str]:
     """Open the ledger after a crash; name every promise that what was told outside breaks."""
-    with Ledger(path, budget=BUDGET) as ledger:
+    with Ledger(path if url is None else url, budget=BUDGET) as ledger:
         ledger.verify()
         reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
         blocks = {block.first: block for block in reservation.blocks("label")}

@@ -10,12 +10,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.cli.options import as_json, print_json, run_folder
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 
 if TYPE_CHECKING:
-    from quorate.ledger import Ledger
+    from quorate.ledger import Head, Ledger, Receipt
 
-place = click.argument("place", type=click.Path(path_type=Path), default=Path(), metavar="[RUN|LEDGER]")
+
+class Place(click.Path):
+    """A path; or the URL of a ledger, as the text that it is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Leave a URL alone."""
+        from quorate.ledger.stores import is_url
+
+        return value if is_url(value) else super().convert(value, param, ctx)
+
+
+place = click.argument("place", type=Place(path_type=Path), default=Path(), metavar="[RUN|LEDGER]")
 
 
 @click.group(name="ledger")
@@ -26,7 +37,7 @@ def command() -> None:
 @command.command(name="show")
 @place
 @as_json
-def show(place: Path, as_json: bool) -> None:
+def show(place: Path | str, as_json: bool) -> None:
     """List the entries of a run's ledger, oldest first."""
     from quorate.accounting.figures import at_most
 
@@ -53,35 +64,59 @@ def show(place: Path, as_json: bool) -> None:
     metavar="MODULE",
     help="An installed module that registers an event; none is taken from the folder that is verified.",
 )
+@click.option(
+    "--receipt",
+    "receipts",
+    multiple=True,
+    metavar="FILE|JSON",
+    help="A receipt that a client kept: refused unless the ledger holds its entry. May be given several times.",
+)
 @as_json
-def verify(place: Path, modules: tuple[str, ...], as_json: bool) -> None:
+def verify(place: Path | str, modules: tuple[str, ...], receipts: tuple[str, ...], as_json: bool) -> None:
     """Read every entry again, replay every rule, price every charge again, and compare with the anchor.
 
-    Exit code 5 if anything is wrong. A run's ledger is also held against the newest entry noted on its private side.
-    An event of one's own (register_event) has a price only where its module was imported: exit code 2 otherwise. Its
-    rule is the ledger owner's statement, so import a copy that you have read.
+    Exit code 5 if anything is wrong. A run's ledger is also held against the newest entry noted on its private side. An
+    event of one's own (register_event) has a price only where its module was imported: exit code 2 otherwise. Its rule
+    is the ledger owner's statement, so import a copy that you have read.
+
+    A receipt exposes a ledger that was put back to an older state together with its anchor. Whoever has no access to
+    the ledger verifies the file that quorate ledger export wrote, in place of it.
     """
     from quorate.accounting.figures import several
     from quorate.pipeline.models import import_events, nothing_from
 
-    folder = place if place.is_dir() else place.parent
+    kept = _receipts(receipts)
+    folder = Path() if isinstance(place, str) else place if place.is_dir() else place.parent
     with nothing_from(folder):
         for module in modules:
             import_events(module, audited=folder)
-        with opened(place) as ledger:
-            head, charges = ledger.verify(prices=True), len(ledger.reservations())
+        head, charges = _verified(place, kept)
     if as_json:
-        print_json({"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges})
+        told = {"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges}
+        print_json({**told, "receipts": len(kept)})
         return
     priced = f"{several(charges, 'charge')} priced again, none below what its event costs"
     click.echo(f"verified: {several(head.sequence, 'entry')}, head {head.hash}; {priced}")
+    if kept:
+        click.echo(f"{several(len(kept), 'receipt')} checked: the ledger holds every entry that they name")
+
+
+@command.command(name="receipt")
+@place
+def receipt(place: Path | str) -> None:
+    """Print a receipt of the newest entry, for whoever is to be able to tell an older ledger from this one.
+
+    It is a line of JSON without any data. quorate ledger verify --receipt checks it.
+    """
+    with opened(place) as ledger:
+        click.echo(json.dumps(ledger.receipt().to_object()))
 
 
 @command.command(name="export")
 @place
 @click.option("--to", type=click.Path(dir_okay=False, path_type=Path), help="A new file. [default: standard output]")
 @as_json
-def export(place: Path, to: Path | None, as_json: bool) -> None:
+def export(place: Path | str, to: Path | None, as_json: bool) -> None:
     """Write budget, spending and every entry as one JSON object."""
     from quorate.accounting.figures import several
     from quorate.release.files import write_atomically
@@ -155,7 +190,7 @@ def open_(
 @click.option("--reason", help="Why; it is recorded.")
 @as_json
 def quota(
-    place: Path, client: str | None, answers: int | None, remove: bool, reason: str | None, as_json: bool
+    place: Path | str, client: str | None, answers: int | None, remove: bool, reason: str | None, as_json: bool
 ) -> None:
     """Show the quotas of clients, or set one: the most answers that a client is given, below the cap of all.
 
@@ -190,18 +225,73 @@ def _quota(ledger: Ledger, client: str) -> dict[str, Any]:
 @place
 @click.option("--reason", required=True, help="Why the release ends; it is recorded.")
 @as_json
-def close(place: Path, reason: str, as_json: bool) -> None:
+def close(place: Path | str, reason: str, as_json: bool) -> None:
     """End the release: nothing more is charged to this ledger, for ever. Answers kept back may still be asked."""
     with opened(place) as ledger:
         ledger.close_release(reason)
         _tell(ledger, "recorded: the release is closed, nothing more is charged to it", as_json)
 
 
-def opened(place: Path) -> AbstractContextManager[Ledger]:
+def _receipts(given: tuple[str, ...]) -> list[Receipt]:
+    from quorate.ledger.receipts import read_receipts
+
+    found: list[Receipt] = []
+    for text in given:
+        is_json = text.lstrip().startswith(("{", "["))
+        try:
+            found += read_receipts(text if is_json else Path(text).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidParameter(
+                f"--receipt {text}: {type(error).__name__}; give a file, or the JSON itself"
+            ) from None
+    return found
+
+
+def _verified(place: Path | str, receipts: list[Receipt]) -> tuple[Head, int]:
+    """Verify a ledger, or an export of one; return its newest entry, and how many charges were priced again."""
+    from quorate.ledger.chain import verify as replay
+    from quorate.ledger.pricing import check_prices
+    from quorate.ledger.receipts import check_held
+
+    if isinstance(place, Path) and _is_export(place):
+        state = replay(_exported(place))
+        check_prices(state)
+        for receipt in receipts:
+            check_held(state, receipt)
+        return state.head, len(state.reservations)
+    with opened(place) as ledger:
+        for receipt in receipts:
+            ledger.check_receipt(receipt)
+        return ledger.verify(prices=True), len(ledger.reservations())
+
+
+def _is_export(place: Path) -> bool:
+    if not place.is_file():
+        return False
+    with place.open("rb") as file:
+        return file.read(1) == b"{"
+
+
+def _exported(file: Path) -> list[Any]:
+    try:
+        whole = json.loads(file.read_text(encoding="utf-8"))
+        entries, head = whole["entries"], whole["head"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise PreconditionFailed(f"{file} is no export of a ledger; quorate ledger export writes one") from None
+    if not isinstance(entries, list) or not entries or not isinstance(entries[-1], dict):
+        raise PreconditionFailed(f"{file} holds no entry; quorate ledger export writes all of them")
+    if entries[-1].get("hash") != head:
+        raise LedgerIntegrityError(f"{file} does not end at the head that it names: entries were cut off or added")
+    return entries
+
+
+def opened(place: Path | str) -> AbstractContextManager[Ledger]:
     """Open the ledger of a run's folder, or the ledger file itself; a missing one is refused, never made."""
     from quorate.ledger import Ledger
     from quorate.run.folder import RunFolder
 
+    if isinstance(place, str):
+        return Ledger(place)
     path = _place_of(place)
     folder = RunFolder(path.parent)
     lost = path == folder.ledger and folder.has_ledger and not path.exists()

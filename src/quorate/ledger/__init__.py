@@ -5,16 +5,16 @@ cap is never passed, whatever the number of clients. An altered or older ledger 
 anchor were both restored, exposed by any client's receipt.
 
 Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``admission``, ``chain``, ``budget``,
-``quotas``), a thin shell around them (``ledger``, ``readings``, ``journal``), and stores (``memory``, ``sqlite``). It
-knows events and their prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.ledger.rules`, then
-:mod:`~quorate.ledger.ledger`.
+``quotas``), a thin shell around them (``ledger``, ``readings``, ``journal``), and stores (``memory``, ``sqlite``,
+``postgres``). It knows events and their prices, and nothing of votes, tables or mechanisms. Begin with
+:mod:`~quorate.ledger.rules`, then :mod:`~quorate.ledger.ledger`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from quorate.ledger.block import Block, Receipt
+from quorate.ledger.block import Block
 from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.chain import verify
@@ -24,6 +24,7 @@ from quorate.ledger.ledger import Ledger
 from quorate.ledger.memory import MemoryStore
 from quorate.ledger.parts import Part
 from quorate.ledger.quotas import Quota
+from quorate.ledger.receipts import Receipt
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.shared_draw import SharedDraw

@@ -9,11 +9,25 @@ from dataclasses import replace
 
 from quorate.errors import InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
 from quorate.ledger.budget import Budget
-from quorate.ledger.entries import Bound, Drawn, Reserved, Stored
+from quorate.ledger.entries import Bound, Drawn, Opened, Reserved, Stored
 from quorate.ledger.json_values import Json
 from quorate.ledger.rules import KEY_USED, STAGE_IS_OVER, check_reserved, check_same_request
 from quorate.ledger.scope import combined_scope
 from quorate.ledger.state import LedgerState
+
+
+def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
+    """Open a ledger, or return its first entry where another server opened it just now, with the same budget.
+
+    Raises
+    ------
+    LedgerMismatch
+        It was opened with another budget.
+    """
+    if not state.head.sequence:
+        return opened
+    check_budget(state, opened.budget)
+    return 1
 
 
 def admit_binding(state: LedgerState, fingerprint: str) -> Bound | int:

@@ -1,4 +1,4 @@
-"""What a client is given: a receipt of an entry, and a block of answers that count as given."""
+"""What a client is given: a block of answers that count as given."""
 
 from __future__ import annotations
 
@@ -6,33 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.ledger.parts import Part
+from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.state import BlockState, BlockStatus, LedgerState
-
-
-@dataclass(frozen=True, slots=True)
-class Receipt:
-    """What a client keeps: it shows a ledger that was altered or put back, even together with its anchor.
-
-    Parameters
-    ----------
-    sequence : int
-        Number of the entry that recorded the act.
-    head_hash : str
-        Hash of that entry, the head of the chain at the time.
-
-    Examples
-    --------
-    >>> Receipt(1, "ab" * 32).sequence
-    1
-    """
-
-    sequence: int
-    head_hash: str
-
-
-def receipt_of(state: LedgerState, sequence: int) -> Receipt:
-    """Return the receipt of an entry of a ledger."""
-    return Receipt(sequence, state.hashes[sequence - 1])
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

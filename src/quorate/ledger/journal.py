@@ -142,17 +142,22 @@ class Journal:
 
     def entries(self) -> tuple[Entry, ...]:
         """Read all entries again, oldest first; they must be the ones this process knows."""
-        with self._quiet(), self._stopping():
+        with self._quiet(), self._stopping(), self._caught_up():
             entries = tuple(read_line(line) for line in self._store.load().lines)
             _refuse_changed([entry.hash for entry in entries] == self._state.hashes)
             return entries
+
+    def catch_up(self) -> None:
+        """Read what other processes appended to a shared store; a store that one process holds has nothing new."""
+        with self._quiet(), self._stopping(), self._caught_up():
+            pass
 
     def verify(self, check: Callable[[LedgerState], None] = lambda _: None) -> None:
         """Read everything again, replay every rule, and compare with the anchor and with what this process knows.
 
         `check` is asked about the result; what it raises stops the journal like any other error.
         """
-        with self._quiet(), self._stopping():
+        with self._quiet(), self._stopping(), self._caught_up():
             stored = self._store.load()
             state = verify(stored.lines, anchor=stored.anchor)
             _refuse_changed(state == self._state and stored.anchor == state.head)
@@ -226,6 +231,14 @@ class Journal:
         with self._commit_lock:
             self._refuse_stopped()
             yield
+
+    @contextmanager
+    def _caught_up(self) -> Iterator[None]:
+        """Keep others from writing, with all that they wrote in the state."""
+        for line in self._store.begin(self._state.head.sequence):
+            replay(self._state, read_line(line))
+        yield
+        self._store.abandon()
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:

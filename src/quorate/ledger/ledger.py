@@ -11,8 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.admission import admit_binding, admit_reservation, check_budget, check_reservation
-from quorate.ledger.block import Receipt, receipt_of
+from quorate.ledger.admission import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
 from quorate.ledger.budget import Budget
 from quorate.ledger.chain import now
 from quorate.ledger.entries import BudgetRaised, Closed, Opened, QuotaSet, SameRelease
@@ -20,6 +19,7 @@ from quorate.ledger.journal import Journal, Verified
 from quorate.ledger.json_values import Json
 from quorate.ledger.pricing import priced_request
 from quorate.ledger.readings import LedgerReadings
+from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.store import LedgerStore
@@ -114,7 +114,7 @@ class Ledger(LedgerReadings):
         opened = Opened(
             budget=budget, limit=budget.limit, ledger=secrets.token_hex(16), store=Json.of(dict(self._store.facts))
         )
-        self._journal.submit(lambda _: opened, receipt_of)
+        self._journal.submit(lambda state: admit_opening(state, opened), receipt_of)
 
     def close(self) -> Verified | None:
         """Let go of the file. May be called again. Return what was verified of it; None where something was wrong."""

@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
-from quorate.ledger.block import Receipt
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
-from quorate.ledger.chain import holds
 from quorate.ledger.entries import Entry, Reserved
 from quorate.ledger.journal import Journal
 from quorate.ledger.pricing import check_prices
 from quorate.ledger.quotas import Quota, quota_of
+from quorate.ledger.receipts import Receipt, check_held, receipt_of
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
@@ -101,6 +100,15 @@ class LedgerReadings:
         """Return all entries as JSON objects, oldest first; :func:`verify` takes their canonical lines."""
         return [entry.to_object() for entry in self.entries()]
 
+    def refresh(self) -> Head:
+        """Read what other servers wrote to a shared ledger since; return the newest entry.
+
+        Figures such as :attr:`spent` are those that this process last saw. What is charged is decided by the newest
+        ones in any case.
+        """
+        self._journal.catch_up()
+        return self.head
+
     def verify(self, *, prices: bool = False) -> Head:
         """Read everything again, replay every rule, compare with the anchor and with what this process knows.
 
@@ -132,11 +140,11 @@ class LedgerReadings:
         """
         if not isinstance(receipt, Receipt):
             raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")
-        if not self._journal.read(lambda state: holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash))):
-            raise LedgerIntegrityError(
-                f"the ledger does not hold entry {receipt.sequence} of the receipt: an older or another ledger was put "
-                "in its place; restore the newest one"
-            )
+        self._journal.read(lambda state: check_held(state, receipt))
+
+    def receipt(self) -> Receipt:
+        """Return a receipt of everything recorded so far: of the newest entry."""
+        return self._journal.read(lambda state: receipt_of(state, state.head.sequence))
 
     def reservation(self, key: str, *, client: str = "local") -> Reservation | None:
         """Return the reservation that a client made under a key, or None."""

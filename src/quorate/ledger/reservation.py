@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from quorate import accounting
 from quorate.errors import InvalidParameter
 from quorate.ledger.admission import admit_answers, admit_draw
-from quorate.ledger.block import Block, Receipt, receipt_of
+from quorate.ledger.block import Block
 from quorate.ledger.entries import Drawn
 from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
 from quorate.ledger.parts import Part
+from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.state import LedgerState

@@ -19,6 +19,7 @@ Opener: TypeAlias = Callable[..., LedgerStore]
 
 _SCHEME = re.compile(r"([a-z][a-z0-9+.-]+)://")
 _BY_SCHEME: dict[str, Opener] = {}
+_POSTGRES = "postgresql"
 
 
 def register_store(scheme: str, opener: Opener) -> None:
@@ -46,7 +47,7 @@ def register_store(scheme: str, opener: Opener) -> None:
     """
     if not isinstance(scheme, str) or not _SCHEME.fullmatch(f"{scheme}://"):
         raise InvalidParameter(f'scheme must be small letters and digits, such as "shelf", got {scheme!r}')
-    if scheme in _BY_SCHEME:
+    if scheme in _BY_SCHEME or scheme == _POSTGRES:
         raise InvalidParameter(f"the scheme {scheme!r} is taken by another store; choose another")
     _BY_SCHEME[scheme] = opener
 
@@ -68,8 +69,8 @@ def store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStor
     Parameters
     ----------
     path : str or PathLike, optional
-        A SQLite file; or a URL of a registered scheme, or of one that an installed package declares
-        (:mod:`quorate.plugins`). None keeps the ledger in memory.
+        A SQLite file; a URL of PostgreSQL (``postgresql://``, the extra ``postgres``); or a URL of a registered scheme,
+        or of one that an installed package declares (:mod:`quorate.plugins`). None keeps the ledger in memory.
     create : bool
         Whether a ledger may be made there; one in memory is always new.
 
@@ -114,9 +115,13 @@ def own_store(store: LedgerStore) -> str | None:
 
 def _store_of_url(url: str, *, create: bool) -> LedgerStore:
     scheme = url.partition("://")[0]
+    if scheme == _POSTGRES:
+        from quorate.ledger.postgres import open_postgres
+
+        return open_postgres(url, create=create)
     opener: Any = _BY_SCHEME.get(scheme) or load(STORES, scheme)
     if opener is None:
-        known = {*_BY_SCHEME, *added(STORES)}
+        known = {_POSTGRES, *_BY_SCHEME, *added(STORES)}
         raise InvalidParameter(
             f"no store has the scheme {scheme!r}{nearest(scheme, known)}; register_store adds one, and so does a "
             "package that declares it in quorate.stores"

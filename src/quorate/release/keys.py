@@ -74,6 +74,11 @@ def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secr
     """
     fresh: Secret[bytes] = Secret(secrets.token_bytes(KEY_BYTES))
     if isinstance(ledger, Ledger) and ledger.path is None:
+        if ledger.durable and ledger.own_store is None:
+            raise PreconditionFailed(
+                "a ledger in PostgreSQL needs a place for the key that binds data to it, the same key on every server: "
+                "give key_file=PATH.key in its URL"
+            )
         return _KEYS_IN_MEMORY.setdefault(ledger, fresh)
     place = ledger.path if isinstance(ledger, Ledger) else ledger
     if place is None:

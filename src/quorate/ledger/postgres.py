@@ -1,0 +1,309 @@
+"""The store for teams and several servers: PostgreSQL, one transaction a batch, under a lock on the row of the head.
+
+Any number of processes may hold one ledger. Whoever writes locks the row of the head, reads what others appended since,
+decides by all of it, and commits entries and head in one transaction. So the cap is met exactly, by however many.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl, urlencode
+
+from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.ledger.anchor import sync_folder
+from quorate.ledger.sqlite import key_file
+from quorate.ledger.state import GENESIS, Head
+from quorate.ledger.store import StoredEntry
+
+if TYPE_CHECKING:
+    import psycopg
+
+_SETUP_LOCK: Final = 0x71756F72  # "quor": two processes that make the tables take turns
+_SCHEMA: Final = (
+    "CREATE TABLE IF NOT EXISTS quorate_ledger (ledger text PRIMARY KEY)",
+    "CREATE TABLE IF NOT EXISTS quorate_head (ledger text PRIMARY KEY, sequence bigint NOT NULL, hash text NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS quorate_entry (ledger text, sequence bigint, line text, UNIQUE (ledger, sequence))",
+)
+# A commit is waited for; a holder of the lock that hangs is cut off by the server, and one that waits for it gives up.
+_SESSION: Final = (
+    "SET synchronous_commit = on",
+    "SET lock_timeout = '30s'",
+    "SET statement_timeout = '60s'",
+    "SET idle_in_transaction_session_timeout = '20s'",
+)
+_NEEDED: Final = ("fsync", "full_page_writes")
+_DEFAULTS: Final = {"application_name": "quorate", "connect_timeout": "10", "tcp_user_timeout": "30000"}
+
+
+class PostgresStore:
+    """Keeps the lines of one ledger in the tables of a PostgreSQL database, which several servers may share.
+
+    ``quorate_entry`` holds the lines, ``quorate_head`` the newest head of each ledger: its anchor, and what writers
+    lock. ``quorate_ledger`` names every ledger that ever had an entry, so that one that was deleted together with its
+    head is missed.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user@host/database``, as libpq takes it. Two parameters are quorate's own: ``ledger=NAME``, for
+        databases with several (default "ledger"); and ``key_file=PATH.key``, where the key that binds private data to
+        the ledger lies on this server. Every server needs a copy of that key.
+    create : bool
+        Whether to make the ledger where there is none.
+    at : callable, optional
+        Told the name of each step just after it: "begun", "inserted", "anchored", "committed". Fault tests stop there.
+
+    Raises
+    ------
+    PreconditionFailed
+        There is no ledger and `create` is False; the server does not wait for its disk; or psycopg is missing.
+    LedgerBusy
+        Another server held the head for longer than half a minute.
+    LedgerIntegrityError
+        The database cannot be reached or used; or entries, or the head, are missing.
+    """
+
+    def __init__(self, url: str, *, create: bool, at: Callable[[str], None] = lambda _: None) -> None:
+        self._connection: psycopg.Connection[Any] | None = None
+        conninfo, self.name, self.path = _own_parameters(url)
+        self.commits = 0
+        self._at = at
+        self._began = False
+        self._version = ""
+        with self._guarded("opened"):
+            try:
+                self._connect(conninfo)
+                self._find(create=create)
+            except BaseException:
+                self.close()
+                raise
+
+    @property
+    def durable(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def facts(self) -> Mapping[str, str]:
+        """The store's kind, and the version of the server."""
+        return {"postgresql": self._version, "store": "postgresql"}
+
+    def load(self, after: int = 0) -> StoredEntry:
+        """Return all lines beyond ``after``, and the anchor, as they stand at one moment."""
+        with self._guarded("read"), self._transaction():
+            return self._read(after)
+
+    def begin(self, after: int, /) -> Sequence[object]:
+        """Lock the head until :meth:`append` or :meth:`abandon`; return the lines beyond ``after``."""
+        with self._guarded("locked"):
+            self._start()
+            self._at("begun")
+            return self._read(after).lines
+
+    def append(self, lines: Sequence[str], head: Head) -> None:
+        """Append lines and move the head in the transaction that was begun, and wait for the server's disk."""
+        with self._guarded("written"):
+            connection = self._open_connection()
+            first = head.sequence - len(lines) + 1
+            connection.execute(
+                "INSERT INTO quorate_entry SELECT %s, * FROM unnest(%s::bigint[], %s::text[])",
+                (self.name, list(range(first, head.sequence + 1)), list(lines)),
+            )
+            self._at("inserted")
+            moved = connection.execute(
+                "UPDATE quorate_head SET sequence = %s, hash = %s WHERE ledger = %s AND sequence = %s",
+                (head.sequence, head.hash, self.name, first - 1),
+            )
+            if moved.rowcount != 1:
+                raise LedgerIntegrityError(_CHANGED)
+            if first == 1:
+                connection.execute("INSERT INTO quorate_ledger VALUES (%s)", (self.name,))
+            self._at("anchored")
+            connection.execute("COMMIT")
+            self._began = False
+            self.commits += 1
+            self._at("committed")
+            self._name_key()
+
+    def abandon(self) -> None:
+        """Unlock the head, with nothing written."""
+        with self._guarded("unlocked"):
+            if self._began:
+                self._open_connection().execute("ROLLBACK")
+                self._began = False
+
+    def anchor(self, head: Head) -> None:
+        """Nothing to do: head and entries are committed together, so a head that lags behind was altered."""
+        raise LedgerIntegrityError(_CHANGED)
+
+    def close(self) -> None:
+        """Close the connection; what was begun is rolled back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with self._guarded("closed"):
+                connection.close()
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+    # --- steps ---------------------------------------------------------------------------------------------------
+
+    def _connect(self, conninfo: str) -> None:
+        psycopg = _psycopg()
+        try:
+            given = psycopg.conninfo.conninfo_to_dict(conninfo)
+        except psycopg.ProgrammingError as error:
+            raise InvalidParameter(f"the ledger's URL is not one that libpq takes: {_one_line(error)}") from None
+        settings = {name: value for name, value in _DEFAULTS.items() if name not in given}
+        connection = self._connection = psycopg.connect(conninfo, autocommit=True, **settings)
+        for statement in _SESSION:
+            connection.execute(statement)
+        self._version = connection.info.parameter_status("server_version") or ""
+        off = [name for name in _NEEDED if self._value(f"SHOW {name}") != "on"]
+        if off:
+            raise PreconditionFailed(
+                f"the PostgreSQL server runs with {' and '.join(off)} off, so a commit may be lost; turn it on"
+            )
+
+    def _value(self, query: Any, *arguments: object) -> Any:
+        row = self._open_connection().execute(query, arguments).fetchone()
+        return None if row is None else row[0]
+
+    def _find(self, *, create: bool) -> None:
+        """See that there is a ledger, or make an empty one: a head that says that there is no entry yet."""
+        tables = self._value("SELECT to_regclass('quorate_head') IS NOT NULL")
+        if not tables and not create:
+            raise self._absent()
+        with self._transaction(keep=True):
+            connection = self._open_connection()
+            if create:
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_SETUP_LOCK,))
+                for statement in () if tables else _SCHEMA:
+                    connection.execute(statement)
+            if self._value("SELECT true FROM quorate_head WHERE ledger = %s", self.name):
+                return
+            for table in ("quorate_ledger", "quorate_entry"):
+                if self._value(f"SELECT true FROM {table} WHERE ledger = %s LIMIT 1", self.name):  # noqa: S608
+                    raise LedgerIntegrityError(_NO_HEAD)
+            if not create:
+                raise self._absent()
+            connection.execute("INSERT INTO quorate_head VALUES (%s, 0, %s)", (self.name, GENESIS.hash))
+
+    def _absent(self) -> PreconditionFailed:
+        return PreconditionFailed(
+            f"there is no ledger {self.name!r} in this PostgreSQL database; give a budget to open a new one"
+        )
+
+    def _read(self, after: int) -> StoredEntry:
+        connection = self._open_connection()
+        found = connection.execute(
+            "SELECT sequence, hash FROM quorate_head WHERE ledger = %s FOR UPDATE", (self.name,)
+        ).fetchone()
+        if found is None:
+            raise LedgerIntegrityError(_NO_HEAD)
+        head = Head(sequence=found[0], hash=found[1])
+        beyond = "SELECT sequence, line FROM quorate_entry WHERE ledger = %s AND sequence > %s ORDER BY sequence"
+        rows = connection.execute(beyond, (self.name, after)).fetchall()
+        if [row[0] for row in rows] != list(range(after + 1, head.sequence + 1)) or head.sequence < after:
+            raise LedgerIntegrityError(_CHANGED)
+        if head == GENESIS and self._value("SELECT true FROM quorate_ledger WHERE ledger = %s", self.name):
+            raise LedgerIntegrityError(_NO_HEAD)
+        return StoredEntry(lines=tuple(row[1] for row in rows), anchor=head)
+
+    def _start(self) -> None:
+        self._open_connection().execute("BEGIN")
+        self._began = True
+
+    @contextmanager
+    def _transaction(self, *, keep: bool = False) -> Iterator[None]:
+        """Do all in one transaction, which is that of :meth:`begin` where there is one."""
+        if self._began:
+            yield
+            return
+        self._start()
+        try:
+            yield
+        except BaseException:
+            with suppress(Exception):  # the server ends it where the connection is gone
+                self.abandon()
+            raise
+        self._open_connection().execute("COMMIT" if keep else "ROLLBACK")
+        self._began = False
+
+    def _name_key(self) -> None:
+        """Give the key its name, once there is an entry (see :class:`~quorate.ledger.SqliteStore`)."""
+        if self.path is None:
+            return
+        key, drawn = key_file(self.path), key_file(self.path, new=True)
+        if drawn.exists() and not key.exists():
+            drawn.rename(key)
+            sync_folder(self.path.parent)
+
+    def _open_connection(self) -> psycopg.Connection[Any]:
+        if self._connection is None:
+            raise PreconditionFailed("the ledger was closed; open it again")
+        return self._connection
+
+    @contextmanager
+    def _guarded(self, done: str) -> Iterator[None]:
+        psycopg = _psycopg()
+        try:
+            yield
+        except QuorateError:
+            raise
+        except psycopg.errors.LockNotAvailable as error:
+            raise LedgerBusy(
+                f"another server holds the ledger {self.name!r}; it is opened again when it ends"
+            ) from error
+        except (OSError, psycopg.Error, psycopg.Warning) as error:
+            raise LedgerIntegrityError(
+                f"the ledger could not be {done} ({type(error).__name__}: {_one_line(error)}); nothing is released "
+                "until it is opened and verified again",
+                charged="the last charge may have been recorded",
+            ) from error
+
+
+_CHANGED: Final = (
+    "head and entries of the ledger do not fit: entries are missing, or somebody else wrote to its tables; restore the "
+    "newest backup of the database"
+)
+_NO_HEAD: Final = (
+    "the ledger's head was deleted: whether its entries are the newest is unknown; restore the newest backup of the "
+    "database"
+)
+
+
+def open_postgres(url: str, *, create: bool) -> PostgresStore:
+    """Open the ledger at a URL of PostgreSQL."""
+    return PostgresStore(url, create=create)
+
+
+def _psycopg() -> Any:
+    try:
+        import psycopg
+    except ImportError:
+        raise PreconditionFailed('a ledger in PostgreSQL needs psycopg: pip install "quorate[postgres]"') from None
+    return psycopg
+
+
+def _own_parameters(url: str) -> tuple[str, str, Path | None]:
+    """Take quorate's own parameters out of a URL: the rest, the ledger's name, and the place whose key it has."""
+    base, _, text = url.partition("?")
+    query = parse_qsl(text, keep_blank_values=True)
+    own = {name: value for name, value in query if name in ("ledger", "key_file")}
+    name, key = own.get("ledger", "ledger"), own.get("key_file")
+    if not name or len(name) > 128 or not name.isprintable():
+        raise InvalidParameter("ledger= in the URL must be 1 to 128 printable characters")
+    if key is not None and (not key.endswith(".key") or not Path(key).parent.is_dir()):
+        raise InvalidParameter("key_file= in the URL must end in .key, in a folder that exists on this server")
+    rest = urlencode([(name, value) for name, value in query if name not in own])
+    place = None if key is None else Path(key.removesuffix(".key")).absolute()
+    return f"{base}?{rest}" if rest else base, name, place
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split())

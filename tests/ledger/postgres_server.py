@@ -1,0 +1,108 @@
+"""A PostgreSQL server of our own, in a folder that goes with it: what the tests of that store run on."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+
+def binaries() -> Path | None:
+    """Where initdb and pg_ctl are; Debian keeps them out of the path."""
+    found = shutil.which("initdb")
+    places = [Path(found).parent] if found else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
+    return next((place for place in places if (place / "pg_ctl").exists()), None)
+
+
+def why_not() -> str | None:
+    """Why there can be no server here; None where there can."""
+    if find_spec("psycopg") is None:
+        return "psycopg is not installed"
+    if binaries() is None:
+        return "no PostgreSQL server is installed (Debian: apt-get install postgresql)"
+    if os.geteuid() == 0 and user() is None:
+        return "root may not run PostgreSQL, and there is no other user to run it"
+    return None
+
+
+def user() -> str | None:
+    """Whom root runs the server as; None where we are not root, or nobody is there."""
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    return next((name for name in ("postgres", "nobody") if name in known), None)
+
+
+class Server:
+    """A running server, reached by a socket in its own folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.data = folder, folder / "data"
+        self.owner = user()
+
+    def command(self, program: str, *arguments: str) -> None:
+        place = binaries()
+        assert place is not None
+        with (self.folder / "commands.log").open("ab") as log:  # no pipe: the server would keep it open
+            subprocess.run(
+                [str(place / program), *arguments],
+                check=True,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self.owner,
+                cwd=self.folder,
+                env={"PATH": os.environ["PATH"], "LC_ALL": "C", "TZ": "UTC"},
+            )
+
+    def make(self, *, checksums: bool = True) -> None:
+        more = ["--data-checksums"] if checksums else []
+        self.command("initdb", "-D", str(self.data), "-U", "quorate", "-A", "trust", "-E", "UTF8", "--no-sync", *more)
+
+    def start(self, *, fsync: bool = True) -> None:
+        options = f"-c listen_addresses='' -k {self.folder} -c max_connections=100 -c shared_buffers=16MB"
+        options += "" if fsync else " -c fsync=off"
+        log = str(self.folder / "server.log")
+        self.command("pg_ctl", "-D", str(self.data), "-l", log, "-w", "-t", "60", "-o", options, "start")
+
+    def stop(self, how: str = "fast") -> None:
+        self.command("pg_ctl", "-D", str(self.data), "-w", "-m", how, "stop")
+
+    def url(self, ledger: str | None = None, **more: str) -> str:
+        """Return the URL of a ledger; of a new one where no name is given."""
+        parameters = {"host": str(self.folder), "user": "quorate", "ledger": ledger or uuid.uuid4().hex, **more}
+        return "postgresql:///postgres?" + "&".join(f"{name}={value}" for name, value in parameters.items())
+
+    def sql(self, *statements: str) -> None:
+        """Do what somebody with a database tool can do."""
+        import psycopg
+
+        with psycopg.connect(host=str(self.folder), user="quorate", dbname="postgres", autocommit=True) as connection:
+            for statement in statements:
+                connection.execute(statement)
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    """A server that runs until the block ends."""
+    folder = Path(tempfile.mkdtemp(prefix="quorate-pg-", dir="/tmp"))
+    server = Server(folder)
+    try:
+        if server.owner is not None:
+            shutil.chown(folder, server.owner)
+        folder.chmod(0o755)
+        server.make()
+        server.start()
+        yield server
+    finally:
+        if (server.data / "postmaster.pid").exists():
+            server.stop("immediate")
+        shutil.rmtree(folder, ignore_errors=True)

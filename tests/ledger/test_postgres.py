@@ -1,0 +1,424 @@
+"""PostgreSQL: several servers on one ledger, and what somebody with a database tool can do to it."""
+
+from __future__ import annotations
+
+import builtins
+import shutil
+import sys
+import time
+from contextlib import contextmanager
+
+import pytest
+from tests.ledger.postgres_server import Server, running, why_not
+from tests.ledger.test_crashes import breaches
+
+from quorate.accounting import PureDP
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    LedgerIntegrityError,
+    LedgerMismatch,
+    PreconditionFailed,
+    QuotaExhausted,
+)
+from quorate.ledger import Budget, Ledger, postgres, register_store
+from quorate.ledger.postgres import PostgresStore
+from quorate.release.keys import fingerprint_key
+
+psycopg = pytest.importorskip("psycopg")
+pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+
+BUDGET, PURPOSE = Budget(1.0, 1e-5), "label"
+HEAD = "SELECT sequence, hash FROM quorate_head WHERE ledger = %s"
+
+
+def reserved(ledger, count=10, key="labels"):
+    return ledger.reserve(PureDP(0.5), delta=0, purposes={PURPOSE: count}, key=key)
+
+
+def name_of(url):
+    return url.partition("ledger=")[2].partition("&")[0]
+
+
+@pytest.fixture
+def url(server):
+    """A closed ledger with a few entries."""
+    url = server.url()
+    with Ledger(url, budget=BUDGET) as ledger:
+        ledger.bind("a")
+        reservation = reserved(ledger)
+        for answers in ([1, 0], [2, 1]):
+            reservation.store(reservation.draw(PURPOSE, 2), answers)
+    return url
+
+
+def refused(url):
+    for budget in (None, BUDGET):
+        with pytest.raises(LedgerIntegrityError):
+            Ledger(url, budget=budget)
+
+
+# --- opening -----------------------------------------------------------------------------------------------------
+
+
+def test_a_ledger_that_is_not_there_is_not_made_without_a_budget(server):
+    with pytest.raises(PreconditionFailed, match="give a budget"):
+        Ledger(server.url())
+
+
+def test_an_empty_database_has_no_ledger(server):
+    server.sql("CREATE DATABASE empty")
+    elsewhere = server.url().replace("/postgres?", "/empty?")
+    with pytest.raises(PreconditionFailed, match="give a budget"):
+        Ledger(elsewhere)
+    with Ledger(elsewhere, budget=BUDGET) as ledger:
+        assert ledger.durable
+        assert ledger.own_store is None
+
+
+def test_one_database_holds_several_ledgers(server):
+    one, two = server.url(), server.url()
+    with Ledger(one, budget=BUDGET) as first, Ledger(two, budget=BUDGET) as second:
+        reserved(first)
+        assert (first.spent.epsilon, second.spent.epsilon) == (0.5, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("postgresql:///db?ledger=", InvalidParameter),
+        ("postgresql:///db?key_file=/nowhere/at/all.key", InvalidParameter),
+        ("postgresql:///db?key_file=/tmp/key", InvalidParameter),
+        ("postgresql:///db?such=1", InvalidParameter),
+        ("postgresql:///db?host=/nowhere", LedgerIntegrityError),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_refused(url, error):
+    with pytest.raises(error):
+        Ledger(url, budget=BUDGET)
+
+
+def test_a_refusal_does_not_tell_the_password():
+    with pytest.raises(LedgerIntegrityError) as refusal:
+        Ledger("postgresql://user:hunter2@/db?host=/nowhere", budget=BUDGET)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_the_scheme_is_not_given_to_another_store():
+    with pytest.raises(InvalidParameter, match="taken"):
+        register_store("postgresql", lambda url, create: None)
+
+
+def test_without_psycopg_it_says_what_to_install(monkeypatch):
+    honest = builtins.__import__
+
+    def without(name, *arguments, **more):
+        if name == "psycopg":
+            raise ImportError(name)
+        return honest(name, *arguments, **more)
+
+    monkeypatch.delitem(sys.modules, "psycopg")
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(PreconditionFailed, match=r"quorate\[postgres\]"):
+        Ledger("postgresql:///db", budget=BUDGET)
+
+
+def test_a_server_that_does_not_wait_for_its_disk_is_refused(monkeypatch):
+    with running() as server:
+        server.stop()
+        server.start(fsync=False)
+        with pytest.raises(PreconditionFailed, match="fsync"):
+            Ledger(server.url(), budget=BUDGET)
+
+
+def test_a_commit_is_waited_for_whatever_the_database_says(server, url):
+    server.sql("ALTER ROLE quorate SET synchronous_commit = off")
+    try:
+        store = PostgresStore(url, create=False)
+        assert store._value("SHOW synchronous_commit") == "on"
+        store.close()
+    finally:
+        server.sql("ALTER ROLE quorate RESET synchronous_commit")
+
+
+# --- several servers ---------------------------------------------------------------------------------------------
+
+
+def test_two_servers_share_one_cap_one_key_space_and_one_quota(url):
+    with Ledger(url) as one, Ledger(url) as two:
+        first, second = one.reservations()[0], two.reservations()[0]
+        block = first.draw(PURPOSE, 3, client="ann", key="k")
+        first.store(block, [1, 1, 1])
+        assert second.draw(PURPOSE, 3, client="ann", key="k").answers == [1, 1, 1]  # a retry elsewhere is free
+        one.set_quota("ann", 4, "a trial")
+        with pytest.raises(QuotaExhausted):
+            second.draw(PURPOSE, 2, client="ann")
+        with pytest.raises(BudgetExhausted):
+            second.draw(PURPOSE, 4, client="bob")
+        second.draw(PURPOSE, 3, client="bob")
+        with pytest.raises(BudgetExhausted):
+            first.draw(PURPOSE, client="bob")
+        assert one.refresh() == two.refresh()
+        assert one.verify() == two.verify()
+        assert one.entries() == two.entries()
+
+
+def test_a_server_verifies_and_reads_while_others_write(url):
+    with Ledger(url) as one, Ledger(url) as two:
+        one.reservations()[0].draw(PURPOSE)
+        two.verify()
+        one.reservations()[0].draw(PURPOSE)
+        assert len(two.entries()) == one.head.sequence
+
+
+def test_what_one_server_drew_is_not_stored_by_another(url):
+    with Ledger(url) as one, Ledger(url) as two:
+        block = one.reservations()[0].draw(PURPOSE)
+        with pytest.raises(PreconditionFailed, match="process that ended"):
+            two.reservations()[0].store(block, [1])
+        one.reservations()[0].store(block, [1])
+
+
+def test_servers_that_open_a_new_ledger_at_once_open_one(server):
+    url = server.url()
+    first = PostgresStore(url, create=True)
+    second = PostgresStore(url, create=True)
+    with Ledger(budget=BUDGET, store=first) as one:
+        journal_of_two = Ledger.__new__(Ledger)  # both have seen an empty ledger
+        empty = second.load
+        second.load = lambda after=0: empty(after) if after else postgres.StoredEntry(lines=(), anchor=postgres.GENESIS)
+        journal_of_two.__init__(budget=BUDGET, store=second)
+        assert journal_of_two.head == one.head
+        journal_of_two.close()
+    third = PostgresStore(url, create=True)
+    third.load = lambda after=0: postgres.StoredEntry(lines=(), anchor=postgres.GENESIS)
+    with pytest.raises(LedgerMismatch):
+        Ledger(budget=Budget(2.0, 1e-5), store=third)
+
+
+def test_eight_processes_spend_exactly_the_cap(server, nursery):
+    url = server.url()
+    given = nursery(do="spend", url=url, processes=8, answers=60)
+    assert sorted(first for firsts in given for first in firsts) == list(range(60))
+    with Ledger(url) as ledger:
+        ledger.verify(prices=True)
+        assert ledger.reservations()[0].remaining(PURPOSE) == 0
+        assert {block.status for block in ledger.reservations()[0].blocks(PURPOSE)} == {"stored"}
+
+
+def test_that_test_catches_servers_that_decide_by_what_they_remember(url, monkeypatch):
+    """The twin takes no lock, reads nothing new, and appends behind whatever is there: the chain gives it away."""
+
+    def blind(self, after):
+        self._start()
+        return ()
+
+    def behind(self, lines, head):
+        newest = self._value("SELECT max(sequence) FROM quorate_entry WHERE ledger = %s", self.name)
+        for number, line in enumerate(lines, newest + 1):
+            self._connection.execute("INSERT INTO quorate_entry VALUES (%s, %s, %s)", (self.name, number, line))
+        move = "UPDATE quorate_head SET sequence = %s, hash = %s WHERE ledger = %s"
+        self._connection.execute(move, (newest + len(lines), head.hash, self.name))
+        self._connection.execute("COMMIT")
+        self._began = False
+
+    with monkeypatch.context() as broken, Ledger(url) as one, Ledger(url) as two:
+        broken.setattr(PostgresStore, "begin", blind)
+        broken.setattr(PostgresStore, "append", behind)
+        given = [ledger.reservations()[0].draw(PURPOSE, 6).first for ledger in (one, two)]
+    assert given == [4, 4]  # the same answers twice, and more than are left
+    refused(url)
+
+
+def test_whoever_waits_too_long_for_the_head_gives_up_and_fails_closed(server, url, monkeypatch):
+    monkeypatch.setattr(postgres, "_SESSION", (*postgres._SESSION, "SET lock_timeout = '50ms'"))
+    with Ledger(url) as ledger, psycopg.connect(host=str(server.folder), user="quorate", dbname="postgres") as other:
+        other.execute(f"{HEAD} FOR UPDATE", (name_of(url),))
+        with pytest.raises(LedgerIntegrityError, match="another server"):
+            ledger.reservations()[0].draw(PURPOSE)
+        assert not ledger.healthy
+
+
+def test_a_holder_of_the_lock_that_hangs_is_cut_off(server, url, monkeypatch):
+    monkeypatch.setattr(postgres, "_SESSION", (*postgres._SESSION, "SET idle_in_transaction_session_timeout = '50ms'"))
+    hanging = PostgresStore(url, create=False)
+    hanging.begin(0)
+    with Ledger(url) as ledger:
+        ledger.reservations()[0].draw(PURPOSE)
+    with pytest.raises(LedgerIntegrityError):
+        hanging.append(["{}"], postgres.Head(sequence=99, hash="0" * 64))
+    hanging.close()
+
+
+# --- the key that binds data -------------------------------------------------------------------------------------
+
+
+def test_the_key_lies_where_the_url_says_and_gets_its_name_with_the_first_entry(server, tmp_path):
+    url = server.url(key_file=str(tmp_path / "study.key"))
+    with Ledger(url, budget=BUDGET) as ledger:
+        key = fingerprint_key(ledger).reveal()
+        ledger.bind("a")
+    with Ledger(url) as again:
+        assert fingerprint_key(again).reveal() == key
+    assert [file.name for file in tmp_path.iterdir()] == ["study.key"]
+
+
+def test_without_a_place_for_the_key_no_data_are_bound(url):
+    with Ledger(url) as ledger, pytest.raises(PreconditionFailed, match="key_file"):
+        fingerprint_key(ledger)
+
+
+# --- older, deleted, edited --------------------------------------------------------------------------------------
+
+AT = "WHERE ledger = '{name}'"
+NEWEST = "(SELECT max(sequence) FROM quorate_entry WHERE ledger = '{name}')"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        [f"UPDATE quorate_entry SET line = replace(line, '500000000', '400000000') {AT}"],
+        [f"UPDATE quorate_entry SET line = line || ' ' {AT} AND sequence = 3"],
+        [f"DELETE FROM quorate_entry {AT} AND sequence = 4"],
+        [f"DELETE FROM quorate_entry {AT} AND sequence = {NEWEST}"],
+        [f"DELETE FROM quorate_entry {AT}"],
+        [f"UPDATE quorate_entry SET sequence = sequence + 10 {AT}"],
+        [f"UPDATE quorate_entry SET ledger = 'moved' {AT} AND sequence = {NEWEST}"],
+        [f"INSERT INTO quorate_entry SELECT ledger, 99, line FROM quorate_entry {AT} AND sequence = {NEWEST}"],
+        [f"DELETE FROM quorate_head {AT}"],
+        [f"UPDATE quorate_head SET sequence = sequence - 1 {AT}"],
+        [f"UPDATE quorate_head SET hash = repeat('0', 64) {AT}"],
+        [f"DELETE FROM quorate_head {AT}", f"DELETE FROM quorate_entry {AT}"],
+        [f"UPDATE quorate_head SET sequence = 0, hash = repeat('0', 64) {AT}", f"DELETE FROM quorate_entry {AT}"],
+    ],
+)
+def test_an_edited_table_is_refused(server, url, statements):
+    server.sql(*(statement.format(name=name_of(url)) for statement in statements))
+    refused(url)
+
+
+def test_an_older_state_put_back_whole_is_exposed_by_a_receipt(server, url):
+    name = name_of(url)
+    server.sql(
+        f"CREATE TABLE old_entry AS SELECT * FROM quorate_entry WHERE ledger = '{name}'",
+        f"CREATE TABLE old_head AS SELECT * FROM quorate_head WHERE ledger = '{name}'",
+    )
+    with Ledger(url) as ledger:
+        receipt = ledger.reservations()[0].draw(PURPOSE).receipt
+    server.sql(
+        f"DELETE FROM quorate_entry WHERE ledger = '{name}'",
+        f"DELETE FROM quorate_head WHERE ledger = '{name}'",
+        "INSERT INTO quorate_entry SELECT * FROM old_entry",
+        "INSERT INTO quorate_head SELECT * FROM old_head",
+        "DROP TABLE old_entry, old_head",
+    )
+    with Ledger(url) as ledger, pytest.raises(LedgerIntegrityError):
+        ledger.check_receipt(receipt)
+
+
+def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
+    name = name_of(url)
+    with Ledger(url) as ledger:
+        server.sql(f"UPDATE quorate_head SET sequence = sequence - 1 WHERE ledger = '{name}'")
+        with pytest.raises(LedgerIntegrityError):
+            ledger.reservations()[0].draw(PURPOSE)
+        assert not ledger.healthy
+
+
+# --- crashes -----------------------------------------------------------------------------------------------------
+
+POINTS = ["begun", "inserted", "anchored", "committed", "drawn", "noised", "stored", "released"]
+
+
+def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(server, nursery, tmp_path):
+    for point in POINTS:
+        path, url = tmp_path / point, server.url()
+        order = {"do": "killed", "path": str(path), "url": url, "order": "honest", "delay": None}
+        for occurrence in (0, 4):
+            assert nursery(point=point, occurrence=occurrence, **order)["killed"]
+            assert not breaches(path, url)
+        assert nursery(point=None, occurrence=0, **order)["finished"]
+        assert not breaches(path, url)
+
+
+def test_that_test_catches_a_twin_that_answers_too_early(server, nursery, tmp_path):
+    path, url = tmp_path / "ledger", server.url()
+    nursery(
+        do="killed", path=str(path), url=url, point="inserted", occurrence=8, order="answers before charge", delay=None
+    )
+    assert "an answer left before its charge" in breaches(path, url)
+
+
+@pytest.mark.parametrize("point", ["begun", "inserted", "anchored", "committed"])
+def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(server, shared, point):
+    ledger = shared.open(BUDGET)
+    reservation = reserved(ledger)
+    kept = reservation.draw(PURPOSE, 2)
+    store = ledger._store
+
+    def cut(name):
+        if name == point:
+            server.sql(f"SELECT pg_terminate_backend({store._connection.info.backend_pid})")
+
+    shared.at = cut
+    if point == "committed":
+        reservation.draw(PURPOSE, 3)
+    for _ in range(2):
+        with pytest.raises(LedgerIntegrityError):
+            reservation.draw(PURPOSE, 3)
+    assert not ledger.healthy
+    with pytest.raises(LedgerIntegrityError):
+        reservation.store(kept, [1, 1])
+    shared.at = lambda _: None
+    again = shared.open()
+    again.verify()
+    assert again.reservations()[0].remaining(PURPOSE) == (5 if point == "committed" else 8)
+
+
+@contextmanager
+def crashing(server: Server):
+    yield
+    server.stop("immediate")  # as after a power cut: what was not on the disk is gone
+    server.start()
+
+
+def test_a_crash_of_the_server_loses_no_answer_that_was_given():
+    with running() as server:
+        url = server.url()
+        with crashing(server):
+            ledger = Ledger(url, budget=BUDGET)
+            reservation = reserved(ledger, 1000)
+            given = []
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                block = reservation.draw(PURPOSE)
+                reservation.store(block, [1])
+                given.append(block.first)
+        with pytest.raises(LedgerIntegrityError):
+            reservation.draw(PURPOSE)
+        ledger.close()
+        with Ledger(url) as again:
+            again.verify()
+            blocks = again.reservations()[0].blocks(PURPOSE)
+            assert [block.first for block in blocks if block.status == "stored"] == given
+
+
+def test_a_backup_of_the_folder_that_is_older_is_exposed_by_a_receipt():
+    with running() as server:
+        url = server.url()
+        with Ledger(url, budget=BUDGET) as ledger:
+            reserved(ledger)
+        server.stop()
+        shutil.copytree(server.data, server.folder / "old", symlinks=True)
+        server.start()
+        with Ledger(url) as ledger:
+            receipt = ledger.reservations()[0].draw(PURPOSE).receipt
+        server.stop()
+        server.data.rename(server.folder / "new")
+        (server.folder / "old").rename(server.data)
+        if server.owner is not None:
+            for file in (server.data, *server.data.rglob("*")):
+                shutil.chown(file, server.owner)
+        server.start()
+        with Ledger(url) as ledger, pytest.raises(LedgerIntegrityError):
+            ledger.check_receipt(receipt)
