@@ -266,7 +266,7 @@ def test_an_error_that_no_number_of_rows_proves_is_refused_by_the_planner_and_on
         learner(**given, rows="theorem").fit(X, (X[:, 0] < 9).astype(int))
     fitted = learner(**given).fit(X, (X[:, 0] < 9).astype(int))
     assert growth_of(boxes)(fitted.plan_.price.n_sampled) <= 100
-    assert any("no number of rows" in caveat for caveat in fitted.guarantee_.caveats)
+    assert any("rows_needed() says" in caveat for caveat in fitted.guarantee_.caveats)
 
 
 def test_any_learner_may_be_the_base_and_what_is_not_proven_is_said():

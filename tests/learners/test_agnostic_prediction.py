@@ -254,7 +254,7 @@ def test_wrong_tables_are_refused_and_nothing_is_charged():
     for table, match in (((X, y + 1), "0, 1 and -1"), ((X, y[1:]), "length"), ((X, np.full(100, -1)), "two labels")):
         with pytest.raises(DataRefused, match=match):
             asked.fit(*table)
-    with pytest.raises(DataRefused, match="asks for"):
+    with pytest.raises(DataRefused, match="rows_needed"):
         private(ledger=ledger, rows="theorem").fit(X, y)
     with pytest.raises(DataRefused, match="needs 29 at least"):
         private(ledger=ledger, epsilon=0.1).fit(X[:28], y[:28])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,8 +51,8 @@ class EmpiricalLearner(TransformedLearner):
 
     Parameters
     ----------
-    concepts : ConceptClass
-        The class that is learned.
+    concepts : ConceptClass, optional
+        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its α and β become
         those of the whole.
@@ -61,6 +62,9 @@ class EmpiricalLearner(TransformedLearner):
         δ of the whole; 0 for a pure base learner.
     n_draws : int, optional
         m: how many rows to draw. As many as the target allows by default.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}
         Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
     ledger : path or Ledger, optional
@@ -107,11 +111,12 @@ class EmpiricalLearner(TransformedLearner):
     def __init__(
         self,
         *,
-        concepts: ConceptClass,
         base: PrivateLearner,
+        concepts: ConceptClass | None = None,
         epsilon: float,
         delta: float = 0.0,
         n_draws: int | None = None,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -121,6 +126,7 @@ class EmpiricalLearner(TransformedLearner):
         self.epsilon = epsilon
         self.delta = delta
         self.n_draws = n_draws
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed

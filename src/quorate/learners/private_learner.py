@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import count as numbers
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,22 +14,37 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import ApproxDP, Guarantee, Neighbouring
-from quorate.arguments import one_of
+from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
-from quorate.learners.sample import UNLABELLED, CodedLabels, Sample, coded_labels, read_sample, refuse_groups
+from quorate.learners.sample import (
+    UNLABELLED,
+    CodedLabels,
+    Sample,
+    coded_labels,
+    column_names,
+    read_sample,
+    refuse_groups,
+    refuse_other_columns,
+    two_classes,
+)
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.noise import NoiseSource
+from quorate.outcomes import Caution, Severity, caution
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.described import described
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon
+from quorate.types import Secret
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
+
+#: What programs decide by: the error bound does not hold with these rows.
+BOUND_DOES_NOT_HOLD = "error-bound-does-not-hold"
 
 PURPOSE = "learner"  # what a fit reserves one answer for: its concept
 
@@ -44,7 +59,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the learners of this room: a scikit-learn classifier whose concept may be published.
 
     A subclass has a constructor that stores its arguments, `concepts`, `epsilon`, `rows`, `ledger` and
-    `unsafe_noise_seed` among them (and `delta`, where :attr:`pure` is False), and three methods:
+    `unsafe_noise_seed` among them (`delta` too, where :attr:`pure` is False; and `classes`, where labels may be other
+    ones than 0 and 1), and three methods:
 
     - ``_plan(n_labelled, n_unlabelled, epsilon, delta) -> Plan``: calibrate to the target. A function of its
       arguments and of constructor arguments alone: it sees no row.
@@ -73,11 +89,15 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     - Nothing private is kept: the estimator holds its arguments, public figures, and the released concept.
     """
 
+    #: Arguments that version 0.1 did not have: at None they are no part of what a fit is known by.
+    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes"})
+
     pure: ClassVar[bool] = True
     transcript_covered: ClassVar[bool] = True
 
-    concepts: ConceptClass
+    concepts: Any  # a ConceptClass; None where it is that of a base learner
     epsilon: float
+    classes: Sequence[Any] | None = None  # of a learner of a user's own that has no such argument
     rows: str
     ledger: Any
     unsafe_noise_seed: int | None
@@ -110,6 +130,20 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Whether these are as many rows as the theorem asks for."""
         return n_labelled >= needed.labelled and n_unlabelled >= needed.unlabelled
 
+    def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
+        """Return why the error bound does not hold with so many labelled and unlabelled rows; nothing if it does."""
+        try:
+            needed = self._rows_needed(epsilon, delta)
+        except InvalidParameter as refusal:
+            return [f"no number of rows is known to give the bound on the error: {refusal}"]
+        if self._enough(needed, *n_rows):
+            return []
+        return [_fewer_than(needed)]
+
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+        """Return what the owner should hear of such a fit, from public facts alone, beside the error bound."""
+        return ()
+
     # --- for everybody -----------------------------------------------------------------------------------------
 
     def rows_needed(self) -> RowsNeeded:
@@ -130,7 +164,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         X : (n_rows, n_features)
             Private rows, points of the class's domain.
         y : (n_rows,)
-            0, 1, or ``UNLABELLED`` (−1).
+            0, 1, or ``UNLABELLED`` (−1). With `classes`: one of them, or missing (None, NaN) or ``UNLABELLED``.
         groups : None
             Refused: the guarantee is for one record.
 
@@ -147,19 +181,19 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         rows = one_of("rows", self.rows, ("any", "theorem"))
         refuse_groups(type(self).__name__, groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
-        needed, cautions = self._foreseen(epsilon, delta)
+        needed = self._rows_needed(epsilon, delta) if rows == "theorem" else None
+        names = column_names(X)
         sample = self._checked(X, y)
-        plan = self._plan(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
-        cautions += plan.cautions
+        plan, cautions = self._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
+        short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
         if needed is not None and not self._enough(needed, sample.n_labelled, sample.n_unlabelled):
-            cautions.append(f"{_asked(needed)}, and there were fewer: privacy holds, the bound on the error does not")
-        if rows == "theorem" and cautions:
-            raise DataRefused(f'rows="theorem": {cautions[0]}. Change it, or take rows="any"')
+            short = [_fewer_than(needed)]
+        if needed is not None and short:
+            raise DataRefused(f'rows="theorem": {short[0]}. Change it, or take rows="any"')
 
-        data_fingerprint = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
-        target = Budget(epsilon, delta)
-        with session(self.ledger, budget=target, fingerprint=data_fingerprint, seeded=noise.seeded) as ledger:
-            concept = self._released(ledger, sample, plan, noise, data_fingerprint)
+        target, key = Budget(epsilon, delta), fingerprint_key(ledger_location(self.ledger))
+        with session(self.ledger, budget=target, seeded=noise.seeded) as ledger:
+            concept = self._released(ledger, sample, plan, noise, key)
             promised = guarantee_of(
                 ledger,
                 plan.event,
@@ -167,22 +201,45 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 mechanism=plan.told,
                 seeded=noise.seeded,
                 before="the concept was drawn",
-                caveats=tuple(cautions),
+                caveats=tuple(short),
             )
         self.concept_ = concept
         self.guarantee_: Guarantee = promised
         self.plan_ = plan
+        self.cautions_: tuple[Caution, ...] = cautions
         self.n_labels_used_ = plan.n_labels
         self.transcript_covered_ = self.transcript_covered
-        self.classes_ = np.array([0, 1])
-        self.n_features_in_ = self.concepts.n_features
+        self.classes_ = np.array([0, 1] if self.classes is None else list(two_classes(self.classes)))
+        self.n_features_in_ = self._concept_class.n_features
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_  # of an earlier fit
         return self
 
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Classify by the released concept, free for ever: ``(n_points,)`` of 0 and 1."""
+    def check(self, n_labelled: int, n_unlabelled: int = 0) -> tuple[Caution, ...]:
+        """Return what the owner should hear before a fit on so many rows; it sees no row and charges nothing.
+
+        Parameters
+        ----------
+        n_labelled, n_unlabelled : int
+            Rows with and without a label; public.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If an argument is wrong, or no fit of so many rows meets the target.
+        """
+        n_rows = count("n_labelled", n_labelled), count("n_unlabelled", n_unlabelled)
+        return self._planned(*n_rows, *self._target())[1]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify by the released concept, free for ever: ``(n_points,)`` of :attr:`classes_`, 0 and 1 by default."""
         if not hasattr(self, "concept_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted; call fit(X, y) first")
-        labels: NDArray[np.int64] = self.concept_.labels(self.concepts.check(X)).astype(np.int64)
+        refuse_other_columns(X, getattr(self, "feature_names_in_", None))
+        codes = self.concept_.labels(self._concept_class.check(X)).astype(np.int64)
+        labels: NDArray[Any] = self.classes_[codes]
         return labels
 
     # --- the steps of a fit ------------------------------------------------------------------------------------
@@ -194,32 +251,40 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return floor_budget(self.epsilon, getattr(self, "delta", None))
         return floor_epsilon(self.epsilon), 0.0
 
-    def _foreseen(self, epsilon: float, delta: float) -> tuple[RowsNeeded | None, list[str]]:
-        """Return the rows that the theorem asks for; None, and why, where no number of them would do."""
-        try:
-            return self._rows_needed(epsilon, delta), []
-        except InvalidParameter as refusal:
-            if self.rows == "theorem":
-                raise
-            return None, [f"no number of rows is known to give the bound on the error: {refusal}"]
+    @property
+    def _concept_class(self) -> ConceptClass:
+        """What is learned."""
+        if self.concepts is None:
+            raise InvalidParameter("concepts must be given: the class that is learned; for example Thresholds(bits=16)")
+        return cast("ConceptClass", self.concepts)
+
+    def _planned(
+        self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float
+    ) -> tuple[Plan, tuple[Caution, ...]]:
+        """Calibrate to the target, and gather what the owner should hear: from public facts alone."""
+        plan = self._plan(n_labelled, n_unlabelled, epsilon, delta)
+        n_rows = n_labelled, n_unlabelled
+        short = [*plan.cautions, *self._short_of_the_theorem(plan, n_rows, epsilon, delta)]
+        said = tuple(caution(BOUND_DOES_NOT_HOLD, Severity.NOTE, words) for words in short)
+        return plan, said + self._cautions(plan, n_rows, epsilon, delta)
 
     def _checked(self, X: Any, y: Any) -> Sample:
-        sample = read_sample(self.concepts, X, y)
+        sample = read_sample(self._concept_class, X, y, self.classes)
         if not sample.n_labelled + sample.n_unlabelled:
             raise DataRefused("X has no rows; a learner needs one at least")
         self._check_points(sample.points.reveal())
         return sample
 
-    def _released(
-        self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, data_fingerprint: str
-    ) -> Concept:
+    def _released(self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, key: Secret[bytes]) -> Concept:
         """Charge, then draw, then store; or give back what the same fit released before."""
+        data_fingerprint = sample.fingerprint(key, known=ledger.fingerprints)
+        ledger.bind(data_fingerprint)
         for reservation in self._reservations(ledger, plan, seeded=noise.seeded, data_fingerprint=data_fingerprint):
             try:
                 drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
                 stored = [each.answers[0] for each in reservation.blocks(PURPOSE) if each.answers is not None]
-                known = from_stored(stored[0], self.concepts) if stored else None
+                known = from_stored(stored[0], self._concept_class) if stored else None
                 if known is not None:
                     return known
                 continue  # an interrupted fit counts as given: another one is charged again
@@ -240,10 +305,11 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self, ledger: Ledger, plan: Plan, *, seeded: bool, data_fingerprint: str
     ) -> Iterator[Reservation]:
         """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""
+        left_out = {name for name in self.left_out_where_none if getattr(self, name, None) is None}
         params = {
             name: without_ledger(value) if isinstance(value, PrivateLearner) else value
             for name, value in self.get_params(deep=False).items()
-            if name != "ledger"
+            if name not in {"ledger", "classes"} | left_out
         }
         told = repr((type(self).__qualname__, described(params), described(plan), data_fingerprint, self._occasion()))
         key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
@@ -257,7 +323,19 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 scope=scope,
                 seeded=seeded,
             )
-            yield charge.reserve(ledger)
+            try:
+                reservation = charge.reserve(ledger)
+            except BudgetExhausted as refusal:
+                raise BudgetExhausted(
+                    f"{type(self).__name__}.fit costs {refusal.unit}={refusal.requested:g}, and the ledger has "
+                    f"{max(0.0, refusal.limit - refusal.spent):g} left of {refusal.limit:g}; lower the learner's "
+                    f"{'delta' if refusal.unit == 'δ' else 'epsilon'}, or raise the ledger's budget with a reason",
+                    spent=refusal.spent,
+                    requested=refusal.requested,
+                    limit=refusal.limit,
+                    unit=refusal.unit,
+                ) from None
+            yield reservation
 
 
 def without_ledger(learner: PrivateLearner) -> PrivateLearner:
@@ -277,7 +355,7 @@ def without_ledger(learner: PrivateLearner) -> PrivateLearner:
         name: without_ledger(value) if isinstance(value, PrivateLearner) else value
         for name, value in learner.get_params(deep=False).items()
     }
-    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any"}
+    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
     return type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
 
 
@@ -285,8 +363,8 @@ def _delta(plan: Plan) -> float:
     return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
 
 
-def _asked(needed: RowsNeeded) -> str:
+def _fewer_than(needed: RowsNeeded) -> str:
     return (
         f"{needed.theorem} asks for {needed.labelled:,} labelled and {needed.unlabelled:,} unlabelled rows at these "
-        "parameters"
+        "parameters, and there were fewer: privacy holds, the bound on the error does not"
     )

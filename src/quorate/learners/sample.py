@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import fingerprint
+from quorate.data.columns import listed
+from quorate.data.identity import as_list, is_missing
+from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.types import Secret
+from quorate.types import Secret, derive
 
 #: What stands in ``y`` for a row without a label.
 UNLABELLED: Final = -1
+
+_SORTED_ROWS = "sorted rows: "
 
 CodedLabels = NDArray[np.int8]  # (n_rows,): 0, 1 or UNLABELLED
 
@@ -38,39 +45,115 @@ class Sample:
     n_labelled: int
     n_unlabelled: int
 
-    def fingerprint(self, key: Secret[bytes]) -> str:
-        """Return the keyed hash that binds a ledger to these rows."""
+    def fingerprint(self, key: Secret[bytes], *, known: Sequence[str] = ()) -> str:
+        """Return the keyed hash that binds a ledger to these rows, the same for every order of them.
+
+        Parameters
+        ----------
+        key : Secret of 32 bytes
+            Stays with the ledger's private side.
+        known : sequence of str, optional
+            What the ledger is bound to already. One that version 0.1 bound has another kind, which takes a digest of
+            each row; the rows are then held against that one.
+        """
+        found = self._sorted_rows(key)
+        if found in known or all(each.startswith(_SORTED_ROWS) for each in known):
+            return found
+        return self._digest_of_each_row(key)
+
+    def _sorted_rows(self, key: Secret[bytes]) -> str:
+        """The rows in lexicographic order, labels last, under one hash: a sort and no work for each row in Python."""
+        points, labels = self.points.reveal(), self.labels.reveal()
+        order = np.lexsort((labels, *points.T[::-1]))
+        keyed = blake2b(key=derive(key, "fingerprint of sorted rows"), digest_size=32)
+        keyed.update(f"{points.dtype.str} {points.shape} ".encode())
+        keyed.update(np.ascontiguousarray(points[order]).tobytes())
+        keyed.update(np.ascontiguousarray(labels[order]).tobytes())
+        return _SORTED_ROWS + keyed.hexdigest()
+
+    def _digest_of_each_row(self, key: Secret[bytes]) -> str:
         points = self.points.reveal()
         if points.dtype.kind == "i":  # a fingerprint sees doubles, which would merge points of a fine grid
             points = np.hstack([points >> 32, points & (2**32 - 1)])
         return fingerprint(points, self.labels.reveal(), None, key)
 
 
-def coded_labels(y: Any) -> CodedLabels:
+def two_classes(classes: Any) -> tuple[Label, Label]:
+    """Take the two labels of a learner, the one that a concept calls 0 first.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are not two, or they are no labels.
+
+    Examples
+    --------
+    >>> two_classes(["<=50K", ">50K"])
+    ('<=50K', '>50K')
+    """
+    labels = check_classes(classes)
+    if len(labels) != 2:
+        raise InvalidParameter(f"classes must be two labels, got {len(labels)}; a concept tells one from the other")
+    return labels[0], labels[1]
+
+
+def coded_labels(y: Any, classes: Any | None = None) -> CodedLabels:
     """Take ``(n_rows,)`` labels, or refuse them as a whole: int8, 0, 1 or ``UNLABELLED``.
+
+    Parameters
+    ----------
+    y : (n_rows,)
+        0, 1 or −1; with `classes`, those, and a row without a label is missing (None, NaN, NaT) or −1.
+    classes : sequence of two labels, optional
+        Text, whole numbers or truth values, as for :class:`~quorate.PrivateClassifier`.
 
     Raises
     ------
     DataRefused
-        If they are no column of numbers, or one is neither 0, 1 nor −1. The message holds no label.
+        If they are no column of labels, or one is none of these. The message holds no label.
 
     Examples
     --------
     >>> coded_labels([1, 0, -1.0]).tolist()
     [1, 0, -1]
+    >>> coded_labels(["yes", None, "no"], classes=["no", "yes"]).tolist()
+    [1, -1, 0]
     >>> coded_labels(["yes", "no"])
     Traceback (most recent call last):
-    quorate.errors.DataRefused: y must hold the numbers 0, 1 and -1 (unlabelled), got something else; convert the labels
-    """
+    quorate.errors.DataRefused: y must hold the numbers 0, 1 and -1 (unlabelled), got something else; name the two labels: classes=[…]
+    """  # noqa: E501  a doctest's message is one line
+    if classes is not None:
+        return _codes_of(y, two_classes(classes))
     labels = np.asarray(y)
     if labels.ndim != 1:
         raise DataRefused("y must be one label per row, got a table with columns; give one column")
     if labels.dtype.kind not in "biuf" or not np.isin(labels, (0, 1, UNLABELLED)).all():  # NaN is none of them
-        raise DataRefused("y must hold the numbers 0, 1 and -1 (unlabelled), got something else; convert the labels")
+        raise DataRefused(
+            "y must hold the numbers 0, 1 and -1 (unlabelled), got something else; name the two labels: classes=[…]"
+        )
     return labels.astype(np.int8)
 
 
-def read_sample(concepts: ConceptClass, X: Any, y: Any) -> Sample:
+def _codes_of(y: Any, classes: tuple[Label, Label]) -> CodedLabels:
+    if getattr(y, "ndim", 1) != 1:
+        raise DataRefused("y must be one label per row, got a table with columns; give one column")
+    values = as_list(y)
+    no_label = UNLABELLED not in classes
+
+    def has_label(value: Any) -> bool:
+        return not (is_missing(value) or (no_label and type(value) in (int, float) and value == UNLABELLED))
+
+    known = np.fromiter(map(has_label, values), dtype=np.bool_, count=len(values))
+    codes = np.full(len(values), UNLABELLED, dtype=np.int8)
+    labelled = [value for value, has in zip(values, known.tolist(), strict=True) if has]
+    if labelled and type(classes[0]) is int:
+        # A column of whole numbers with missing ones among them comes as floats, and NaN for those.
+        labelled = [int(each) if type(each) is float and each.is_integer() else each for each in labelled]
+    codes[known] = encode_labels(labelled, classes)
+    return codes
+
+
+def read_sample(concepts: ConceptClass, X: Any, y: Any, classes: Any | None = None) -> Sample:
     """Check a table against a class's domain, and its labels.
 
     Raises
@@ -84,12 +167,44 @@ def read_sample(concepts: ConceptClass, X: Any, y: Any) -> Sample:
     >>> read_sample(Thresholds(bits=3), [[1], [7]], [1, UNLABELLED]).n_labelled
     1
     """
-    points, labels = concepts.check(X), coded_labels(y)
+    points, labels = concepts.check(X), coded_labels(y, classes)
     if len(points) != len(labels):
-        raise DataRefused("X and y differ in length; give 0, 1 or -1 (unlabelled) for every row")
+        raise DataRefused("X and y differ in length; give a label, or what says that there is none, for every row")
     n_labelled = int((labels != UNLABELLED).sum())
     return Sample(
         points=Secret(points), labels=Secret(labels), n_labelled=n_labelled, n_unlabelled=len(labels) - n_labelled
+    )
+
+
+def column_names(X: Any) -> tuple[str, ...] | None:
+    """Return the names of the columns of a frame, all of them text; None where there are no such names.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> column_names(pd.DataFrame({"age": [1], "hours": [2]})), column_names(np.zeros((1, 2)))
+    (('age', 'hours'), None)
+    """
+    if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2 or not hasattr(X, "columns"):
+        return None
+    names = tuple(X.columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def refuse_other_columns(X: Any, expected: Any | None) -> None:
+    """Refuse a frame whose columns are others than those of the fit, or in another order; names are public.
+
+    Raises
+    ------
+    DataRefused
+        If they differ. An array has no names, and is taken by its places.
+    """
+    names = column_names(X)
+    if names is None or expected is None or names == tuple(expected):
+        return
+    raise DataRefused(
+        f"X has the columns {listed(list(names))}, and the learner was fitted on {listed(list(expected))}; give the "
+        "same columns in the same order"
     )
 
 

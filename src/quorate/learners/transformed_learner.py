@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from abc import ABCMeta
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 
 from quorate.arguments import real
-from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price
-from quorate.learners.concepts.protocol import Concept, Points
+from quorate.errors import InvalidParameter, QuorateError
+from quorate.learners.amplification.price import LARGEST_EPSILON, Price
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, without_ledger
 from quorate.noise import NoiseSource
+from quorate.outcomes import Caution, Severity, caution
+
+#: What programs decide by: the base learner by itself asks for no more labels.
+BASE_ALONE: Final = "base-alone-needs-no-more-labels"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,6 +59,9 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
     and at the price of the outer one. What it may cost is its `epsilon` and, if it has one, its `delta`.
     """
 
+    #: The largest ε that the rules of price are worked out for: beyond it nothing is promised in any case.
+    largest_epsilon: ClassVar[float] = LARGEST_EPSILON
+
     base: PrivateLearner
     delta: float
 
@@ -69,16 +76,26 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
                 f"base must be a private learner of this package, got {type(self.base).__name__}; "
                 "for example ExponentialLearner(concepts=concepts, epsilon=1.0)"
             )
-        if self.base.concepts is not self.concepts and self.base.concepts != self.concepts:
+        if self.concepts is not None and self.base._concept_class != self.concepts:
             raise InvalidParameter(
-                "base must have the same concepts as the learner around it; pass the same class twice"
+                "base must have the same concepts as the learner around it; leave concepts out, and they are the base's"
             )
+        for name, epsilon, most in (
+            ("epsilon", self.epsilon, self.largest_epsilon),
+            ("base.epsilon", self.base.epsilon, LARGEST_EPSILON),
+        ):
+            real(name, epsilon, at_most=most, hint=f"{type(self).__name__} promises next to nothing at that: lower it")
         real("delta", self.delta, at_least=0, below=1)
         base_delta = self._base_price(self.base).delta
         if self.pure and base_delta > 0:
             raise InvalidParameter(
                 f"delta must be > 0, as the base learner has delta={base_delta:g}; or take a pure one"
             )
+
+    @property
+    def _concept_class(self) -> ConceptClass:
+        """What is learned: the base learner's class."""
+        return self.base._concept_class if self.concepts is None else self.concepts
 
     def _check_points(self, points: Points) -> None:
         self.base._check_points(points)
@@ -88,6 +105,38 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         known = self.base.get_params(deep=False)
         wanted = {name: value for name, value in (("alpha", alpha), ("beta", beta)) if name in known}
         return cast("PrivateLearner", without_ledger(self.base).set_params(**wanted))
+
+    def _alone(self, epsilon: float, delta: float) -> RowsNeeded | None:
+        """Return what the base learner's theorem asks for at the price and the error of the whole; None if nothing."""
+        known = self.base.get_params(deep=False)
+        at = {name: getattr(self, name, known.get(name)) for name in ("alpha", "beta")}
+        wanted = {"epsilon": epsilon, "delta": delta, **at}
+        alone = without_ledger(self.base).set_params(**{each: wanted[each] for each in wanted if each in known})
+        try:
+            return self._asked_alone(cast("PrivateLearner", alone))
+        except QuorateError:  # no number of rows is known, or it is not to be had without δ
+            return None
+
+    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+        return alone.rows_needed()
+
+    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
+        """Whether the whole's own theorem asks for more labels than so many, or for as many."""
+        return self._rows_needed(epsilon, delta).labelled >= n_labels
+
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+        alone = self._alone(epsilon, delta)
+        words = None
+        try:
+            if alone is not None and self._asks_for_more_than(alone.labelled, epsilon, delta):
+                words = (
+                    f"{type(self.base).__name__} alone asks for {alone.labelled:,} labels at epsilon={epsilon:g}, and "
+                    f"{type(self).__name__} around it for no fewer: the base learner by itself is enough "
+                    f"({alone.theorem.rstrip(',')})"
+                )
+        except InvalidParameter:  # no number of rows is known to be enough for the whole; said elsewhere
+            pass
+        return (caution(BASE_ALONE, Severity.WARNING, words),)
 
     @staticmethod
     def _base_price(base: PrivateLearner) -> Price:

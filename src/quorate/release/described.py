@@ -63,6 +63,9 @@ def described(value: Any, depth: int = _DEPTH) -> str:
         return _without_dict(value, depth - 1)
     # What was learned counts too: a step may be fitted on public rows before.
     state = {**getattr(value, "__dict__", {}), **(value.get_params(deep=False) if hasattr(value, "get_params") else {})}
+    for name in getattr(type(value), "left_out_where_none", ()):  # what version 0.1 did not have
+        if state.get(name, name) is None:
+            del state[name]
     return f"{stored_name(type(value))}({', '.join(f'{key}={inner(state[key])}' for key in sorted(state))})"
 
 

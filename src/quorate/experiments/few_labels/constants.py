@@ -127,7 +127,7 @@ def _errors(proven: Proven, repeats: int, seed: int) -> FloatArray:
     found = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
-        population = cluster(learner.concepts.bits, rng)  # type: ignore[attr-defined]
+        population = cluster(learner.concepts.bits, rng)
         points, labels = population.sample(needs.labelled + needs.unlabelled, rng)
         if not isinstance(learner, SubSampling):  # it chooses for itself whose label to ask for
             labels[needs.labelled :] = UNLABELLED

@@ -15,6 +15,7 @@ from quorate.errors import QuorateError
 from quorate.learners.base.exponential import ExponentialLearner, whole_class
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
+from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import PrivateLearner, without_ledger
 
 #: From rows, ε_A and δ_A to a bound on the share of those rows that are labelled otherwise.
@@ -52,6 +53,20 @@ def errs_little_on_any_rows(base: PrivateLearner) -> bool:
     True
     """
     return isinstance(base, (ExponentialLearner, NoisyThreshold, EmpiricalLearner))
+
+
+def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
+    """Return how many rows a learner alone asks for: for any labels where it can do with those, else for true ones.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> agnostic_rows(NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1.0)).labelled
+    2664
+    """
+    if isinstance(base, (ExponentialLearner, NoisyThreshold)):
+        return base.agnostic_rows_needed()
+    return base.rows_needed()
 
 
 def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> LearnerError:
@@ -109,4 +124,4 @@ def _log_size(base: ExponentialLearner | NoisyThreshold) -> float:
     """Logarithm of the number of concepts that the base learner chooses from."""
     if isinstance(base, NoisyThreshold):
         return log((1 << base.concepts.bits) + 1)
-    return log(len(whole_class(base.concepts, base.limit)))
+    return log(len(whole_class(base._concept_class, base.limit)))

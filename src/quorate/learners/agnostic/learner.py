@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.errors import InvalidParameter
-from quorate.learners.agnostic.base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
+from quorate.errors import InvalidParameter, QuorateError
+from quorate.learners.agnostic.base import NOT_EMPIRICAL, agnostic_rows, errs_little_on_any_rows, learner_error, priced
 from quorate.learners.agnostic.bound import EVENTS, agnostic_error
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import AgnosticSplit, best_split, least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.agnostic.search import (
+    LARGEST_TARGET,
+    AgnosticSplit,
+    best_split,
+    least_rows,
+    refuse_plan,
+    relabels,
+    rows_for,
+    short_of,
+)
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
@@ -23,6 +33,8 @@ from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
+
+_THEOREM = "LWY25 Theorem 3.6, every constant stated,"
 
 
 @stored_as("quorate.learners.agnostic.AgnosticPlan")
@@ -64,8 +76,8 @@ class AgnosticLearner(TransformedLearner):
 
     Parameters
     ----------
-    concepts : ConceptClass
-        The class that is learned.
+    concepts : ConceptClass, optional
+        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`, such as ``NoisyThreshold(concepts=concepts, epsilon=1.0)``. It is run at the ε
         and δ that the search finds; its own do not matter.
@@ -79,6 +91,9 @@ class AgnosticLearner(TransformedLearner):
         What chooses the labelling; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 2**20
         Labellings to choose from at most: so many rows are relabelled that there can be no more.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs only
         :func:`~quorate.learners.agnostic.search.least_rows`, without which there is no plan.
@@ -133,14 +148,15 @@ class AgnosticLearner(TransformedLearner):
     def __init__(
         self,
         *,
-        concepts: ConceptClass,
         base: PrivateLearner,
+        concepts: ConceptClass | None = None,
         epsilon: float,
         delta: float = 0.0,
         alpha: float = 0.1,
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
         limit: int = MOST_CANDIDATES,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -153,9 +169,13 @@ class AgnosticLearner(TransformedLearner):
         self.beta = beta
         self.selection = selection
         self.limit = limit
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
+
+    #: Its formulas have e^ε times the square of the number of rows, in floats.
+    largest_epsilon: ClassVar[float] = LARGEST_TARGET
 
     def split_for(self, n_labelled: int) -> AgnosticSplit:
         """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
@@ -181,14 +201,14 @@ class AgnosticLearner(TransformedLearner):
         super()._check_arguments()
 
     def _split(self, n_rows: int, epsilon: float, delta: float) -> AgnosticSplit:
-        growth = growth_of(self.concepts)
+        growth = growth_of(self._concept_class)
         error = learner_error(self.base, alpha=self.alpha / 4, beta=self.beta / EVENTS)
         return best_split(
             n_rows,
             epsilon=epsilon,
             delta=delta if "delta" in self.base.get_params(deep=False) else 0.0,
             excess=lambda price: agnostic_error(price, error, growth, self.beta),
-            fits=relabels(self.concepts, self.limit, n_rows),
+            fits=relabels(self._concept_class, self.limit, n_rows),
         )
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
@@ -197,13 +217,28 @@ class AgnosticLearner(TransformedLearner):
             lambda n_rows: self._split(n_rows, epsilon, delta).excess,
             start=least_rows(epsilon),
         )
-        return RowsNeeded(labelled=labelled, unlabelled=0, theorem="LWY25 Theorem 3.6, every constant stated,")
+        return RowsNeeded(labelled=labelled, unlabelled=0, theorem=_THEOREM)
+
+    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+        return agnostic_rows(alone)
+
+    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
+        try:
+            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
+        except QuorateError:  # so few rows cannot be relabelled
+            return True
+
+    def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
+        assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns
+        return short_of(
+            self.alpha, plan.excess, _THEOREM
+        )  # the number of rows would be a long search: see rows_needed()
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> AgnosticPlan:
         check_labelled(self, n_labelled)
         split = self._split(n_labelled, epsilon, delta)
         price = split.price
-        refuse_plan(self.concepts, price)
+        refuse_plan(self._concept_class, price)
         choice_at(price, self.selection)
         base = priced(self.base, price.learner_epsilon, price.learner_delta)
         fit = self._base_fit(base, price.n_sampled)
@@ -225,6 +260,6 @@ class AgnosticLearner(TransformedLearner):
         assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns
         known = labels != UNLABELLED
         T, new = relabelled_sample(
-            points[known], labels[known].astype(np.uint8), self.concepts, plan.price, self.selection, noise
+            points[known], labels[known].astype(np.uint8), self._concept_class, plan.price, self.selection, noise
         )
         return self._run_base(plan.base, T, new, plan.base_fit, noise)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -17,14 +18,14 @@ from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
 from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import least_rows, refuse_plan, relabels, rows_for
+from quorate.learners.agnostic.search import LARGEST_TARGET, least_rows, refuse_plan, relabels, rows_for, short_of
 from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.plan import RowsNeeded
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
-from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups
+from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
@@ -59,6 +60,9 @@ class AgnosticPrediction(BaseEstimator):
         What chooses the labelling.
     limit : int, default 2**20
         Labellings to choose from at most.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so.
     ledger : path or Ledger, optional
@@ -113,6 +117,7 @@ class AgnosticPrediction(BaseEstimator):
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
         limit: int = MOST_CANDIDATES,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -124,6 +129,7 @@ class AgnosticPrediction(BaseEstimator):
         self.beta = beta
         self.selection = selection
         self.limit = limit
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -154,7 +160,7 @@ class AgnosticPrediction(BaseEstimator):
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         sample = self._checked(X, y)
         plan = self._plan(sample.n_labelled, epsilon)
-        missed = () if plan.excess <= self.alpha else (self._missed(epsilon),)
+        missed = tuple(short_of(self.alpha, plan.excess, _THEOREM))
         if self.rows == "theorem" and missed:
             raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
 
@@ -198,9 +204,10 @@ class AgnosticPrediction(BaseEstimator):
         self.plan_ = plan
         self.guarantee_: Guarantee = promised
         self.n_features_in_ = self.concepts.n_features
+        self.classes_ = np.array([0, 1] if self.classes is None else list(two_classes(self.classes)))
         return self
 
-    def ask(self, X: Any) -> NDArray[np.int64]:
+    def ask(self, X: Any) -> NDArray[Any]:
         """Predict for some points, one answer each.
 
         Parameters
@@ -210,7 +217,7 @@ class AgnosticPrediction(BaseEstimator):
 
         Returns
         -------
-        (n_points,) array of 0 and 1
+        (n_points,) array of 0 and 1, or of `classes`
             A point that was asked before gets the same answer and costs nothing.
 
         Raises
@@ -235,7 +242,8 @@ class AgnosticPrediction(BaseEstimator):
                     kept.drawn += len(new)
                     answers = drawn.answer(lambda drawn: kept.answers(points[new], drawn))
                 memo.remember([digests[i] for i in new], answers)
-            return np.array([memo.recall(digest) for digest in digests], dtype=np.int64)
+            codes = np.array([memo.recall(digest) for digest in digests], dtype=np.int64)
+        return np.asarray(self.classes_[codes])
 
     @property
     def answers_left_(self) -> int:
@@ -282,24 +290,14 @@ class AgnosticPrediction(BaseEstimator):
         one_of("rows", self.rows, ("any", "theorem"))
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
             raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
+        real("epsilon", self.epsilon, at_most=LARGEST_TARGET, hint="no larger one is a promise: lower it")
         return floor_epsilon(self.epsilon)
 
     def _checked(self, X: Any, y: Any) -> Sample:
-        sample = read_sample(self.concepts, X, y)
+        sample = read_sample(self.concepts, X, y, self.classes)
         if sample.n_labelled < 2:
-            raise DataRefused("y must hold at least two labels, 0 or 1; some rows give scores and some are relabelled")
+            raise DataRefused("y must hold at least two labels; some rows give scores and some are relabelled")
         return sample
-
-    def _missed(self, epsilon: float) -> str:
-        """Return what the theorem asks for beyond the rows there are, if any number of rows would do."""
-        try:
-            labelled = self._rows_needed(epsilon).labelled
-        except InvalidParameter as refusal:
-            return f"no number of rows is known to give the bound on the error: {refusal}"
-        return (
-            f"{_THEOREM} asks for {labelled:,} labelled rows at these parameters, and there were fewer: privacy holds, "
-            "the bound on the error does not"
-        )
 
     def _plan(self, n_rows: int, epsilon: float, *, wanted: float | None = None) -> PredictionPlan:
         plan = plan_predictions(

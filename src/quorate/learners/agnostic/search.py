@@ -28,6 +28,9 @@ Excess = Callable[[AgnosticPrice], float]
 #: A number of rows that nobody has: where a search for one ends.
 MOST_ROWS: Final = 1 << 40
 
+#: No larger ε is worked out: e^ε times the square of a number of rows is a float up to there, and it is no promise.
+LARGEST_TARGET: Final = 300.0
+
 _SHARES = np.linspace(0.05, 0.95, 7)  # of the exponent, that go to the choice
 _SIZES = 24
 _FINEST = 1 / 64
@@ -186,8 +189,26 @@ def least_rows(epsilon: float) -> int:
     >>> least_rows(0.1), least_rows(5.0)
     (29, 2)
     """
-    least = max(floor(3 / expm1(min(epsilon, 700.0))) + 1, 2)
+    least = max(floor(3 / expm1(min(epsilon, LARGEST_TARGET))) + 1, 2)
     return smallest_count(lambda n: _most_sampled(n, epsilon) >= 1, least)
+
+
+def short_of(alpha: float, excess: float, theorem: str) -> list[str]:
+    """Say that less is proven at these rows than was asked for, without a search for the number that would do.
+
+    Examples
+    --------
+    >>> short_of(0.1, 0.05, "LWY25 Theorem 3.6"), len(short_of(0.1, 0.4, "LWY25 Theorem 3.6"))
+    ([], 1)
+    """
+    if excess <= alpha:
+        return []
+    proven = f"an error of {excess:.2g} beyond the best concept's" if excess < 1 else "nothing"
+    said = (
+        f"{theorem} proves {proven} for so many labelled rows, and alpha={alpha:g} was asked for: privacy holds, that "
+        "bound on the error does not; rows_needed() says how many rows it takes"
+    )
+    return [said]
 
 
 def _too_few(epsilon: float) -> str:
@@ -199,7 +220,7 @@ def _too_few(epsilon: float) -> str:
 
 def _most_sampled(n: int, epsilon: float) -> int:
     """Most rows that T may have: a split must exist, and the scores must be integers that a mechanism takes."""
-    most = min(n - 1, floor(n * expm1(min(epsilon, 700.0)) / 3))
+    most = min(n - 1, floor(n * expm1(min(epsilon, LARGEST_TARGET)) / 3))
     if most * (n - most) > MAX_SCALE:
         most = int(MAX_SCALE) // n
     return most if most >= 1 and _poorest_price(n, epsilon, 0.0) is not None else 0

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, expm1, inf, log, log1p, sqrt
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from quorate.arguments import count, real
-from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.agnostic.base import NOT_EMPIRICAL, LearnerError, errs_little_on_any_rows, learner_error, priced
+from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.learners.agnostic.base import (
+    NOT_EMPIRICAL,
+    LearnerError,
+    agnostic_rows,
+    errs_little_on_any_rows,
+    learner_error,
+    priced,
+)
 from quorate.learners.agnostic.bound import Growth
-from quorate.learners.agnostic.search import rows_for
+from quorate.learners.agnostic.search import LARGEST_TARGET, rows_for, short_of
 from quorate.learners.amplification.counts import largest_count
 from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement
@@ -34,6 +42,9 @@ _MOST_CANDIDATES = 1 << 20
 _LEAST_LEARNER = 1e-6
 _SIZES = 24
 _CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
+
+
+_THEOREM = "BNS15 Algorithm 2 after subsampling, every constant stated,"
 
 
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledSplit")
@@ -144,8 +155,8 @@ class SubsampledAgnostic(TransformedLearner):
 
     Parameters
     ----------
-    concepts : ConceptClass
-        The class that is learned.
+    concepts : ConceptClass, optional
+        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`; its own ε and δ do not matter.
     epsilon : float
@@ -154,6 +165,9 @@ class SubsampledAgnostic(TransformedLearner):
         δ of the whole; 0 for a pure base learner.
     alpha, beta : float, default 0.1
         The theorem's: error more than α above the best concept's with probability at most β.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}
         Whether fewer rows than :meth:`rows_needed` says are refused.
     ledger : path or Ledger, optional
@@ -193,12 +207,13 @@ class SubsampledAgnostic(TransformedLearner):
     def __init__(
         self,
         *,
-        concepts: ConceptClass,
         base: PrivateLearner,
+        concepts: ConceptClass | None = None,
         epsilon: float,
         delta: float = 0.0,
         alpha: float = 0.1,
         beta: float = 0.1,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -209,9 +224,13 @@ class SubsampledAgnostic(TransformedLearner):
         self.delta = delta
         self.alpha = alpha
         self.beta = beta
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
+
+    #: Its formulas have e^ε times the square of the number of rows, in floats.
+    largest_epsilon: ClassVar[float] = LARGEST_TARGET
 
     def split_for(self, n_labelled: int) -> SubsampledSplit:
         """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row."""
@@ -223,7 +242,7 @@ class SubsampledAgnostic(TransformedLearner):
         super()._check_arguments()
 
     def _split(self, n_rows: int, epsilon: float, delta: float) -> SubsampledSplit:
-        growth = growth_of(self.concepts)
+        growth = growth_of(self._concept_class)
         best = best_subsample(
             n_rows,
             epsilon=epsilon,
@@ -249,8 +268,23 @@ class SubsampledAgnostic(TransformedLearner):
         return RowsNeeded(
             labelled=rows_for(self.alpha, excess, start=2),
             unlabelled=0,
-            theorem="BNS15 Algorithm 2 after subsampling, every constant stated,",
+            theorem=_THEOREM,
         )
+
+    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+        return agnostic_rows(alone)
+
+    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
+        try:
+            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
+        except QuorateError:  # so few rows cannot be relabelled
+            return True
+
+    def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
+        assert isinstance(plan, SubsampledPlan)  # noqa: S101  what `_plan` returns
+        return short_of(
+            self.alpha, plan.split.excess, _THEOREM
+        )  # the number of rows would be a long search: see rows_needed()
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> SubsampledPlan:
         check_labelled(self, n_labelled)
@@ -278,7 +312,7 @@ class SubsampledAgnostic(TransformedLearner):
         rows = np.flatnonzero(labels != UNLABELLED)
         kept = rows[random_arrangement(plan.n_rows, plan.split.n_kept, noise.at("kept rows", 0))]
         T, y = points[kept], labels[kept].astype(np.uint8)
-        new = relabelled(T, y, T[:0], self.concepts, plan.split.epsilon_0, noise.at("chosen concept", 0))
+        new = relabelled(T, y, T[:0], self._concept_class, plan.split.epsilon_0, noise.at("chosen concept", 0))
         return self._run_base(plan.base, T, new, plan.base_fit, noise)
 
 

@@ -21,12 +21,24 @@ since what is added grows with :math:`p_-`. A bad concept is chosen with probabi
 :math:`|H| (1 - \alpha r)^m \le \beta` if :math:`m \ge (\log|H| + \log 1/\beta) / (-\log(1 - \alpha r))`. The best s
 is :math:`\min(\varepsilon/2, \frac12 \log 1/\kappa)`. Permute-and-flip's :math:`P(h)` is at most
 its coin's, which is the same minimum.
+
+*Any labels.* Let h* be a best concept of H, whatever it errs by, and h bad: :math:`err(h) > err(h^*) + \alpha`. Then
+:math:`p_+ - p_- > \alpha` and :math:`p_+ + p_- \le 1`. With :math:`t = p_+ + p_-` a row's factor is at most
+:math:`1 - t + t \cosh s - \alpha \sinh s`, which grows with t, so
+
+.. math::
+
+    E[P(h)] \le (\cosh s - \alpha \sinh s)^m,
+
+and a bad concept is chosen with probability at most β if
+:math:`m \ge (\log|H| + \log 1/\beta) / (-\log(\cosh s - \alpha \sinh s))`; the best s is
+:math:`\min(\varepsilon/2, \operatorname{artanh} \alpha)`. A choice from a whole class needs no true concept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import ceil, expm1, inf, log, log1p
+from math import atanh, ceil, expm1, inf, log, log1p, sinh
 
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.theory.bns15_bounds import sauer
@@ -57,6 +69,28 @@ def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, s
     s = min(epsilon / 2, best)
     rate = -expm1(-s) - (share * expm1(s) if share else 0.0)
     return max(1, ceil((log_size - log(beta)) / -log1p(-alpha * rate)))
+
+
+def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float) -> int:
+    r"""Return m: with as many labelled rows, an error of more than α beyond the best has a probability of at most β.
+
+    Parameters
+    ----------
+    log_size : float
+        :math:`\log |H|`.
+    alpha, beta : float
+        In (0, 1).
+    epsilon : float
+        ε of the choice.
+
+    Examples
+    --------
+    >>> agnostic_choice_rows(log(2**16 + 1), alpha=0.1, beta=0.1, epsilon=1.0)
+    2664
+    """
+    s = min(epsilon / 2, atanh(alpha))
+    lost = alpha * sinh(s) - 2 * sinh(s / 2) ** 2  # 1 − cosh s + α sinh s, without cancellation
+    return max(1, ceil((log_size - log(beta)) / -log1p(-lost)))
 
 
 def growth_of(concepts: ConceptClass) -> Callable[[int], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any, Final, Literal
@@ -11,7 +12,7 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused
-from quorate.learners.base.choice_bound import choice_rows
+from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
 from quorate.learners.concepts.domain import grid
 from quorate.learners.concepts.enumeration import refuse_beyond
 from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
@@ -23,6 +24,9 @@ from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 
 Selection = Literal["permute-and-flip", "exponential"]
+
+#: Whose statement the rows for any labels are, for messages.
+AGNOSTIC_CHOICE: Final = "KLNRS11 Theorem 3.4 for any labels, every constant stated,"
 
 MECHANISMS: Final[dict[str, type[Exponential] | type[PermuteAndFlip]]] = {
     "permute-and-flip": PermuteAndFlip,
@@ -102,6 +106,9 @@ class ExponentialLearner(PrivateLearner):
         What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         A class of more concepts is refused.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
     ledger : path or Ledger, optional
@@ -149,6 +156,7 @@ class ExponentialLearner(PrivateLearner):
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
         limit: int = 1_000_000,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -159,6 +167,7 @@ class ExponentialLearner(PrivateLearner):
         self.beta = beta
         self.selection = selection
         self.limit = limit
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -171,20 +180,34 @@ class ExponentialLearner(PrivateLearner):
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> ChoicePlan:
         check_labelled(self, n_labelled)
-        n_concepts = len(whole_class(self.concepts, self.limit))
+        n_concepts = len(whole_class(self._concept_class, self.limit))
         return ChoicePlan(
             event=PureDP(epsilon),
-            told=f"one of all {n_concepts:,} concepts of {type(self.concepts).__name__}, chosen by {self.selection} by "
-            f"its mistakes on {n_labelled:,} labelled records",
+            told=f"one of all {n_concepts:,} concepts of {type(self._concept_class).__name__}, chosen by "
+            f"{self.selection} by its mistakes on {n_labelled:,} labelled records",
             n_labels=n_labelled,
             choice=MECHANISMS[self.selection](epsilon),
         )
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
-        return choose(whole_class(self.concepts, self.limit), points, labels, plan, noise.at("choice", 0))
+        return choose(whole_class(self._concept_class, self.limit), points, labels, plan, noise.at("choice", 0))
+
+    def agnostic_rows_needed(self) -> RowsNeeded:
+        """Return how many labels are enough where no concept is the truth: an error of α beyond the best one's."""
+        epsilon, _ = self._target()
+        return RowsNeeded(
+            labelled=agnostic_choice_rows(
+                log(len(whole_class(self._concept_class, self.limit))),
+                alpha=self.alpha,
+                beta=self.beta,
+                epsilon=epsilon,
+            ),
+            unlabelled=0,
+            theorem=AGNOSTIC_CHOICE,
+        )
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        log_size = log(len(whole_class(self.concepts, self.limit)))
+        log_size = log(len(whole_class(self._concept_class, self.limit)))
         return RowsNeeded(
             labelled=choice_rows(log_size, alpha=self.alpha, beta=self.beta, epsilon=epsilon),
             unlabelled=0,

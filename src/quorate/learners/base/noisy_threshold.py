@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import log
 from typing import Any
 
@@ -10,8 +11,8 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
-from quorate.learners.base.choice_bound import choice_rows
-from quorate.learners.base.exponential import check_labelled
+from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
+from quorate.learners.base.exponential import AGNOSTIC_CHOICE, check_labelled
 from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.concepts.thresholds import Threshold, Thresholds
@@ -38,6 +39,9 @@ class NoisyThreshold(PrivateLearner):
         ε > 0.
     alpha, beta : float, default 0.1
         The theorem's: error above α with probability at most β, where some threshold is the truth.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
     ledger : path or Ledger, optional
@@ -84,6 +88,7 @@ class NoisyThreshold(PrivateLearner):
         epsilon: float,
         alpha: float = 0.1,
         beta: float = 0.1,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -92,14 +97,16 @@ class NoisyThreshold(PrivateLearner):
         self.epsilon = epsilon
         self.alpha = alpha
         self.beta = beta
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
 
     def _check_arguments(self) -> None:
-        if not isinstance(self.concepts, Thresholds) or self.concepts.bits > _LARGEST_BITS:
+        concepts = self._concept_class
+        if not isinstance(concepts, Thresholds) or concepts.bits > _LARGEST_BITS:
             raise InvalidParameter(
-                f"concepts must be Thresholds of at most {_LARGEST_BITS} bits, got {self.concepts!r}; other finite "
+                f"concepts must be Thresholds of at most {_LARGEST_BITS} bits, got {concepts!r}; other finite "
                 "classes go to ExponentialLearner"
             )
         real("alpha", self.alpha, above=0, below=1)
@@ -118,6 +125,13 @@ class NoisyThreshold(PrivateLearner):
         known = labels != UNLABELLED
         scores, sizes = threshold_runs(points[known, 0], labels[known], self.concepts.bits)
         return Threshold(GridChoice(plan.event.epsilon).release(scores, sizes, noise.at("choice", 0)))
+
+    def agnostic_rows_needed(self) -> RowsNeeded:
+        """Return how many labels are enough where no cut is the truth: an error of α beyond the best one's."""
+        epsilon, _ = self._target()
+        size = log(2**self.concepts.bits + 1)
+        rows = agnostic_choice_rows(size, alpha=self.alpha, beta=self.beta, epsilon=epsilon)
+        return RowsNeeded(labelled=rows, unlabelled=0, theorem=AGNOSTIC_CHOICE)
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
         return RowsNeeded(

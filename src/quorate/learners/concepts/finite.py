@@ -158,6 +158,10 @@ class FiniteClass:
                     "fitted on such rows and labels"
                 )
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> FiniteClass:
+        """Return the class itself: it is never changed, and scikit-learn's ``clone`` copies what it is given."""
+        return self
+
     def __repr__(self) -> str:
         return f"FiniteClass({len(self.classifiers)} classifiers, n_features={self.n_features})"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
@@ -64,6 +65,9 @@ class GenericLearner(PrivateLearner):
         What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         H has no more concepts than that; where its net is too large for it, the net gets smaller.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}, default "any"
         "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
     ledger : path or Ledger, optional
@@ -124,6 +128,7 @@ class GenericLearner(PrivateLearner):
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
         limit: int = 1_000_000,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -135,6 +140,7 @@ class GenericLearner(PrivateLearner):
         self.beta = beta
         self.selection = selection
         self.limit = limit
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -155,14 +161,14 @@ class GenericLearner(PrivateLearner):
                 f"sanitizer must be ε-DP at the ε that it is given, got {type(self.sanitizer).__name__}"
             )
         # Refuses what this sanitizer cannot take, before anything is charged.
-        self.sanitizer.error_bound(n_unlabelled, self.concepts, self.beta, epsilon)
+        self.sanitizer.error_bound(n_unlabelled, self._concept_class, self.beta, epsilon)
         needed, _ = self._net()
-        net = needed.within(self.limit, growth_of(self.concepts))
+        net = needed.within(self.limit, growth_of(self._concept_class))
         short = f"limit={self.limit:,} leaves H fewer sanitized points than the bound on the error asks for"
         cautions = () if net == needed else (short,)
         return GenericPlan(
             event=PureDP(epsilon),
-            told=f"one concept of {type(self.concepts).__name__}, chosen by {self.selection} on {n_labelled:,} "
+            told=f"one concept of {type(self._concept_class).__name__}, chosen by {self.selection} on {n_labelled:,} "
             f"labelled records from the dichotomies on what {type(self.sanitizer).__name__} released of "
             f"{n_unlabelled:,} unlabelled ones (BNS15 Algorithm 1)",
             n_labels=n_labelled,
@@ -173,26 +179,26 @@ class GenericLearner(PrivateLearner):
         )
 
     def _check_points(self, points: Points) -> None:
-        self.sanitizer.check(points, self.concepts)
+        self.sanitizer.check(points, self._concept_class)
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
         synthetic = self.sanitizer.sanitize(
-            points[labels == UNLABELLED], self.concepts, plan.epsilon, noise.at("sanitizer", 0)
+            points[labels == UNLABELLED], self._concept_class, plan.epsilon, noise.at("sanitizer", 0)
         )
         # From here on the unlabelled rows are not looked at again: H is made of what was released.
         net = plan.net.of(synthetic, noise.at("net", 0))
-        hypotheses = self.concepts.dichotomies(net, limit=self.limit)
+        hypotheses = self._concept_class.dichotomies(net, limit=self.limit)
         return choose(hypotheses, points, labels, plan, noise.at("choice", 0))
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        growth, (net, missed) = growth_of(self.concepts), self._net()
+        growth, (net, missed) = growth_of(self._concept_class), self._net()
         return RowsNeeded(
             labelled=choice_rows(
                 log(growth(net.size)), alpha=self.alpha, beta=self.beta * _CHOICE_BETA, epsilon=epsilon, share=_BEST
             ),
             unlabelled=max(
                 self.sanitizer.rows_needed(
-                    self.concepts, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon
+                    self._concept_class, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon
                 ),
                 deviation_rows(
                     growth, seen=self.alpha * _SEEN, true=self.alpha * _BEST, beta=self.beta * _DEVIATION_BETA
@@ -203,7 +209,10 @@ class GenericLearner(PrivateLearner):
 
     def _net(self) -> tuple[Net, float]:
         """Return how H's points are chosen, and what share of the synthetic points it misses: none if it keeps all."""
-        net = Net.for_class(self.concepts, self.alpha * _NET, self.beta * _NET_BETA)
-        told = (*(getattr(self.sanitizer, name, None) for name in ("n_synthetic", "size")), self.concepts.domain_size)
+        net = Net.for_class(self._concept_class, self.alpha * _NET, self.beta * _NET_BETA)
+        told = (
+            *(getattr(self.sanitizer, name, None) for name in ("n_synthetic", "size")),
+            self._concept_class.domain_size,
+        )
         most = min((each for each in told if each is not None), default=net.size + 1)  # distinct synthetic points
         return (net, _NET) if most > net.size else (replace(net, size=most), 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -78,6 +79,9 @@ class LabelBoost(TransformedLearner):
         The error is at most α, but for a probability of β, where there are as many rows as :meth:`rows_needed` says.
     base_rows : int, optional
         n: on how many rows the base learner is run. As many as its own theorem asks for by default.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}
         Whether fewer rows than the theorem asks for are refused. Privacy holds for any number.
     ledger : path or Ledger, optional
@@ -131,14 +135,15 @@ class LabelBoost(TransformedLearner):
     def __init__(
         self,
         *,
-        concepts: ConceptClass,
         base: PrivateLearner,
+        concepts: ConceptClass | None = None,
         epsilon: float,
         delta: float = 0.0,
         constants: BoostConstants = "tight",
         alpha: float = 0.1,
         beta: float = 0.1,
         base_rows: int | None = None,
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -151,6 +156,7 @@ class LabelBoost(TransformedLearner):
         self.alpha = alpha
         self.beta = beta
         self.base_rows = base_rows
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -176,11 +182,11 @@ class LabelBoost(TransformedLearner):
         task = BoostTask(
             base=self._base_price(base),
             n_base=n_base,
-            vc=max(1, self.concepts.vc_dimension),
+            vc=max(1, self._concept_class.vc_dimension),
             alpha=self.alpha / 11,
             beta=self.beta / 2,
             target=target,
-            domain_size=self.concepts.domain_size,
+            domain_size=self._concept_class.domain_size,
         )
         return PaperConstants(task) if self.constants == "paper" else TightConstants(task)
 
@@ -228,7 +234,7 @@ class LabelBoost(TransformedLearner):
             kept = random_arrangement(len(S), each.kept_labelled, noise.at("kept labelled rows", i))
             brought = random_arrangement(len(T), each.kept_taken, noise.at("kept unlabelled rows", i))
             S, T, y = S[kept], T[brought], y[kept]
-            y = relabelled(S, y, T, self.concepts, each.epsilon_0, noise.at("chosen concept", i))
+            y = relabelled(S, y, T, self._concept_class, each.epsilon_0, noise.at("chosen concept", i))
             S = np.concatenate([S, T])
         left = random_arrangement(len(S), schedule.kept, noise.at("rows left", 0))
         drawn = left[random_draws(schedule.kept, schedule.drawn, noise.at("rows drawn", 0))]

@@ -185,16 +185,16 @@ def _keep_rate(task: BoostTask, epsilon_0: float, *, labelled: bool) -> float:
 def _kept(task: BoostTask, n_rows: int, epsilon_0: float, *, labelled: bool) -> int:
     """Return how many of so many rows may be kept for the target to come back."""
     price = _relabelled(task, epsilon_0, labelled)
-    kept = min(n_rows, int(_keep_rate(task, epsilon_0, labelled=labelled) * n_rows) + 1)
-    while kept and not without_replacement(price, n_rows=n_rows, n_kept=kept).within(task.target):
-        kept -= 1
-    return kept
+    most = min(n_rows, int(_keep_rate(task, epsilon_0, labelled=labelled) * n_rows) + 1)
+    return largest_count(lambda kept: without_replacement(price, n_rows=n_rows, n_kept=kept).within(task.target), most)
 
 
 def _taken_for(task: BoostTask, kept: int, epsilon_0: float) -> int:
     """Return from how many rows of D so many may be kept."""
     price = _relabelled(task, epsilon_0, labelled=False)
-    taken = max(kept, int(kept / _keep_rate(task, epsilon_0, labelled=False)) - 1)
-    while kept and not without_replacement(price, n_rows=taken, n_kept=kept).within(task.target):
-        taken += 1
-    return taken
+    least = max(kept, int(kept / _keep_rate(task, epsilon_0, labelled=False)) - 1)
+    if not kept:
+        return least
+    return smallest_count(
+        lambda taken: without_replacement(price, n_rows=taken, n_kept=kept).within(task.target), least
+    )

@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
 from quorate.arguments import count, one_of
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.amplification.counts import largest_count, smallest_count
 from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, coded_labels
-from quorate.learners.sample import Sample
+from quorate.learners.private_learner import (
+    UNLABELLED,
+    CodedLabels,
+    Plan,
+    PrivateLearner,
+    RowsNeeded,
+    coded_labels,
+    without_ledger,
+)
+from quorate.learners.sample import Sample, two_classes
 from quorate.learners.sub_sampling.price import Asked, subsampling
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
+from quorate.outcomes import Caution, Severity, caution
 from quorate.renamed import stored_as
 from quorate.types import IntArray, Secret
+
+#: What programs decide by: fewer labels are asked for than were requested.
+FEWER_LABELS = "fewer-labels-than-requested"
 
 # Stands in the fingerprint for a label that nobody was asked for yet; no column of labels holds it.
 _NOT_ASKED = 2
@@ -61,8 +73,8 @@ class SubSampling(TransformedLearner):
 
     Parameters
     ----------
-    concepts : ConceptClass
-        The class that is learned.
+    concepts : ConceptClass, optional
+        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
     epsilon : float
@@ -77,6 +89,9 @@ class SubSampling(TransformedLearner):
     labelled : {"random", "first"}
         Whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed. The
         latter costs more: exchanging one row may change whose label is asked for.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
     rows : {"any", "theorem"}
         Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
     ledger : path or Ledger, optional
@@ -128,13 +143,14 @@ class SubSampling(TransformedLearner):
     def __init__(
         self,
         *,
-        concepts: ConceptClass,
         base: PrivateLearner,
+        concepts: ConceptClass | None = None,
         epsilon: float,
         delta: float = 0.0,
         n_labels: int | None = None,
         base_rows: int | None = None,
         labelled: Asked = "random",
+        classes: Sequence[Any] | None = None,
         rows: str = "any",
         ledger: Any = None,
         unsafe_noise_seed: int | None = None,
@@ -146,6 +162,7 @@ class SubSampling(TransformedLearner):
         self.n_labels = n_labels
         self.base_rows = base_rows
         self.labelled = labelled
+        self.classes = classes
         self.rows = rows
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -176,8 +193,9 @@ class SubSampling(TransformedLearner):
             return super().fit(X, y, groups=groups)
         self._asked: Callable[[IntArray], Any] = y
         try:
-            # Every row may be asked for; none of these zeros is looked at, and `_checked` takes them away.
-            return super().fit(X, np.zeros(len(self.concepts.check(X)), dtype=np.int8), groups=groups)
+            # Every row may be asked for; none of these labels is looked at, and `_checked` takes them away.
+            label = 0 if self.classes is None else two_classes(self.classes)[0]
+            return super().fit(X, np.full(len(self._concept_class.check(X)), label), groups=groups)
         finally:
             del self._asked
 
@@ -268,6 +286,43 @@ class SubSampling(TransformedLearner):
             base_fit=fit,
         )
 
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+        assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
+        wanted, words = self._wanted(self.base), None
+        if plan.n_labels < wanted:
+            words = (
+                f"only {plan.n_labels:,} labels are asked for, and {wanted:,} were requested: at base.epsilon="
+                f"{self.base.epsilon:g} a sample of {plan.n_kept:,} of these {plan.n_rows:,} rows is all that the "
+                f"target allows{self._offer(plan, Price(epsilon, delta))}"
+            )
+        fewer = caution(FEWER_LABELS, Severity.WARNING, words)
+        return (fewer, *super()._cautions(plan, n_rows, epsilon, delta))
+
+    def _wanted(self, base: PrivateLearner) -> int:
+        return self._base_needs(base).labelled if self.n_labels is None else self.n_labels
+
+    def _offer(self, plan: SubSamplingPlan, target: Price) -> str:
+        """Name the base ε with which most labels are asked for; the largest, where several are as good."""
+        if self.base_rows is not None:
+            return ""
+        best, offered = plan.n_labels, 0.0
+        for each in np.geomspace(self.base.epsilon, min(target.epsilon, self.base.epsilon), 49)[1:].tolist():
+            at = float(f"{each:.3g}")
+            try:
+                base = cast("PrivateLearner", without_ledger(self.base).set_params(epsilon=at))
+                price, wanted = self._base_price(base), self._wanted(base)
+            except QuorateError:
+                continue
+            kept = largest_count(
+                lambda kept, price=price, wanted=wanted: (  # type: ignore[misc]
+                    self._price(price, plan.n_rows, kept, min(wanted, kept)).within(target)
+                ),
+                plan.n_rows,
+            )
+            if min(wanted, kept) > best:
+                best, offered = min(wanted, kept), at
+        return f"; base.epsilon={offered:g} asks for most, {best:,}" if offered else ""
+
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
         assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
         sample = random_arrangement(len(points), plan.n_kept, noise.at("secret sample", 0))
@@ -283,7 +338,7 @@ class SubSampling(TransformedLearner):
         if oracle is None:
             return labels[asked]
         order = np.argsort(asked)
-        answers = coded_labels(oracle(asked[order]))
+        answers = coded_labels(oracle(asked[order]), self.classes)
         if len(answers) != len(asked) or (answers == UNLABELLED).any():
             raise DataRefused(
                 "y must answer 0 or 1 for each of the rows that it was asked for", charged="it was charged"

@@ -1,0 +1,180 @@
+"""What a learner says before and after a fit, from public facts alone; that it says it soon, and by the right name."""
+
+import time
+
+import numpy as np
+import pytest
+
+from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.learners import (
+    AgnosticLearner,
+    AgnosticPrediction,
+    EmpiricalLearner,
+    ExponentialLearner,
+    GenericLearner,
+    LabelBoost,
+    NoisyThreshold,
+    SubsampledAgnostic,
+    SubSampling,
+)
+from quorate.learners.base.choice_bound import agnostic_choice_rows
+from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.private_learner import BOUND_DOES_NOT_HOLD
+from quorate.learners.sample import Sample, read_sample
+from quorate.learners.sanitizers import Tree
+from quorate.learners.sub_sampling.learner import FEWER_LABELS
+from quorate.learners.transformed_learner import BASE_ALONE
+from quorate.types import Secret
+
+GRID = Thresholds(bits=16)
+BASE = NoisyThreshold(concepts=GRID, epsilon=1.0)
+
+
+def applying(learner, n_labelled, n_unlabelled=0):
+    return {each.code: each.words for each in learner.check(n_labelled, n_unlabelled) if each.applies}
+
+
+# --- the base learner alone -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 0.1])
+@pytest.mark.parametrize("around", [LabelBoost, AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
+def test_a_construction_that_asks_for_no_fewer_labels_than_its_base_says_so(around, epsilon):
+    said = applying(around(base=BASE, epsilon=epsilon), 100_000)
+    assert "NoisyThreshold alone asks for" in said[BASE_ALONE]
+
+
+def test_a_construction_that_asks_for_fewer_does_not():
+    assert BASE_ALONE not in applying(SubSampling(base=BASE, epsilon=0.1), 100_000)
+    assert BASE_ALONE in applying(SubSampling(base=BASE, epsilon=1.0), 100_000)
+    much = LabelBoost(base=BASE, epsilon=1.0, base_rows=10_000_000)
+    assert much.rows_needed().labelled < 10_000_000
+
+
+def test_a_learner_with_no_base_has_no_such_caution():
+    assert applying(GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=1.0), 600, 200_000) == {}
+
+
+def test_cautions_stand_on_the_fitted_learner_and_depend_on_no_row():
+    random = np.random.default_rng(0)
+    learner = SubSampling(base=BASE, epsilon=0.5, unsafe_noise_seed=0)
+    found = []
+    for labels in (np.zeros(3_000), np.ones(3_000), random.integers(0, 2, 3_000)):
+        found.append(learner.fit(random.integers(0, 2**16, (3_000, 1)), labels.astype(int)).cautions_)
+    assert found[0] == found[1] == found[2] == learner.check(3_000)
+
+
+def test_the_rows_of_a_choice_for_any_labels_keep_the_bound_where_it_is_hardest():
+    """Many bad concepts that are just α worse, labels that are nearly coins: simulated exactly as a walk."""
+    alpha, beta, epsilon, n_bad = 0.2, 0.1, 1.0, 500
+    m = agnostic_choice_rows(np.log(n_bad + 1), alpha=alpha, beta=beta, epsilon=epsilon)
+    random = np.random.default_rng(0)
+
+    def share_bad(rows):
+        worse = 2 * random.binomial(rows, (1 + alpha) / 2, (2_000, n_bad)) - rows  # mistakes beyond the best one's
+        weights = np.exp(-epsilon / 2 * worse)
+        return float(np.mean(weights.sum(axis=1) / (1 + weights.sum(axis=1))))
+
+    assert share_bad(m) <= beta
+    assert share_bad(m // 3) > beta  # the bound is not idle: a third of the rows would break it
+
+
+# --- fewer labels than requested --------------------------------------------------------------------------------------
+
+
+def test_fewer_labels_than_requested_are_said_and_the_best_base_epsilon_is_offered():
+    learner = SubSampling(base=BASE, epsilon=0.1, n_labels=400)
+    said = applying(learner, 4_000)[FEWER_LABELS]
+    assert "only 244 labels are asked for, and 400 were requested" in said
+    offered = float(said.rpartition("base.epsilon=")[2].partition(" ")[0])
+    assert said.endswith("asks for most, 400")
+    better = SubSampling(base=NoisyThreshold(concepts=GRID, epsilon=offered), epsilon=0.1, n_labels=400)
+    assert FEWER_LABELS not in applying(better, 4_000)
+    larger = SubSampling(base=NoisyThreshold(concepts=GRID, epsilon=offered * 1.05), epsilon=0.1, n_labels=400)
+    assert FEWER_LABELS in applying(larger, 4_000)
+
+
+def test_as_many_labels_as_requested_are_no_news():
+    assert FEWER_LABELS not in applying(SubSampling(base=BASE, epsilon=0.1, n_labels=200), 4_000)
+
+
+# --- any ε ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
+@pytest.mark.parametrize("base_epsilon", [1.0, 400.0, 1_000.0])
+@pytest.mark.parametrize("around", [LabelBoost, SubSampling, EmpiricalLearner, AgnosticLearner, SubsampledAgnostic])
+def test_any_epsilon_is_answered_or_refused_by_the_name_that_was_given(around, base_epsilon, epsilon):
+    learner = around(base=NoisyThreshold(concepts=GRID, epsilon=base_epsilon), epsilon=epsilon)
+    try:
+        learner.check(2_000, 2_000 if around is LabelBoost else 0)
+    except QuorateError as refusal:
+        told = str(refusal)
+        assert "learner_epsilon" not in told
+        assert "inf" not in told
+        if epsilon > 500:
+            assert told.startswith("epsilon must be")
+        elif base_epsilon > 500 and not told.startswith("epsilon"):
+            assert told.startswith("base.epsilon must be")
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
+def test_any_epsilon_of_a_learner_without_a_base(epsilon):
+    x = np.arange(300)[:, None]
+    labels = np.where(x[:, 0] % 2, -1, (x[:, 0] < 100).astype(int))
+    for learner in (
+        NoisyThreshold(concepts=GRID, epsilon=epsilon, unsafe_noise_seed=0),
+        ExponentialLearner(concepts=Thresholds(9), epsilon=epsilon, unsafe_noise_seed=0),
+        GenericLearner(concepts=GRID, sanitizer=Tree(), epsilon=epsilon, unsafe_noise_seed=0),
+    ):
+        assert learner.fit(x, labels).guarantee_.epsilon <= epsilon
+    single = AgnosticPrediction(concepts=GRID, epsilon=epsilon, unsafe_noise_seed=0)
+    with pytest.raises((InvalidParameter, DataRefused), match="epsilon"):
+        single.fit(x, labels)
+
+
+def test_a_fit_searches_for_no_number_that_a_caution_would_name():
+    boxes = Rectangles(bits=4, n_features=2)
+    learner = AgnosticLearner(base=ExponentialLearner(concepts=boxes, epsilon=1.0), epsilon=1.0)
+    learner._rows_needed = None  # calling it would fail
+    assert "rows_needed() says" in applying(learner, 500)[BOUND_DOES_NOT_HOLD]
+
+
+# --- fingerprints -----------------------------------------------------------------------------------------------------
+
+
+def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_every_bit():
+    key, other = Secret(bytes(32)), Secret(bytes(31) + b"1")
+    random = np.random.default_rng(0)
+    X, y = random.integers(0, 2**40, (200, 1)), random.integers(-1, 2, 200)
+    grid = Thresholds(bits=62)
+    order = random.permutation(200)
+    found = read_sample(grid, X, y).fingerprint(key)
+    assert found == read_sample(grid, X[order], y[order]).fingerprint(key)
+    assert found != read_sample(grid, X, y).fingerprint(other)
+    moved, turned = X.copy(), y.copy()
+    moved[7] += 1
+    turned[7] = 1 - abs(turned[7])
+    assert found != read_sample(grid, moved, y).fingerprint(key)
+    assert found != read_sample(grid, X, turned).fingerprint(key)
+    swapped = y.copy()
+    swapped[[0, np.flatnonzero(y != y[0])[0]]] = swapped[[np.flatnonzero(y != y[0])[0], 0]]
+    assert found != read_sample(grid, X, swapped).fingerprint(key)  # the same labels, of other rows
+
+
+def test_a_ledger_of_0_1_is_held_against_the_digest_it_has():
+    key = Secret(bytes(32))
+    sample = read_sample(GRID, [[1], [2]], [0, 1])
+    old = sample._digest_of_each_row(key)
+    assert sample.fingerprint(key, known=[old]) == old
+    assert sample.fingerprint(key) != old
+    assert sample.fingerprint(key, known=[sample.fingerprint(key), old]) == sample.fingerprint(key)
+
+
+def test_a_million_rows_have_a_fingerprint_with_no_work_for_each_in_python(monkeypatch):
+    monkeypatch.setattr(Sample, "_digest_of_each_row", None)
+    X = np.random.default_rng(0).integers(0, 2**32, (1_000_000, 1))
+    sample = read_sample(Thresholds(32), X, (X[:, 0] < 2**31).astype(int))
+    begun = time.process_time()
+    sample.fingerprint(Secret(bytes(32)))
+    assert time.process_time() - begun < 20  # a second where nothing else runs
