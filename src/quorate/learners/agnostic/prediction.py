@@ -174,11 +174,10 @@ class AgnosticPrediction(BaseEstimator):
             seeded=noise.seeded,
         )
         budget = Budget(epsilon, 0.0)
-        data_fingerprint = sample.fingerprint(fingerprint_key(ledger_location(self.ledger)))
+        fingerprints_key = fingerprint_key(ledger_location(self.ledger))
         guard = RollbackGuard()
-        with session(
-            self.ledger, budget=budget, guard=guard, fingerprint=data_fingerprint, seeded=noise.seeded
-        ) as ledger:
+        with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
+            ledger.bind(sample.fingerprint(fingerprints_key, known=ledger.fingerprints))
             charge.reserve(ledger)
             labels = sample.labels.reveal()
             known = labels != UNLABELLED
