@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         check,
     )
     from quorate.ledger import Budget, Ledger
+    from quorate.pipeline.planned import plan
 
 __all__ = [
     "PrivateClassifier",
@@ -30,6 +31,7 @@ __all__ = [
     "PublicPool",
     "Budget",
     "Ledger",
+    "plan",
     "QuorateWarning",
     "PrivacyWarning",
 ]
@@ -43,6 +45,7 @@ _ROOMS = {
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",
+    "plan": "quorate.pipeline.planned",
     "QuorateWarning": "quorate.errors",
     "PrivacyWarning": "quorate.errors",
 }

@@ -28,6 +28,7 @@ COMMANDS = {
     "demo": "Show the whole journey on real data (Adult), in about half a minute.",
     "init": "Write a commented quorate.toml to fill in.",
     "check": "Read the files and say what a run would do and cost; nothing is fitted or charged.",
+    "plan": "Compare what a budget would buy, from public facts and public rows alone; nothing is spent.",
     "run": "Train the teachers, release private labels, fit the student, write the report. Resumes.",
     "status": "Say how far a run is and what is left.",
     "ask": "Ask the teachers about new rows, from the answers kept back.",

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from quorate.deferred import special
+from quorate.types import IntArray
 
 #: What a test compares with its threshold. A distance d takes a lead of 2d + 1 votes.
 Statistic: TypeAlias = Literal["largest count", "distance to instability"]
@@ -36,6 +37,22 @@ class AgreementTest:
 
     statistic: Statistic
     threshold: float
+
+    def of(self, counts: IntArray) -> IntArray:
+        """Return the statistic of each row of ``(n_queries, n_classes)`` counts, ``(n_queries,)``.
+
+        Examples
+        --------
+        >>> votes = np.array([[9, 1, 0], [5, 3, 2]])
+        >>> AgreementTest(statistic="distance to instability", threshold=3.0).of(votes).tolist()
+        [3, 0]
+        """
+        if self.statistic == "largest count":
+            largest: IntArray = counts.max(axis=1)
+            return largest
+        top = np.partition(counts, counts.shape[1] - 2, axis=1)
+        distance: IntArray = np.maximum(0, -((top[:, -2] - top[:, -1]) // 2) - 1)
+        return distance
 
     def largest(self, n_teachers: int) -> int:
         r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`.

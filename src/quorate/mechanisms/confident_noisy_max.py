@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from quorate.accounting import Composed, DiscreteGaussian
 from quorate.arguments import one_of, real
+from quorate.mechanisms.answer_law import passes
 from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.answers import DECLINED
 from quorate.mechanisms.calibrated import Schedule, least
@@ -120,6 +122,10 @@ class ConfidentNoisyMax(QueryMechanism):
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what K teachers can get answered: K votes have to pass the test."""
         return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+
+    def passes(self, statistic: int) -> float:
+        """Return the probability that a largest count passes the test."""
+        return passes("gaussian", self.sigma_threshold, ceil(self.threshold) - statistic)
 
     @classmethod
     def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:

@@ -15,13 +15,14 @@ import numpy as np
 
 from quorate.accounting import Event, Repeated
 from quorate.errors import InvalidParameter
+from quorate.mechanisms.answer_law import chosen_classes
 from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.answers import DECLINED, Answers, Classes
 from quorate.mechanisms.calibrated import Schedule, bisected
 from quorate.mechanisms.fields import example, falls_with, noise_fields
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.noise import NoiseSource
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
 #: A class index (or another released integer), a released vector, or None where the mechanism declined.
 Answer: TypeAlias = int | IntArray | None
@@ -97,6 +98,42 @@ class Mechanism(ABC):
     @abstractmethod
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what K teachers can get answered, at best."""
+
+    def passes(self, statistic: int) -> float | None:
+        """Return the probability that a query with this statistic of :attr:`test` passes; None where it is not told."""
+        del statistic
+        return None
+
+    def answer_law(self, counts: IntArray, only: int | None = None) -> FloatArray | None:
+        """Return how answers to queries with these votes are distributed: exact, and a function of public numbers.
+
+        Parameters
+        ----------
+        counts : IntArray, (n_queries, n_classes)
+            Votes, made up: of a plan, and never private ones.
+        only : int, optional
+            The one class that is asked for.
+
+        Returns
+        -------
+        FloatArray or None
+            ``(n_queries, n_classes + 1)``: the probability of each class, and of no answer; ``(n_queries, 2)`` where
+            one class is asked for. None where a mechanism states no such law.
+        """
+        test, noise = self.test, self.answer_noise
+        if test is None and noise is None:
+            return None
+        if noise is None:
+            chosen = np.eye(counts.shape[1])[counts.argmax(axis=1)][:, slice(None) if only is None else [only]]
+        else:
+            chosen = chosen_classes(noise, counts, only)
+        passed = np.ones(len(counts))
+        if test is not None:
+            told = [self.passes(each) for each in test.of(counts).tolist()]
+            if any(each is None for each in told):
+                return None
+            passed = np.array(told, dtype=np.float64)
+        return np.column_stack([chosen * passed[:, None], 1 - passed])
 
     @classmethod
     def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:

@@ -14,7 +14,7 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks
 from quorate.noise import NoiseSource, geometric
 from quorate.noise.arguments import MAX_SCALE
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
 _PRIORITY_WORDS = 4
 
@@ -80,6 +80,24 @@ class PermuteAndFlip(CandidateChoice):
         """
         q = exp(-n_teachers / self._scale)
         return Answerable(probability=-expm1(n_classes * log1p(-q)) / (n_classes * q) if 0 < q < 1 else 1.0)
+
+    def answer_law(self, counts: IntArray, only: int | None = None) -> FloatArray:
+        r"""Return the law of the choice: candidate c with probability :math:`q_c\, \mathbf{E}[1/(1 + B_c)]`.
+
+        :math:`q_c` is the probability that its coin says so, and :math:`B_c` how many of the others' do.
+        """
+        heads = np.exp(-(counts.max(axis=1, keepdims=True) - counts) / self._scale)
+        found = []
+        for c in range(counts.shape[1]) if only is None else (only,):
+            others = np.delete(heads, c, axis=1)
+            number = np.zeros((len(counts), others.shape[1] + 1))  # its law, one coin after the other
+            number[:, 0] = 1.0
+            for j in range(others.shape[1]):
+                moved = number * others[:, [j]]
+                number *= 1 - others[:, [j]]
+                number[:, 1:] += moved[:, :-1]
+            found.append(heads[:, c] * (number / np.arange(1, number.shape[1] + 1)).sum(axis=1))
+        return np.column_stack([*found, np.zeros(len(counts))])
 
     def _choices(self, scores: IntArray, noise: NoiseSource) -> IntArray:
         choices = np.empty(scores.shape[0], dtype=np.int64)

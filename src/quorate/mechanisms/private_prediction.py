@@ -13,7 +13,7 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
 from quorate.theory.lwy25 import lwy25_lemma_4_1_hypotheses
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
 
 @register
@@ -71,6 +71,10 @@ class PrivatePrediction(QueryMechanism):
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what so many hypotheses can get answered: that of permute-and-flip."""
         return PermuteAndFlip(self.epsilon).answerable(n_teachers, n_classes)
+
+    def answer_law(self, counts: IntArray, only: int | None = None) -> FloatArray:
+        """Return the law of a prediction: that of permute-and-flip."""
+        return PermuteAndFlip(self.epsilon).answer_law(counts, only)
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Predict for each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import exp, floor, log
+from math import floor, log
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy as np
 from quorate.accounting import ApproxDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
+from quorate.mechanisms.answer_law import passes
 from quorate.mechanisms.answerable import AgreementTest, Answerable
 from quorate.mechanisms.answers import DECLINED
 from quorate.mechanisms.calibrated import Schedule
@@ -123,10 +124,11 @@ class DistanceToInstability(QueryMechanism):
     def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
         """Return what K teachers can get answered: exactly, where they are far enough from a tie."""
         largest = self.test.largest(n_teachers)
-        needed = floor(self.threshold) + 1 - largest  # of the noise, which is a discrete Laplace of ratio e^-ε
-        tail = exp(-self.epsilon * abs(needed)) / (1 + exp(-self.epsilon))
-        probability = tail if needed > 0 else 1 - tail * exp(-self.epsilon)
-        return Answerable(probability=probability, test=self.test, largest=largest)
+        return Answerable(probability=self.passes(largest), test=self.test, largest=largest)
+
+    def passes(self, statistic: int) -> float:
+        """Return the probability that a distance passes the test."""
+        return passes("laplace", 1 / self.epsilon, floor(self.threshold) + 1 - statistic)
 
     @classmethod
     def with_noise(cls, noise: float, values: Mapping[str, Any], schedule: Schedule) -> Self:

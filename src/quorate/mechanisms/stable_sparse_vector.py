@@ -161,6 +161,10 @@ class StableSparseVector(StreamMechanism):
         largest = self.test.largest(n_teachers)
         return Answerable(probability=self.pass_probability(largest), test=self.test, largest=largest)
 
+    def passes(self, statistic: int) -> float:
+        """Return the probability that a distance passes in a fresh stage."""
+        return self.pass_probability(statistic)
+
     @classmethod
     def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
         """Return it at the whole budget of the schedule, less what rounding takes."""

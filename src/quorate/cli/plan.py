@@ -1,0 +1,54 @@
+"""``quorate plan``: say what a budget would buy, before anything is spent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from quorate.cli.options import as_json, print_json, run_folder
+
+
+class Point(click.ParamType[tuple[float, float]]):
+    """``ROWS:ACCURACY``."""
+
+    name = "rows:accuracy"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the two numbers."""
+        rows, colon, accuracy = str(value).partition(":")
+        try:
+            if colon:
+                return float(rows), float(accuracy)
+        except ValueError:
+            pass
+        return self.fail(f"{value!r} is not ROWS:ACCURACY, such as 50:0.8", param, ctx)
+
+
+@click.command(name="plan")
+@run_folder
+@click.option("--records", "n_records", type=int, help="Number of private units, where quorate.toml has no n_records.")
+@click.option("--rows", "n_rows", type=int, help="Number of private rows, where a unit has several.")
+@click.option(
+    "--curve", "learning_curve", type=Point(), multiple=True, metavar="ROWS:ACCURACY",
+    help="A point of one teacher's learning curve, as you know it from elsewhere; give several.",
+)  # fmt: skip
+@as_json
+def command(
+    run: Path, n_records: int | None, n_rows: int | None, learning_curve: tuple[tuple[float, float], ...], as_json: bool
+) -> None:
+    """Compare what the budget of RUN (default: here) would buy: methods, mechanisms, teachers, queries.
+
+    Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent.
+    """
+    from quorate.run.planned import plan_folder
+
+    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=learning_curve or None)
+    if as_json:
+        print_json(made.tree())
+        return
+    from quorate.report.plan_text import render_plan
+
+    click.echo(render_plan(made))
+    click.echo("\nNothing was charged, and the private file was not opened.")

@@ -1,0 +1,36 @@
+"""The row of a plan for the direct method: noisy gradient rounds on the private rows themselves."""
+
+from __future__ import annotations
+
+from quorate.accounting.figures import at_least
+from quorate.direct.plan import DirectPlan
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_facts import PublicFacts
+
+NAME = "gradient rounds"
+
+
+def direct_row(facts: PublicFacts, plan: DirectPlan) -> PlanRow:
+    """Return the row of a direct run that public rows have fixed.
+
+    Parameters
+    ----------
+    facts : PublicFacts
+        Of the task.
+    plan : DirectPlan
+        Its coordinates, settings and noise.
+    """
+    settings = plan.settings
+    return PlanRow(
+        way="direct",
+        name=NAME,
+        noise=f"{at_least(plan.noise)} on each of {plan.round_event.numbers:,} numbers, in {settings.rounds} rounds",
+        why=f"a linear model of {plan.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
+        f"{settings.clip:.3g} at most",
+    )
+
+
+def direct_row_unknown(facts: PublicFacts, why: str) -> PlanRow:
+    """Return a row that says why nothing is known of the direct method."""
+    del facts
+    return PlanRow(way="direct", name=NAME, cannot=f"not compared: {why}")

@@ -1,0 +1,55 @@
+"""What is expected of a student, and on what that rests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeAlias
+
+Basis: TypeAlias = Literal[
+    "labelled public rows", "rules on the pool", "synthetic rows", "learning curve", "paid estimate"
+]
+
+#: What each basis means, in a sentence for people.
+BASES: Final[dict[Basis, str]] = {
+    "labelled public rows": "rehearsed on public rows with their own labels",
+    "rules on the pool": "rehearsed on public rows with labels from rules drawn at random: a guess about another "
+    "labelling, which the true one need not resemble",
+    "synthetic rows": "rehearsed on made-up rows: a guess about other data",
+    "learning curve": "computed from the learning curve that was typed in",
+    "paid estimate": "computed from a private estimate, which was charged",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expected:
+    """The accuracy of a student before it is made.
+
+    Attributes
+    ----------
+    accuracy : float
+        Of one run, on rows like the private ones; in [0, 1].
+    low, high : float
+        A range that is to hold the accuracy of nine runs in ten.
+    basis : str
+        One of :data:`BASES`.
+
+    Examples
+    --------
+    >>> print(Expected(accuracy=0.9, low=0.87, high=0.92, basis="labelled public rows"))
+    90.0 % (87.0 to 92.0 %)
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    basis: Basis
+
+    def __str__(self) -> str:
+        return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "accuracy": round(self.accuracy, 4), "low": round(self.low, 4), "high": round(self.high, 4),
+            "basis": self.basis,
+        }  # fmt: skip

@@ -1,0 +1,299 @@
+"""A plan: what a budget can buy, row by row, best first; made of public facts, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorate.accounting import worlds_told_apart
+from quorate.accounting.figures import several
+from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
+from quorate.planning.expected import Expected
+from quorate.planning.learner_rows import learner_rows
+from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_facts import PublicFacts
+from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+CLOSE = 0.01  # accuracies that differ by less are told as the same
+
+#: From a row and the facts that it is for (another ε than the plan's, perhaps) to what is expected of its student.
+Expectation = Callable[[PublicFacts, PlanRow], Expected | None]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AtEpsilon:
+    """What one ε would buy.
+
+    Attributes
+    ----------
+    epsilon : float
+        The budget.
+    worlds : int
+        In how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500.
+    n_teachers : int or None
+        K, where teachers vote.
+    expected : Expected or None
+        Accuracy of the student; None where nothing tells it.
+    """
+
+    epsilon: float
+    worlds: int
+    n_teachers: int | None
+    expected: Expected | None
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        expected = None if self.expected is None else self.expected.tree()
+        return {
+            "epsilon": self.epsilon, "worlds_told_apart_of_1000": self.worlds, "n_teachers": self.n_teachers,
+            "expected": expected,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    """All rows of a plan, and what stands beside them.
+
+    Attributes
+    ----------
+    facts : PublicFacts
+        What it was made from.
+    rows : tuple of PlanRow
+        Those that can answer, best first; then those that cannot.
+    commonest : float or None
+        Accuracy of always saying the commonest class; None where no public label tells it.
+    crossings : tuple of Crossing
+        From how many queries on a sparse vector beats Gaussian noise.
+    by_epsilon : tuple of AtEpsilon
+        The same way at other ε.
+    notes : tuple of str
+        What the figures rest on, in sentences without a full stop.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+    >>> made = plan_votes(facts)
+    >>> made.first.key, made.first.expected is None
+    ('votes/NoisyCounts/184/1000', True)
+    """
+
+    facts: PublicFacts
+    rows: tuple[PlanRow, ...]
+    commonest: float | None = None
+    crossings: tuple[Crossing, ...] = ()
+    by_epsilon: tuple[AtEpsilon, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def first(self) -> PlanRow:
+        """The row that the planner would take."""
+        return self.rows[0]
+
+    @property
+    def answering(self) -> tuple[PlanRow, ...]:
+        """The rows that can answer, best first."""
+        return tuple(row for row in self.rows if not row.cannot)
+
+    @property
+    def worlds(self) -> int:
+        """In how many of 1,000 pairs of worlds the best observer of the release is right, at most."""
+        return worlds_told_apart(self.facts.epsilon, self.facts.delta)
+
+    @property
+    def nothing_changes_above(self) -> float | None:
+        """The least ε of the table that is as good as the largest, but for :data:`CLOSE`; None where none is known."""
+        known = [each for each in self.by_epsilon if each.expected is not None]
+        if len(known) < 2:
+            return None
+        best = max(each.expected.accuracy for each in known if each.expected is not None)
+        return next(
+            each.epsilon for each in known if each.expected is not None and each.expected.accuracy >= best - CLOSE
+        )
+
+    @property
+    def nothing_is_learned_below(self) -> float | None:
+        """The least ε of the table that beats the commonest class by :data:`CLOSE`; None where all do, or none."""
+        if self.commonest is None:
+            return None
+        known = [each for each in self.by_epsilon if each.expected is not None]
+        learns = [
+            each.epsilon
+            for each in known
+            if each.expected is not None and each.expected.accuracy > self.commonest + CLOSE
+        ]
+        return learns[0] if learns and learns[0] > known[0].epsilon else None
+
+    def tree(self) -> dict[str, Any]:
+        """Return the plan as JSON has it."""
+        facts = self.facts
+        return {
+            "facts": {
+                "unit": facts.unit, "n_records": facts.n_records, "n_rows": facts.n_rows, "n_public": facts.n_public,
+                "n_classes": facts.n_classes, "width": facts.width, "epsilon": facts.epsilon, "delta": facts.delta,
+                "online_answers": facts.online_answers,
+            },
+            "first": self.first.key,
+            "commonest_class": None if self.commonest is None else round(self.commonest, 4),
+            "rows": [row.tree() for row in self.rows],
+            "sparse_vector_beats_gaussian_from": [each.tree() for each in self.crossings],
+            "by_epsilon": [each.tree() for each in self.by_epsilon],
+            "nothing_changes_above": self.nothing_changes_above,
+            "nothing_is_learned_below": self.nothing_is_learned_below,
+            "worlds_told_apart_of_1000": self.worlds,
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def plan_votes(
+    facts: PublicFacts,
+    *,
+    grid: Grid | None = None,
+    direct: PlanRow | None = None,
+    expectation: Expectation | None = None,
+    learning_curve: LearningCurve | None = None,
+    commonest: float | None = None,
+    n_labelled: int | None = None,
+    notes: Sequence[str] = (),
+) -> Plan:
+    """Compare what a budget can buy.
+
+    Parameters
+    ----------
+    facts : PublicFacts
+        Of the task; the number of units has to be known.
+    grid : Grid, optional
+        Which mechanisms, numbers of teachers and of queries are compared.
+    direct : PlanRow, optional
+        The row of the direct method, where public rows tell its coordinates.
+    expectation : callable, optional
+        What is expected of a row's student: a rehearsal.
+    learning_curve : LearningCurve, optional
+        Of one teacher, where there is no rehearsal.
+    commonest : float, optional
+        Accuracy of always saying the commonest class.
+    n_labelled : int, optional
+        How many private rows are labelled; by default all.
+    notes : sequence of str
+        What the figures rest on.
+
+    Raises
+    ------
+    InvalidParameter
+        If a number is out of range, or the number of units is not known.
+    """
+    expect = expectation or _of_curve(learning_curve)
+    votes = vote_rows(facts, grid)
+    possible = (*votes, *(() if direct is None else (direct,)))
+    rows = [row if row.cannot else replace(row, expected=expect(facts, row)) for row in possible]
+    rows += learner_rows(facts, n_labelled=n_labelled)
+    ordered = _in_order(facts, rows)
+    return Plan(
+        facts=facts,
+        rows=ordered,
+        commonest=commonest,
+        crossings=_crossings(facts),
+        by_epsilon=tuple(_at(facts, epsilon, ordered[0], expect) for epsilon in EPSILONS),
+        notes=tuple(notes),
+    )
+
+
+def _of_curve(curve: LearningCurve | None) -> Expectation:
+    def expect(facts: PublicFacts, row: PlanRow) -> Expected | None:
+        del facts  # a row of another ε has the noise of that ε
+        if curve is None or row.share_noise is None or row.rows_each is None:
+            return None
+        return curve.student(row.rows_each, row.share_noise)
+
+    return expect
+
+
+def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
+    task: dict[str, Any] = {"n_classes": facts.n_classes, "epsilon": facts.epsilon, "delta": facts.delta}
+    return tuple(
+        sparse_vector_from(n_teachers=n_teachers, margin=margin, **task)
+        for n_teachers in numbers_of_teachers(facts)[-2:]
+        for margin in AGREEMENTS
+    )
+
+
+def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> AtEpsilon:
+    """The way of the first row at another ε, with the number of teachers that the recipe takes there."""
+    there = replace(facts, epsilon=epsilon)
+    row = first
+    if first.way == "votes" and first.mechanism is not None and not first.cannot:
+        middle = numbers_of_teachers(there)
+        n_teachers = middle[len(middle) // 2]
+        (row,) = vote_rows(
+            there,
+            Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=[first.n_queries or 1]),
+        )
+    return AtEpsilon(
+        epsilon=epsilon,
+        worlds=worlds_told_apart(epsilon, facts.delta),
+        n_teachers=row.n_teachers,
+        expected=None if row.cannot else expect(there, row),
+    )
+
+
+# --- best first ------------------------------------------------------------------------------------------------------
+
+
+def _in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
+    """Best first: by what is expected of the student, else by the noise and the bias that the recipe balances."""
+    able = [row for row in rows if not row.cannot and row.way != "few labels"]
+    named = [row for row in rows if not row.cannot and row.way == "few labels"]
+    unable = [row for row in rows if row.cannot]
+    known = sorted((row for row in able if row.expected is not None), key=lambda row: -_accuracy(row))
+    unknown = sorted((row for row in able if row.expected is None), key=lambda row: _balance(facts, row, able))
+    ordered = [*known, *unknown, *named, *unable]
+    return (replace(ordered[0], why=_reason(facts, ordered)), *ordered[1:]) if ordered else ()
+
+
+def _accuracy(row: PlanRow) -> float:
+    return 0.0 if row.expected is None else row.expected.accuracy
+
+
+def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:
+    """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows.
+
+    Both are 1 for the recipe. Where answers are tested no such figure is known: those rows come last. The direct method
+    comes first where a unit is one row, and behind the votes where it has many.
+    """
+    if row.way == "direct":
+        return 0.0 if (facts.rows or 1) <= 2 * (facts.n_records or 1) else 10.0
+    if row.share_noise is None or row.n_teachers is None:
+        return 100.0 - (row.answered or 0.0)
+    middle = numbers_of_teachers(facts)
+    default = middle[len(middle) // 2]
+    best = min(
+        (each.share_noise * each.n_teachers / default
+         for each in rows if each.share_noise is not None and each.n_teachers is not None),
+        default=1.0,
+    )  # fmt: skip
+    return row.share_noise / best + row.n_teachers / default
+
+
+def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
+    """Say in a sentence why the first row is the first."""
+    first, rest = ordered[0], [row for row in ordered[1:] if not row.cannot and row.expected is not None]
+    if first.cannot:
+        return "nothing in this plan can answer with so small a budget and so few private rows"
+    if first.expected is not None:
+        if not rest:
+            return "nothing else could be compared with it"
+        ahead = first.expected.accuracy - _accuracy(rest[0])
+        if ahead < CLOSE:
+            return f"its expected accuracy is the highest, by less than {CLOSE:g}: the next rows are as good"
+        return f"its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"
+    if first.way == "direct":
+        return (
+            f"where a {facts.unit} is one row, it was ahead of votes on most tables measured; whether it is here, a "
+            "rehearsal on labelled public rows tells"
+        )
+    return (
+        f"its {several(first.n_teachers or 1, 'teacher')} balance the noise against the error of small teachers, and "
+        "noisy vote counts say more than classes at the same price; what accuracy that gives, public rows can tell"
+    )

@@ -1,0 +1,84 @@
+"""One row of a plan: a way to spend the budget, and what it would bring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from quorate.mechanisms import Mechanism
+from quorate.planning.expected import Expected
+from quorate.planning.margins import AnswerProbabilities
+
+Way: TypeAlias = Literal["votes", "direct", "few labels"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlanRow:
+    """A method with everything that fixes it; public in every part.
+
+    Attributes
+    ----------
+    way : {"votes", "direct", "few labels"}
+        Teachers vote; noisy gradient rounds on the private rows themselves; a private learner of a named class.
+    name : str
+        What releases: the class of a mechanism, or of a learner.
+    mechanism : mechanism or None
+        With its noise, where teachers vote.
+    n_teachers, n_queries : int or None
+        K, and the public points that are asked.
+    rows_each : float or None
+        Rows of a teacher, on average.
+    noise : str
+        The noise in words, with its unit.
+    answered : float or None
+        Share of the queries that is answered: expected where there was a rehearsal, else of queries on which all
+        teachers agree.
+    probabilities : AnswerProbabilities or None
+        Of an answer, by its margin.
+    share_noise : float or None
+        How well a student of all answers knows a vote share: a standard deviation, before teachers' own errors.
+    expected : Expected or None
+        Accuracy of the student; None where nothing tells it.
+    cannot : str
+        Why this cannot answer, or is not to be had here; empty where it can.
+    why : str
+        What speaks for it, in one sentence without a full stop.
+    """
+
+    way: Way
+    name: str
+    mechanism: Mechanism | None = None
+    n_teachers: int | None = None
+    n_queries: int | None = None
+    rows_each: float | None = None
+    noise: str = ""
+    answered: float | None = None
+    probabilities: AnswerProbabilities | None = None
+    share_noise: float | None = None
+    expected: Expected | None = None
+    cannot: str = ""
+    why: str = ""
+
+    @property
+    def key(self) -> str:
+        """The row in one word, for programs: ``votes/NoisyCounts/178/1000``."""
+        parts = (self.way, self.name, self.n_teachers, self.n_queries)
+        return "/".join(str(each) for each in parts if each is not None)
+
+    def tree(self) -> dict[str, Any]:
+        """Return the row as JSON has it."""
+        return {
+            "key": self.key,
+            "method": self.way,
+            "mechanism": self.name,
+            "n_teachers": self.n_teachers,
+            "n_queries": self.n_queries,
+            "rows_each": None if self.rows_each is None else round(self.rows_each, 2),
+            "noise": self.noise,
+            "share_noise": None if self.share_noise is None else round(self.share_noise, 6),
+            "answered": None if self.answered is None else round(self.answered, 4),
+            "by_margin": None if self.probabilities is None else self.probabilities.tree(),
+            "expected": None if self.expected is None else self.expected.tree(),
+            "cannot": self.cannot or None,
+            "why": self.why,
+        }

@@ -1,0 +1,242 @@
+"""The rows of a plan in which teachers vote: mechanisms, numbers of teachers and of queries, with the noise of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorate.accounting.figures import at_least, several
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    GaussianNoisyMax,
+    LaplaceNoisyMax,
+    Mechanism,
+    NoisyCounts,
+    PermuteAndFlip,
+    StableSparseVector,
+)
+from quorate.planning.cautions import reach
+from quorate.planning.margins import AnswerProbabilities, answer_probabilities
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_facts import PublicFacts
+from quorate.planning.recipe import QUERY_CAP, WIDTH_CAP, recipe
+from quorate.planning.schedule import mechanism_for
+
+FACTORS = (0.5, 1.0, 2.0)  # of the recipe's number of teachers
+TYPICAL = 0.2  # a margin at which an answer is worth something: teachers of few rows agree no further
+MAJORITY = 0.6  # of the teachers, for a test of the largest count
+DECLINED_SHARE, MOST_DECLINED = 0.02, 20  # of the queries, that a stream may decline: its cut-off
+
+#: The mechanisms of the default grid, and what a user would have to give, from K and m.
+KINDS: Mapping[type[Mechanism], Callable[[int, int], dict[str, Any]]] = {
+    NoisyCounts: lambda k, m: {},
+    GaussianNoisyMax: lambda k, m: {},
+    LaplaceNoisyMax: lambda k, m: {},
+    PermuteAndFlip: lambda k, m: {},
+    ConfidentNoisyMax: lambda k, m: {"threshold": MAJORITY * k},
+    DistanceToInstability: lambda k, m: {},
+    StableSparseVector: lambda k, m: {"cutoff": max(1, min(MOST_DECLINED, round(DECLINED_SHARE * m)))},
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Grid:
+    """What is compared where teachers vote; None leaves a choice to the defaults.
+
+    Attributes
+    ----------
+    mechanisms : sequence of type or Mechanism, optional
+        By default :data:`KINDS`.
+    n_teachers : sequence of int, optional
+        By default half the recipe's number, that number, and twice as many.
+    queries : sequence of int, optional
+        By default the recipe's number, and all points where classes are released.
+    """
+
+    mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
+    n_teachers: Sequence[int] | None = None
+    queries: Sequence[int] | None = None
+
+
+def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ...]:
+    """Return a row for each mechanism, number of teachers and number of queries.
+
+    Raises
+    ------
+    InvalidParameter
+        If a number is out of range, or the number of units is needed and not known.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+    >>> rows = vote_rows(facts, Grid(mechanisms=[NoisyCounts]))
+    >>> [(row.name, row.n_teachers, row.n_queries, row.noise) for row in rows][1]
+    ('NoisyCounts', 178, 1000, 'σ = 117.9 votes')
+    """
+    grid, calibrated = grid or Grid(), _Calibrated(facts)
+    numbers = numbers_of_teachers(facts) if grid.n_teachers is None else grid.n_teachers
+    return tuple(
+        _row(facts, calibrated, kind, n_teachers, n_queries)
+        for kind in (KINDS if grid.mechanisms is None else grid.mechanisms)
+        for n_teachers in numbers
+        for n_queries in grid.queries or _numbers_of_queries(facts, kind)
+    )
+
+
+def numbers_of_teachers(facts: PublicFacts) -> tuple[int, ...]:
+    """Return the recipe's number of teachers, half and twice as many; never more than there are units.
+
+    Examples
+    --------
+    >>> numbers_of_teachers(PublicFacts(n_records=300, n_public=99, n_classes=2, width=9, epsilon=8.0, delta=1e-5))
+    (16, 31, 62)
+    """
+    middle = recipe(facts, n_queries=1, mechanism=NoisyCounts(sigma=1.0, form=_form(facts))).n_teachers
+    most = facts.n_records or middle
+    return tuple(sorted({min(most, max(1, round(factor * middle))) for factor in FACTORS}))
+
+
+def _form(facts: PublicFacts) -> Any:
+    return "binary" if facts.n_classes == 2 else "histogram"
+
+
+def _numbers_of_queries(facts: PublicFacts, kind: type[Mechanism] | Mechanism) -> tuple[int, ...]:
+    """As many as the recipe asks; and all of them where single answers are what is wanted of more noise."""
+    mechanism = kind if isinstance(kind, type) else type(kind)
+    if mechanism.releases_values or issubclass(mechanism, StableSparseVector):
+        return (min(facts.n_public, QUERY_CAP),)
+    few = recipe(facts, n_teachers=1, mechanism=GaussianNoisyMax(sigma=1.0, form=_form(facts))).n_queries
+    return (few, facts.n_public) if mechanism is GaussianNoisyMax and few < facts.n_public else (few,)
+
+
+class _Calibrated:
+    """Noise is found once for each kind and number of answers: it does not depend on K."""
+
+    def __init__(self, facts: PublicFacts) -> None:
+        self._facts = facts
+        self._made: dict[tuple[type[Mechanism], int], Mechanism] = {}
+
+    def __call__(self, kind: type[Mechanism], n_teachers: int, n_queries: int) -> Mechanism:
+        facts = self._facts
+        own = KINDS.get(kind)
+        given = {} if own is None else own(n_teachers, n_queries)
+        made = self._made.get((kind, n_queries))
+        if made is None:
+            made = mechanism_for(
+                kind,
+                given,
+                n_classes=facts.n_classes,
+                n_teachers=n_teachers,
+                answers=n_queries + facts.online_answers,
+                epsilon=facts.epsilon,
+                delta=facts.delta,
+            )
+            self._made[kind, n_queries] = made
+        return replace(made, **given) if given else made
+
+
+def _row(
+    facts: PublicFacts, calibrated: _Calibrated, kind: type[Mechanism] | Mechanism, n_teachers: int, n_queries: int
+) -> PlanRow:
+    rows_each = (facts.rows or n_teachers) / n_teachers
+    name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
+    told: dict[str, Any] = {"n_teachers": n_teachers, "n_queries": n_queries, "rows_each": rows_each}
+    try:
+        mechanism = calibrated(kind, n_teachers, n_queries) if isinstance(kind, type) else kind
+    except InvalidParameter as refusal:  # no amount of noise fits, or the budget leaves no room
+        return PlanRow(way="votes", name=name, **told, cannot=str(refusal))
+    task = {"n_teachers": n_teachers, "n_classes": facts.n_classes}
+    best = mechanism.answerable(**task)
+    out = reach(mechanism, **task, n_queries=n_queries)
+    passed = None if mechanism.test is None else mechanism.passes(mechanism.test.largest(n_teachers))
+    told_of = answer_probabilities(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
+    return PlanRow(
+        way="votes",
+        name=name,
+        mechanism=mechanism,
+        **told,
+        noise=noise_in_words(mechanism),
+        answered=1.0 if mechanism.test is None else passed if passed is not None else best.probability,
+        probabilities=told_of,
+        share_noise=share_noise(facts, mechanism, told_of, n_teachers=n_teachers, n_queries=n_queries),
+        cannot=_cannot(mechanism, n_teachers) if out.applies else "",
+    )
+
+
+def _cannot(mechanism: Mechanism, n_teachers: int) -> str:
+    """Say in a clause why nothing can be answered; the whole sentence is that of a refusal."""
+    test = mechanism.test
+    if test is not None and test.largest(n_teachers) < test.threshold:
+        what = "votes" if test.statistic == "largest count" else "votes of distance to a tie"
+        return (
+            f"cannot answer: it takes {test.threshold:,.0f} {what}, and where all of "
+            f"{several(n_teachers, 'teacher')} agree there are {test.largest(n_teachers):,}"
+        )
+    if test is not None:
+        return (
+            f"cannot answer: where all of {several(n_teachers, 'teacher')} agree, their class comes out less often "
+            "than not"
+        )
+    return f"cannot answer: all answers together do not tell a unanimous vote of {n_teachers:,} from a tie"
+
+
+def share_noise(
+    facts: PublicFacts,
+    mechanism: Mechanism,
+    probabilities: AnswerProbabilities | None,
+    *,
+    n_teachers: int,
+    n_queries: int,
+) -> float | None:
+    r"""Return how well a student of w weights knows a vote share from all answers; None where no law is stated.
+
+    Noisy votes know it to :math:`\sigma/K` each, and all together to :math:`\sqrt{w/\ell}` of that. A class that comes
+    out with probability p where it leads by a margin of :data:`TYPICAL`, and each of the others with q, is as good as
+    a share with noise :math:`\tfrac m2 \sqrt{p + q - (p - q)^2}/(p - q)`.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+    >>> task = {"n_teachers": 178, "n_queries": 1_000}
+    >>> round(share_noise(facts, NoisyCounts(sigma=117.97, form="binary"), None, **task), 2)
+    0.22
+    >>> classes = GaussianNoisyMax(sigma=117.97, form="binary")  # a class says less than the votes behind it
+    >>> told = answer_probabilities(classes, n_teachers=178, n_classes=2)
+    >>> round(share_noise(facts, classes, told, **task), 2)
+    0.28
+    """
+    together = math.sqrt(min(max(facts.width, 1), WIDTH_CAP, n_queries) / n_queries)
+    noise = mechanism.answer_noise
+    if mechanism.releases_values and noise is not None:
+        return noise.scale / n_teachers * together
+    if probabilities is None:
+        return None
+    at = probabilities.margins.index(TYPICAL)
+    p = probabilities.plurality[at]
+    q = (probabilities.answered[at] - p) / (facts.n_classes - 1)
+    if not p > q:
+        return None
+    return TYPICAL / 2 * math.sqrt(max(p + q - (p - q) ** 2, 0.0)) / (p - q) * together
+
+
+def noise_in_words(mechanism: Mechanism) -> str:
+    """Say how much noise there is.
+
+    Examples
+    --------
+    >>> noise_in_words(LaplaceNoisyMax(laplace_scale=166.76)), noise_in_words(PermuteAndFlip(epsilon=0.01))
+    ('b = 166.7 votes', 'ε = 0.01 an answer')
+    """
+    noise = mechanism.answer_noise
+    if noise is not None and noise.distribution == "gaussian":
+        return f"σ = {at_least(noise.scale)} votes"
+    if noise is not None and noise.distribution == "laplace":
+        return f"b = {at_least(noise.scale)} votes"
+    if mechanism.test is not None:
+        return f"none in an answer; the test stands at {mechanism.test.threshold:,.0f} votes"
+    epsilon = getattr(mechanism, "epsilon", None)
+    return "" if epsilon is None else f"ε = {at_least(epsilon)} an answer"

@@ -1,0 +1,88 @@
+"""A plan for a run's folder: ``quorate.toml`` and the public files are read, and the private file never."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from quorate.data import PublicPool, read_data
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.pipeline.models import model_of, student_of
+from quorate.pipeline.planned import plan
+from quorate.planning.plan import Plan
+from quorate.run.prepared import unit_word
+from quorate.run.settings import Settings, read_settings
+
+
+def plan_folder(
+    root: Path,
+    *,
+    n_records: int | None = None,
+    n_rows: int | None = None,
+    learning_curve: Sequence[tuple[float, float]] | None = None,
+    **how: Any,
+) -> Plan:
+    """Plan a run from its settings and its public rows.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    n_records, n_rows : int, optional
+        Numbers of private units and rows, where ``quorate.toml`` does not declare them.
+    learning_curve : sequence of (rows, accuracy), optional
+        Of one teacher.
+    **how
+        More of :func:`quorate.plan`.
+
+    Raises
+    ------
+    PreconditionFailed, InvalidParameter, DataRefused
+        What is wrong, in one line. The number of private units has to be declared: it is not read here.
+    """
+    settings = read_settings(root / "quorate.toml")
+    n_records = settings.data.n_records if n_records is None else n_records
+    if n_records is None:
+        raise InvalidParameter(
+            "a plan never opens the private file, so the number of private units has to be declared: [data] n_records, "
+            "or quorate plan --records N"
+        )
+    data = settings.data
+    return plan(
+        _public(settings),
+        classes=data.classes,
+        n_records=n_records,
+        n_rows=data.n_rows if n_rows is None else n_rows,
+        unit="record" if data.unit is None else unit_word(data.unit),
+        epsilon=settings.run.epsilon or settings.budget.epsilon,
+        delta=settings.run.delta or settings.budget.delta,
+        learning_curve=learning_curve,
+        **models_of(settings, root),
+        **how,
+    )
+
+
+def models_of(settings: Settings, root: Path) -> dict[str, Any]:
+    """Return what a run would train, and its online answers, as arguments of a plan."""
+    if settings.method.by == "direct":
+        return {}
+    student = settings.student
+    return {
+        "teacher": model_of(settings.teachers.model, "teacher", folder=root),
+        "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
+        "online_answers": settings.mechanism.online_answers,
+    }
+
+
+def _public(settings: Settings) -> PublicPool:
+    data = settings.data
+    if data.public is None:
+        raise InvalidParameter(
+            "a plan compares methods on public rows, and [data] public names none; without any, quorate.plan in "
+            "Python takes their number"
+        )
+    if not data.public.exists():
+        raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    return PublicPool(read_data(data.public, drop=dropped).X)

@@ -1,0 +1,117 @@
+"""The law that a mechanism states of its answers is the law of the answers that it gives."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, norm
+
+from quorate.mechanisms import (
+    DECLINED,
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    Exponential,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    LaplaceNoisyMax,
+    Mechanism,
+    NoisyCounts,
+    PermuteAndFlip,
+    StableSparseVector,
+    StreamMechanism,
+)
+from quorate.mechanisms.answer_law import noise_law
+from quorate.noise import SeededNoise
+
+FALSE_ALARM = 1e-6  # of one comparison
+TIMES = 4_000
+VOTES = {2: [[70, 30], [44, 56], [50, 50], [100, 0]], 4: [[40, 30, 20, 10], [25, 25, 25, 25], [5, 5, 10, 80]]}
+MECHANISMS: list[tuple[Mechanism, int]] = [
+    (GaussianNoisyMax(sigma=30.0, form="binary"), 2),
+    (GaussianNoisyMax(sigma=8.0), 4),
+    (NoisyCounts(sigma=30.0, form="binary"), 2),
+    (NoisyCounts(sigma=8.0), 4),
+    (LaplaceNoisyMax(laplace_scale=9.0), 4),
+    (ConfidentNoisyMax(threshold=45.5, sigma_threshold=20.0, sigma_answer=8.0), 4),
+    (DistanceToInstability(epsilon=0.3, delta=1e-3), 2),
+    (Exponential(epsilon=0.2), 4),
+    (PermuteAndFlip(epsilon=0.2), 4),
+    (StableSparseVector(epsilon=3.0, delta=1e-2, cutoff=1, n_queries=1), 2),
+]
+
+
+def answers(mechanism: Mechanism, row: np.ndarray) -> np.ndarray:
+    noise = SeededNoise(7)
+    if isinstance(mechanism, StreamMechanism):  # the law is that of a fresh stage
+        given = [mechanism.release(row[None], noise)[0] for _ in range(TIMES)]
+        return np.array(given)
+    released = mechanism.release_many(np.repeat(row[None], TIMES, axis=0), noise)  # type: ignore[attr-defined]
+    return mechanism.answers.codes(released) if mechanism.releases_values else released
+
+
+def least_p_value(mechanism: Mechanism, stated: Mechanism, n_classes: int) -> float:
+    votes = np.array(VOTES[n_classes], dtype=np.int64)
+    law = stated.answer_law(votes)
+    assert law is not None
+    np.testing.assert_allclose(law.sum(axis=1), 1.0, atol=1e-9)
+    found = 1.0
+    for row, probabilities in zip(votes, law, strict=True):
+        given = answers(mechanism, row)
+        for code, p in zip([*range(n_classes), DECLINED], probabilities.tolist(), strict=True):
+            found = min(found, binomtest(int((given == code).sum()), TIMES, min(max(p, 0.0), 1.0)).pvalue)
+    return found
+
+
+@pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
+def test_answers_follow_the_law_that_is_stated(mechanism: Mechanism, n_classes: int) -> None:
+    assert least_p_value(mechanism, mechanism, n_classes) > FALSE_ALARM
+
+
+def test_that_test_catches_a_law_of_other_noise() -> None:
+    assert least_p_value(GaussianNoisyMax(sigma=8.0), GaussianNoisyMax(sigma=10.0), 4) < FALSE_ALARM
+
+
+def test_a_mechanism_that_asks_a_student_states_no_law() -> None:
+    asks = InteractiveNoisyMax(
+        threshold=50.0, sigma_threshold=9.0, sigma_answer=5.0, n_teachers=100, confidence=0.9, form="binary"
+    )
+    assert asks.answer_law(np.array([[60, 40]])) is None
+
+
+def test_every_kth_integer_is_as_good_as_all_of_them() -> None:
+    """By hand: two classes on counts differ by a lead plus the difference of two noises, ties to the first."""
+    sigma, lead = 200.0, 90
+    law = noise_law("gaussian", sigma)
+    z = np.arange(-law.reach, law.reach + 1)
+    by_hand = float(law.mass @ law.at_most(lead + z))  # n_0 + z ≥ n_1 + z'
+    stated = GaussianNoisyMax(sigma=sigma).answer_law(np.array([[100 + lead, 100]]))
+    assert stated is not None
+    assert stated[0, 0] == pytest.approx(by_hand, abs=1e-12)
+
+
+@pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
+def test_one_class_alone_has_its_own_part_of_the_law(mechanism: Mechanism, n_classes: int) -> None:
+    votes = np.array(VOTES[n_classes], dtype=np.int64)
+    whole, part = mechanism.answer_law(votes), mechanism.answer_law(votes, 1)
+    assert whole is not None
+    assert part is not None
+    np.testing.assert_array_equal(part, whole[:, [1, n_classes]])
+
+
+def test_every_integer_of_a_laplace_is_summed_to_four_digits() -> None:
+    scale, lead = 500.0, 300
+    law = noise_law("laplace", scale)
+    z = np.arange(-law.reach, law.reach + 1)
+    by_hand = float(law.mass @ (law.at_most(lead + z) * law.at_most(lead + z)))
+    stated = LaplaceNoisyMax(laplace_scale=scale).answer_law(np.array([[400, 100, 100]]), 0)
+    assert stated is not None
+    assert stated[0, 0] == pytest.approx(by_hand, abs=5e-5)
+
+
+def test_very_wide_noise_is_continuous() -> None:
+    stated = GaussianNoisyMax(sigma=1e6, form="binary").answer_law(np.array([[0, 1_000_000]]))
+    assert stated is not None
+    assert stated[0, 1] == pytest.approx(norm.cdf(0.5), abs=1e-6)
+    counts = GaussianNoisyMax(sigma=1e6).answer_law(np.array([[0, 1_000_000, 0]]))
+    assert counts is not None
+    assert counts[0, 1] == pytest.approx(0.633702, abs=1e-4)  # E Φ(1 + Z)², by quadrature

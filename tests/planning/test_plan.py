@@ -1,0 +1,125 @@
+"""The plan: its noise is the recipe's, what cannot answer says so, the best comes first and nothing private is read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from quorate.accounting import epsilon as price
+from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
+from quorate.planning import PublicFacts, recipe
+from quorate.planning.crossing import sparse_vector_from
+from quorate.planning.expected import Expected
+from quorate.planning.learner_rows import learner_rows
+from quorate.planning.plan import Plan, plan_votes
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+
+FACTS = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
+
+
+@pytest.fixture(scope="module")
+def made() -> Plan:
+    return plan_votes(FACTS)
+
+
+def test_without_a_look_at_anything_the_first_row_is_the_recipe(made: Plan) -> None:
+    chosen = recipe(FACTS)
+    assert (made.first.n_teachers, made.first.n_queries) == (chosen.n_teachers, chosen.n_queries)
+    assert made.first.mechanism == chosen.mechanism
+
+
+def test_every_row_that_can_answer_costs_what_the_budget_allows_and_no_more(made: Plan) -> None:
+    for row in made.answering:
+        if row.mechanism is not None and row.n_queries is not None:
+            spent = price(row.mechanism.schedule(row.n_queries), FACTS.delta)
+            assert 0.98 <= spent <= 1.0, row.key
+
+
+def test_an_out_of_reach_sparse_vector_cannot_answer_and_says_why(made: Plan) -> None:
+    (row,) = [row for row in made.rows if row.key == "votes/StableSparseVector/184/1000"]
+    assert row.cannot.startswith("cannot answer: it takes")
+    assert row not in made.answering
+    assert made.rows.index(row) > made.rows.index(made.answering[-1])
+
+
+def test_with_enough_teachers_it_can_answer() -> None:
+    many = replace(FACTS, n_records=1_000_000)
+    (row,) = vote_rows(many, Grid(mechanisms=[StableSparseVector], n_teachers=[5_000]))
+    assert not row.cannot
+    assert row.answered is not None
+    assert row.answered > 0.99
+
+
+def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() -> None:
+    def expect(facts: PublicFacts, row: PlanRow) -> Expected:
+        value = {"NoisyCounts": 0.7, "LaplaceNoisyMax": 0.9}.get(row.name, 0.5) - (row.n_teachers or 0) / 1e5
+        return Expected(accuracy=value, low=value - 0.01, high=value + 0.01, basis="labelled public rows")
+
+    kinds = [NoisyCounts, LaplaceNoisyMax, GaussianNoisyMax]
+    found = plan_votes(FACTS, grid=Grid(mechanisms=kinds, n_teachers=[100]), expectation=expect, commonest=0.75)
+    assert [row.name for row in found.rows if row.way == "votes"][:2] == ["LaplaceNoisyMax", "NoisyCounts"]
+    assert found.first.why == "its expected accuracy is the highest, 20.0 points above the next row's"
+
+
+def test_a_row_that_learns_nothing_and_one_epsilon_that_changes_nothing_are_told() -> None:
+    def expect(facts: PublicFacts, row: PlanRow) -> Expected:
+        value = {0.25: 0.5, 0.5: 0.76, 1.0: 0.9, 2.0: 0.95, 4.0: 0.955, 8.0: 0.957}[facts.epsilon]
+        return Expected(accuracy=value, low=value, high=value, basis="labelled public rows")
+
+    grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
+    found = plan_votes(FACTS, grid=grid, expectation=expect, commonest=0.755)
+    assert (found.nothing_is_learned_below, found.nothing_changes_above) == (1.0, 2.0)
+    assert [each.worlds for each in found.by_epsilon][2] == found.worlds == 732
+    silent = plan_votes(FACTS, grid=grid)
+    assert (silent.nothing_is_learned_below, silent.nothing_changes_above) == (None, None)
+
+
+def test_persons_with_many_rows_get_no_more_teachers_than_there_are_persons() -> None:
+    persons = replace(FACTS, n_records=539, n_rows=60_000, unit="person", n_classes=10)
+    assert max(numbers_of_teachers(persons)) <= 539
+    (row, *_) = vote_rows(persons, Grid(mechanisms=[NoisyCounts], n_teachers=[100]))
+    assert row.rows_each == 600
+
+
+def test_online_answers_are_paid_out_of_the_same_budget() -> None:
+    grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
+    (alone,), (kept,) = vote_rows(FACTS, grid), vote_rows(replace(FACTS, online_answers=1_000), grid)
+    assert alone.mechanism is not None
+    assert kept.mechanism is not None
+    assert kept.mechanism.answer_noise is not None
+    assert alone.mechanism.answer_noise is not None
+    assert kept.mechanism.answer_noise.scale == pytest.approx(2**0.5 * alone.mechanism.answer_noise.scale, rel=1e-4)
+
+
+def test_private_learners_say_how_many_rows_they_ask_for_and_are_for_records_of_two_classes() -> None:
+    few, many = learner_rows(replace(FACTS, n_records=100)), learner_rows(replace(FACTS, n_records=200_000))
+    assert all(row.cannot.startswith("no promise: ") for row in few)
+    assert not any(row.cannot for row in many)
+    assert learner_rows(replace(FACTS, n_classes=3)) == ()
+    assert learner_rows(replace(FACTS, n_rows=60_000)) == ()
+
+
+def test_a_sparse_vector_wins_from_where_gaussian_noise_has_grown_past_it() -> None:
+    task = {"n_teachers": 1_000, "n_classes": 2, "epsilon": 1.0, "delta": 1e-5}
+    found = sparse_vector_from(**task)  # type: ignore[arg-type]
+    assert found.n_queries is not None
+    grid = [
+        Grid(mechanisms=[NoisyCounts], n_teachers=[1_000], queries=[n])
+        for n in (found.n_queries // 2, 2 * found.n_queries)
+    ]
+    facts = replace(FACTS, n_records=60_000, n_public=10**6)
+    before, after = (vote_rows(facts, each)[0].probabilities for each in grid)
+    assert before is not None
+    assert after is not None
+    assert before.plurality[-1] > found.answered > after.plurality[-1]
+
+
+def test_json_has_every_row_and_only_plain_values(made: Plan) -> None:
+    import json
+
+    tree = json.loads(json.dumps(made.tree()))
+    assert [row["key"] for row in tree["rows"]] == [row.key for row in made.rows]
+    assert tree["first"] == made.first.key
+    assert tree["rows"][0]["by_margin"]["margins"][-1] == 1.0

@@ -1,0 +1,125 @@
+"""A plan reads the settings and the public pool alone: the private file may be one that raises when it is opened."""
+
+from __future__ import annotations
+
+import builtins
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import quorate
+from quorate.data import reading
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.run.planned import plan_folder
+
+TOML = """\
+[data]
+private = "private.csv"
+public = "public.csv"
+label = "ill"
+classes = ["no", "yes"]
+n_records = 5000
+[budget]
+epsilon = 1.0
+delta = 1e-5
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    pl.DataFrame({"age": rng.normal(50, 9, 300), "sex": rng.choice(["F", "M"], 300)}).write_csv(tmp_path / "public.csv")
+    (tmp_path / "private.csv").write_text("age,sex,ill\n39,F,no\n")
+    (tmp_path / "quorate.toml").write_text(TOML)
+    return tmp_path
+
+
+@pytest.fixture
+def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The private file, which nobody can open without an error."""
+    private, opened = folder / "private.csv", io.open
+
+    def guarded(file: Any, *args: Any, **how: Any) -> Any:
+        if isinstance(file, str | Path) and Path(file) == private:
+            raise AssertionError("the private file was opened")
+        return opened(file, *args, **how)
+
+    def read(path: Any, **how: Any) -> Any:
+        if Path(path) == private:
+            raise AssertionError("the private file was read")
+        return original(path, **how)
+
+    original = reading.read_data
+    monkeypatch.setattr(builtins, "open", guarded)
+    monkeypatch.setattr(io, "open", guarded)
+    monkeypatch.setattr("quorate.run.planned.read_data", read)
+    private.chmod(0)
+    yield private
+    private.chmod(0o600)
+
+
+def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: Path) -> None:
+    made = plan_folder(folder)
+    assert made.facts.n_records == 5_000
+    assert made.facts.n_public == 300
+
+
+def test_that_test_would_see_it_opened(raises_when_opened: Path) -> None:
+    with pytest.raises(AssertionError, match="was opened"):
+        raises_when_opened.read_text()
+
+
+def test_a_private_file_that_is_not_there_is_no_reason_to_refuse(folder: Path) -> None:
+    (folder / "private.csv").unlink()
+    assert plan_folder(folder).first.key == "direct/gradient rounds"
+
+
+def test_the_number_of_units_has_to_be_declared(folder: Path) -> None:
+    (folder / "quorate.toml").write_text(TOML.replace("n_records = 5000\n", ""))
+    with pytest.raises(InvalidParameter, match="never opens the private file"):
+        plan_folder(folder)
+    assert plan_folder(folder, n_records=700).facts.n_records == 700
+
+
+def test_public_rows_that_are_not_there_are_told(folder: Path) -> None:
+    (folder / "public.csv").unlink()
+    with pytest.raises(PreconditionFailed, match="there is no such file"):
+        plan_folder(folder)
+
+
+def test_python_and_a_folder_plan_the_same(folder: Path) -> None:
+    public = pl.read_csv(folder / "public.csv")
+    ours = quorate.plan(public, classes=["no", "yes"], n_records=5_000, epsilon=1.0, delta=1e-5)
+    assert ours.tree() == plan_folder(folder).tree()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"n_records": 100}, "n_public is needed"),
+        ({"n_records": 100, "n_public": 50}, "n_classes is needed"),
+        ({"n_records": 100, "n_public": 50, "n_classes": 2}, "width is needed"),
+        ({"n_records": 100, "n_public": 50, "n_classes": 2, "width": 3, "n_teachers": [200]}, "at most 100"),
+    ],
+)
+def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter, match=said):
+        quorate.plan(epsilon=1.0, delta=1e-5, **given)
+
+
+def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
+    code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85")
+    assert code == 0
+    assert max(map(len, told.splitlines())) <= 80
+    assert "always the commonest class" in told
+    assert "Nothing was charged, and the private file was not opened." in told
+    assert "computed from the learning curve" in told
+    tree = json.loads(cli("plan", str(folder), "--json")[1])
+    assert tree["first"] == "direct/gradient rounds"
+    assert cli("plan", str(folder), "--curve", "20")[0] == 2
