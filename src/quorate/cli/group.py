@@ -36,6 +36,8 @@ COMMANDS = {
     "report": "Write the report again: public or internal edition.",
     "votes": "Release or analyse votes made elsewhere; no vote is ever printed.",
     "ledger": "Show, verify, export, open or close the record of what was spent.",
+    "serve": "Let a finished run answer over HTTP, until its answers are spent and then by its student.",
+    "keys": "Create, list and revoke the keys of a service.",
     "export": "Copy what may leave the building into a folder.",
     "reproduce": "Run the papers' experiments on public data, their figures beside ours.",
 }

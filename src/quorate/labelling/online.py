@@ -177,6 +177,11 @@ class OnlineAnswers:
         """
         return len(self._new(digests)[0])
 
+    @property
+    def left(self) -> int:
+        """How many new queries may still be asked: none once the mechanism is closed."""
+        return 0 if self._answering.closed else sum(self.reservation.remaining(each) for each in self.purposes)
+
     def _new(self, digests: Sequence[bytes]) -> tuple[IntArray, IntArray, IntArray]:
         """Return the rows to be asked, and what :func:`~quorate.labelling.memo.distinct` returns."""
         first, which = distinct(digests)

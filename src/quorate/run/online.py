@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +29,7 @@ from quorate.run.batch import LoadedRun
 from quorate.run.prepared import publish_facts
 from quorate.run.published import is_finished, read_facts
 from quorate.run.stages import FolderStages
-from quorate.types import Watch
+from quorate.types import IntArray, Secret, Watch
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,52 +88,79 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
         )
     rows = _new_rows(batch, path)
     with batch.open_ledger(bind=True) as ledger:
-        reservation = batch.charge.find(ledger)
-        if reservation is None and is_finished(batch.folder):
-            raise PreconditionFailed(
-                "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
-            )
-        stages = FolderStages(batch.folder.private)
-        if task.strategy is None or reservation is None:
-            finished = reservation is not None and not reservation.remaining("label")
-        else:
-            finished = stages.load(FINISHED, finished_key(task, batch.charge_key)) is not None
-        if reservation is None or not finished:
-            raise PreconditionFailed(
-                f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
-            )
-        purposes = answering_purposes(task, reservation)
-        queries, mechanism = task.queries, task.recipe.mechanism
-        if task.strategy is None:
-            released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
-        else:
-            labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
-            queries, released = labelled.rows, labelled.released
         ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
-        online = OnlineAnswers(
-            count_votes=lambda new: asked_of(task, ensembles[0], task.views.teacher(take(rows, new))),
-            mechanism=mechanism,
-            reservation=reservation,
-            noise=task.noise,
-            memo=memo_of(task, queries, released),
-            n_classes=task.n_classes,
-            purposes=purposes,
+        online = open_online(
+            batch, ledger, lambda new: asked_of(task, ensembles[0], task.views.teacher(take(rows, new)))
         )
-        online.recall_stored()
         digests = row_digests(rows)
-        if 0 < online.count_new(digests) <= answers_left(task, reservation):  # before anything is drawn
-            ensembles.append(teachers(task, stages, watch or (lambda stage, done, total: None)))
+        if 0 < online.count_new(digests) <= answers_left(task, online.reservation):  # before anything is drawn
+            ensembles.append(run_teachers(batch, watch))
         before = ledger.head.sequence
         codes = online.ask(digests)
-        left = answers_left(task, reservation)
-        if ledger.head.sequence > before and is_finished(batch.folder):
-            _tell(batch, ledger, reservation)
+        left = answers_left(task, online.reservation)
+        if ledger.head.sequence > before:
+            tell(batch, ledger, online.reservation)
     return Asked(
         answers=[None if code < 0 else task.inputs.classes[code] for code in codes],
         declined=tuple((codes == DECLINED).tolist()),
         never_asked=tuple((codes == NEVER_ASKED).tolist()),
         left=left,
     )
+
+
+def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArray], Secret[Any]]) -> OnlineAnswers:
+    """Return what answers the questions to a run, with all that was answered so far in its memo.
+
+    Parameters
+    ----------
+    batch : LoadedRun
+        A run whose labels are released.
+    ledger : Ledger
+        Its ledger, open.
+    count_votes : callable
+        From the numbers of new rows to what the mechanism looks at, as in :class:`~quorate.labelling.OnlineAnswers`.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the run has not released its labels yet, or its settings or files are others than those it was charged for.
+    """
+    task, reservation = batch.task, batch.charge.find(ledger)
+    if reservation is None and is_finished(batch.folder):
+        raise PreconditionFailed(
+            "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
+        )
+    if task.strategy is None or reservation is None:
+        finished = reservation is not None and not reservation.remaining("label")
+    else:
+        noted = FolderStages(batch.folder.private).load(FINISHED, finished_key(task, batch.charge_key))
+        finished = noted is not None
+    if reservation is None or not finished:
+        raise PreconditionFailed(
+            f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
+        )
+    queries, mechanism = task.queries, task.recipe.mechanism
+    if task.strategy is None:
+        released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
+    else:
+        labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
+        queries, released = labelled.rows, labelled.released
+    online = OnlineAnswers(
+        count_votes=count_votes,
+        mechanism=mechanism,
+        reservation=reservation,
+        noise=task.noise,
+        memo=memo_of(task, queries, released),
+        n_classes=task.n_classes,
+        purposes=answering_purposes(task, reservation),
+    )
+    online.recall_stored()
+    return online
+
+
+def run_teachers(batch: LoadedRun, watch: Watch | None = None) -> Ensemble:
+    """Read the teachers of a run, or train those again that were not kept; they come out the same."""
+    return teachers(batch.task, FolderStages(batch.folder.private), watch or (lambda stage, done, total: None))
 
 
 def _new_rows(batch: LoadedRun, path: Path) -> Any:
@@ -149,8 +177,10 @@ def _new_rows(batch: LoadedRun, path: Path) -> Any:
     return rows
 
 
-def _tell(batch: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
+def tell(batch: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
     """Have the report say what was answered since. Answers are given out even where somebody has changed the report."""
+    if not is_finished(batch.folder):
+        return
     with suppress(PreconditionFailed):  # said by quorate report and quorate export, which read the same files
         made = read_facts(batch.folder.root)
         publish_facts(batch.folder, with_later_answers(made, batch.task, ledger, reservation))

@@ -1,0 +1,303 @@
+"""The routes: what each of them needs, does and returns. What is charged and drawn is behind :mod:`.turns`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias, cast
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from quorate.service import openapi
+from quorate.service.answers import Answers, Point
+from quorate.service.features import Features
+from quorate.service.keys import Key, KeyFile, Scope
+from quorate.service.problems import Problem
+from quorate.service.records import METRICS_TYPE, Records
+from quorate.service.requests import RateLimit, RequestKeys, key_of, question_of, read_body
+from quorate.service.settings import ServiceSettings
+from quorate.service.turns import AnsweringThread
+
+HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served:
+    """A run that is open for service.
+
+    Parameters
+    ----------
+    title : str
+        The run's name.
+    method : {"votes", "direct"}
+        Whether an ensemble answers, or a released model.
+    answers : Answers
+        What answers blocks.
+    features : Features
+        What rows look like.
+    classes : tuple
+        The declared classes.
+    guarantee : mapping
+        What was promised, for programs.
+    verified_at : str
+        When the ledger was verified, ISO 8601.
+    """
+
+    title: str
+    method: Literal["votes", "direct"]
+    answers: Answers
+    features: Features
+    classes: tuple[Any, ...]
+    guarantee: dict[str, Any] = field(repr=False)
+    verified_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a route returns: the response, and what the log says of it."""
+
+    response: Response
+    points: tuple[Point, ...] = ()
+    charged: int = 0
+
+
+Handler: TypeAlias = Callable[[Request, Key], Awaitable[Sent]]
+
+
+class Service:
+    """One run over HTTP.
+
+    Parameters
+    ----------
+    served : Served
+        The run.
+    keys : KeyFile
+        Who may do what.
+    settings : ServiceSettings
+        How it is served.
+    records : Records
+        The log and the counters.
+    """
+
+    def __init__(self, served: Served, keys: KeyFile, settings: ServiceSettings, records: Records) -> None:
+        self.served, self.keys, self.settings, self.records = served, keys, settings, records
+        self._limit = RateLimit(settings.requests_per_minute, clock=time.monotonic)
+        self._request_keys = RequestKeys()
+        self.thread: AnsweringThread | None = None
+
+    @property
+    def healthy(self) -> bool:
+        """Whether anything may be answered."""
+        return self.thread is not None and self.thread.healthy and self.served.answers.healthy
+
+    @asynccontextmanager
+    async def running(self, _: FastAPI) -> AsyncIterator[None]:
+        """Answer while the application runs; what waits at its end is answered first."""
+        self.thread = AnsweringThread(
+            self.served.answers,
+            max_waiting=self.settings.max_waiting,
+            failed=lambda kind: self.records.event("failed", kind=kind),
+        )
+        self.records.event("started", run=self.served.title, method=self.served.method)
+        try:
+            yield
+        finally:
+            self.thread.stop()
+            self.records.event("stopped")
+
+    # --- what the routes do ------------------------------------------------------------------------------------
+
+    async def label(self, request: Request, key: Key) -> Sent:
+        """Answer one point or several."""
+        if not self.healthy or self.thread is None:
+            raise Problem("unhealthy")
+        self._limit.check(key.client)
+        body = await read_body(request, self.settings)
+        asked, one = question_of(body, request.headers, key, self.served.features, max_rows=self.settings.max_rows)
+        self._request_keys.check(asked)
+        reply = await self.thread.ask(asked)
+        if isinstance(reply, Problem):
+            raise reply
+        standing = self.served.answers.standing
+        points = [point.tree() for point in reply.points]
+        told = {"answers_left": standing.answers_left, "epsilon_spent": standing.epsilon[0]}
+        return Sent(
+            _json({**told, "answer": points[0]} if one else {**told, "answers": points}), reply.points, reply.charged
+        )
+
+    async def budget(self, _: Request, key: Key) -> Sent:
+        """Say what is left: answers first, then ε."""
+        if not self.healthy:
+            raise Problem("unhealthy")
+        standing = self.served.answers.standing
+        amounts = {
+            name: {"spent": spent, "limit": limit, "left": max(0.0, limit - spent)}
+            for name, (spent, limit) in (("epsilon", standing.epsilon), ("delta", standing.delta))
+        }
+        return Sent(
+            _json(
+                {
+                    "answers_left": standing.answers_left,
+                    "answers_reserved": standing.answers_reserved,
+                    **amounts,
+                    "after_budget": self.settings.after_budget,
+                    "quota": key.quota,
+                    "ledger": {
+                        "entries": standing.entries,
+                        "head": standing.head,
+                        "verified_at": self.served.verified_at,
+                    },
+                }
+            )
+        )
+
+    async def guarantee(self, _: Request, __: Key) -> Sent:
+        """Return what was promised."""
+        return Sent(_json(self.served.guarantee))
+
+    async def metrics(self, _: Request, __: Key) -> Sent:
+        """Return the counters."""
+        return Sent(self.metrics_now())
+
+    def metrics_now(self) -> Response:
+        """Return the counters to whoever may read them."""
+        text = self.records.metrics(self.served.answers.standing, healthy=self.healthy)
+        return Response(text, headers=HEADERS, media_type=METRICS_TYPE)
+
+    async def live(self, _: Request) -> Response:
+        """Say that the process answers."""
+        return _json({"status": "live"})
+
+    async def ready(self, _: Request) -> Response:
+        """Say whether it would answer a question."""
+        return _json({"status": "ready"}) if self.healthy else refusal(Problem("unhealthy"))
+
+    # --- around them -------------------------------------------------------------------------------------------
+
+    def route(self, path: str, scope: Scope, handler: Handler) -> Callable[[Request], Awaitable[Response]]:
+        """Return an endpoint that needs a key, counts and logs, and tells of no error but its code."""
+
+        async def endpoint(request: Request) -> Response:
+            client = None
+            try:
+                key = key_of(request, self.keys, scope)
+                client = key.client
+                sent = await handler(request, key)
+            except Problem as problem:
+                self.records.request(path, problem.status, client=client, code=problem.code)
+                return refusal(problem)
+            except ClientDisconnect:
+                self.records.event("left", route=path, client=client)
+                return Response(status_code=400)
+            except Exception as error:  # noqa: BLE001 - its message may hold what was asked
+                self.records.event("failed", kind=type(error).__name__)
+                self.records.request(path, 500, client=client, code="internal-error")
+                return refusal(Problem("internal-error", charged=True))
+            self.records.request(
+                path, sent.response.status_code, client=client, points=sent.points, charged=sent.charged
+            )
+            return sent.response
+
+        return endpoint
+
+    async def elsewhere(self, _: Request, error: Exception) -> Response:
+        """Refuse an address or a method that there is not."""
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        problem = Problem("method-not-allowed" if status == 405 else "not-found")
+        self.records.request("elsewhere", problem.status, code=problem.code)
+        response = refusal(problem)
+        allow = (getattr(error, "headers", None) or {}).get("Allow")
+        if allow:
+            response.headers["allow"] = allow
+        return response
+
+
+def create_app(service: Service) -> FastAPI:
+    """Return the application; it answers from when its lifespan begins."""
+    app = FastAPI(
+        title=f"quorate: {service.served.title}",
+        openapi_url="/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=service.running,
+        exception_handlers={404: service.elsewhere, 405: service.elsewhere},
+    )
+    with_key = openapi.problems(*openapi.OF_ANY_KEY)
+    label = {
+        **openapi.label_response(service.served.classes),
+        **openapi.problems(*openapi.OF_ANY_KEY, *openapi.OF_A_QUESTION),
+    }
+    asked = openapi.label_request(service.served.features, service.settings.max_rows)
+    guarantee = {**openapi.guarantee_response(service.served.guarantee), **with_key}
+    for path, scope, handler, summary, responses in (
+        ("/v1/label", "ask", service.label, "Ask for a class, or for several.", label),
+        ("/v1/budget", "read", service.budget, "What is left.", {**openapi.budget_response(), **with_key}),
+        ("/v1/guarantee", "read", service.guarantee, "What was promised.", guarantee),
+        ("/metrics", "admin", service.metrics, "Counters.", {**openapi.metrics_response(), **with_key}),
+    ):
+        endpoint = service.route(path, cast("Scope", scope), handler)
+        if path == "/v1/label":
+            _add(app, path, endpoint, summary, responses, method="POST", more=asked)
+        else:
+            _add(app, path, endpoint, summary, responses)
+    ready = {**openapi.status_response("ready"), **openapi.problems("unhealthy")}
+    _add(app, "/livez", service.live, "Whether the process answers.", openapi.status_response("live"), needs_key=False)
+    _add(app, "/readyz", service.ready, "Whether it would answer a question.", ready, needs_key=False)
+    described = _described(app)
+    app.openapi = lambda: described  # type: ignore[method-assign]
+    return app
+
+
+def _add(
+    app: FastAPI,
+    path: str,
+    endpoint: Callable[[Request], Awaitable[Response]],
+    summary: str,
+    responses: dict[int | str, dict[str, Any]],
+    *,
+    method: str = "GET",
+    needs_key: bool = True,
+    more: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
+    security: dict[str, Any] = {"security": [{"bearer": []}, {"basic": []}]} if needs_key else {}
+    app.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        summary=summary,
+        operation_id=path.strip("/").replace("/", "_"),
+        response_class=Response,
+        responses=responses,
+        openapi_extra={**more, **security},
+    )
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    described = get_openapi(title=app.title, version="1", routes=app.routes, description=openapi.DESCRIPTION)
+    described["components"] = openapi.components()
+    for path in described["paths"].values():
+        for operation in path.values():
+            operation["responses"]["200"].get("content", {}).pop("", None)
+    return described
+
+
+def refusal(problem: Problem) -> Response:
+    """Return a problem as the response that it is."""
+    headers = {**HEADERS, **problem.headers()}
+    if problem.status in (408, 413):
+        headers["connection"] = "close"  # the rest of the body is not read
+    return Response(problem.body(), status_code=problem.status, headers=headers)
+
+
+def _json(tree: Any) -> Response:
+    text = json.dumps(tree, ensure_ascii=False, allow_nan=False)
+    return Response(text.encode(), headers=HEADERS, media_type="application/json")

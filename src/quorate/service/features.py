@@ -1,0 +1,242 @@
+"""From the JSON of a request to rows as the run's models know them: the columns and types of the public pool alone.
+
+What is wrong with a row is found before it waits for an answer, so that it costs nothing and stops nobody else's. A
+message names the place and what is expected there, never what was found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.data import columns, families, is_frame, public_units, width
+from quorate.data.rows import Rows, kind
+from quorate.errors import PreconditionFailed
+from quorate.service.problems import Problem
+
+CellKind: TypeAlias = Literal["number", "truth", "text", "missing"]
+Row: TypeAlias = tuple[Any, ...]  # cells in the order of the columns; of sparse rows (place, value) pairs
+
+LARGEST: Final = 1e150  # the square of a number below it is finite
+
+_EXPECTED: Final[dict[CellKind, str]] = {
+    "number": "a number is expected",
+    "truth": "true or false is expected",
+    "text": "a text is expected",
+    "missing": "null is expected: no public row has a value there",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the pool.
+
+    Parameters
+    ----------
+    name : str
+        Its name; of rows without names its place, from 0.
+    kind : {"number", "truth", "text", "missing"}
+        What its cells are.
+    nullable : bool
+        Whether a cell may be missing, as null.
+    centre, scale : float
+        A number of which the distance from the centre is infinite in units of the scale is refused.
+    """
+
+    name: str
+    kind: CellKind
+    nullable: bool = True
+    centre: float = 0.0
+    scale: float = 1.0
+
+    def cell(self, value: Any, place: str) -> Any:
+        """Return one cell, or refuse it."""
+        if value is None and self.nullable:
+            return None
+        match self.kind:
+            case "number" if type(value) in (int, float):
+                number = float(value)
+                if not (abs(number) <= LARGEST and isfinite((number - self.centre) / self.scale)):
+                    raise Problem("value-out-of-range", "the number is too large", field=place)
+                return number
+            case "truth" if type(value) is bool:
+                return value
+            case "text" if type(value) is str:
+                if not (value.isascii() or _is_unicode(value)):
+                    raise Problem("value-out-of-range", "the text has half of a surrogate pair", field=place)
+                return value
+        told = _EXPECTED[self.kind] + (", or null" if self.nullable and self.kind != "missing" else "")
+        raise Problem("wrong-type", told, field=place)
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """What a row must look like, from the public side alone.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In the order of the pool.
+    named : bool
+        Whether a row is an object of its columns' names; else a list of numbers.
+    sparse : bool
+        Whether the models take sparse rows; then an object of places ({"17": 1}) will do as well, and the rest is 0.
+    """
+
+    columns: tuple[Column, ...]
+    named: bool
+    sparse: bool
+
+    @classmethod
+    def of(cls, pool: Rows, *, encoder: Any = None, nullable: bool = True, complete: Sequence[str] = ()) -> Features:
+        """Read them off the public pool.
+
+        Parameters
+        ----------
+        pool : Rows
+            Public rows.
+        encoder : transformer, optional
+            The public encoder that the models stand behind.
+        nullable : bool
+            Whether the models take missing values.
+        complete : sequence of str
+            Columns that must have a value all the same.
+
+        Raises
+        ------
+        PreconditionFailed
+            If a column holds dates: JSON has none.
+        """
+        if not is_frame(pool):
+            places = range(width(pool))
+            return cls(
+                tuple(Column(str(place), "number", nullable=False) for place in places), False, kind(pool) == "sparse"
+            )
+        units = {} if encoder is None else public_units(encoder, pool)
+        found = []
+        for place, (name, family) in enumerate(families(pool).items()):
+            if family == "time":
+                raise PreconditionFailed(
+                    f"column {name!r} holds dates or times, which JSON has not; turn it into numbers or text"
+                )
+            centre, scale = units.get(place, (0.0, 1.0))
+            may_lack = nullable and name not in complete
+            if family == "number" and _holds_truth(pool, name):
+                found.append(Column(name, "truth", may_lack))
+            else:
+                found.append(Column(name, family, may_lack or family == "missing", centre, scale))
+        return cls(tuple(found), True, False)
+
+    def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:
+        """Read rows.
+
+        Parameters
+        ----------
+        rows : sequence of JSON values
+            As the request has them.
+        place : str
+            The JSON pointer of a row, with {} for its number.
+
+        Raises
+        ------
+        Problem
+            Naming the row and the column.
+
+        Examples
+        --------
+        >>> features = Features((Column("age", "number"), Column("sex", "text")), named=True, sparse=False)
+        >>> features.parse([{"sex": "F", "age": 39}])
+        [(39.0, 'F')]
+        >>> features.parse([{"sex": "F", "age": "39"}])
+        Traceback (most recent call last):
+        quorate.service.problems.Problem: wrong-type
+        """
+        read = self._named if self.named else self._listed
+        return [read(row, place.format(number)) for number, row in enumerate(rows)]
+
+    def _named(self, row: Any, place: str) -> Row:
+        if type(row) is not dict:
+            raise Problem("wrong-type", "an object of columns is expected", field=place)
+        found = []
+        for column in self.columns:
+            if column.name not in row:
+                raise Problem(
+                    "missing-column", "every column is needed; null where a value is missing", field=_at(place, column)
+                )
+            found.append(column.cell(row[column.name], _at(place, column)))
+        if len(row) != len(found):
+            raise Problem(
+                "unknown-column", "the columns are those of the public rows: GET /v1/budget names them", field=place
+            )
+        return tuple(found)
+
+    def _listed(self, row: Any, place: str) -> Row:
+        if type(row) is dict and self.sparse:
+            return self._placed(row, place)
+        if type(row) is not list:
+            raise Problem("wrong-type", "a list of numbers is expected", field=place)
+        if len(row) != len(self.columns):
+            raise Problem("wrong-width", f"{len(self.columns)} numbers are expected", field=place)
+        found = [column.cell(value, _at(place, column)) for column, value in zip(self.columns, row, strict=True)]
+        return tuple((at, value) for at, value in enumerate(found) if value) if self.sparse else tuple(found)
+
+    def _placed(self, row: Mapping[str, Any], place: str) -> Row:
+        found = []
+        for name, value in row.items():
+            at = int(name) if name.isascii() and name.isdigit() and len(name) < 10 else len(self.columns)
+            if at >= len(self.columns) or name != str(at):
+                raise Problem("unknown-column", f"places are 0 to {len(self.columns) - 1}", field=place)
+            found.append((at, self.columns[at].cell(value, _at(place, self.columns[at]))))
+        return tuple(sorted(cell for cell in found if cell[1]))
+
+    def table(self, rows: Sequence[Row]) -> Rows:
+        """Return rows in the kind of the pool: a polars frame, a CSR matrix, or an array.
+
+        Numbers are float64, whatever the pool's column has: as what models see of a row must not turn on its fellows.
+        """
+        if self.named:
+            import polars as pl
+
+            types = {"number": pl.Float64, "truth": pl.Boolean, "text": pl.String, "missing": pl.Null}
+            cells = list(zip(*rows, strict=True)) if rows else [()] * len(self.columns)
+            return pl.DataFrame(
+                [
+                    pl.Series(column.name, held, dtype=types[column.kind])
+                    for column, held in zip(self.columns, cells, strict=True)
+                ]
+            )
+        if not self.sparse:
+            return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
+        from scipy.sparse import csr_matrix
+
+        starts = np.cumsum([0, *(len(row) for row in rows)])
+        places = np.array([at for row in rows for at, _ in row], dtype=np.int32)
+        values = np.array([value for row in rows for _, value in row], dtype=np.float64)
+        return csr_matrix((values, places, starts), shape=(len(rows), len(self.columns)))
+
+    def example(self) -> Any:
+        """Return a row that is read, for the documents."""
+        values: dict[CellKind, Any] = {"number": 0.5, "truth": True, "text": "north", "missing": None}
+        if self.named:
+            return {column.name: values[column.kind] for column in self.columns}
+        return {"0": 0.5} if self.sparse else [0.5] * len(self.columns)
+
+
+def _at(place: str, column: Column) -> str:
+    return f"{place}/{column.name.replace('~', '~0').replace('/', '~1')}"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _holds_truth(pool: Rows, name: str) -> bool:
+    return str(pool[name].dtype) in ("Boolean", "bool", "boolean") if name in (columns(pool) or ()) else False

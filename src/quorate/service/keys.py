@@ -1,0 +1,224 @@
+"""Keys of the service: who may ask, read or administer. The secret is shown once; its hash alone is kept.
+
+A key is ``quorate_<id>_<secret>`` with a secret of 256 random bits. No password is stretched here: a secret of that
+length cannot be guessed, so that its SHA-256 hash tells nothing of it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hmac
+import json
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+from typing import Final, Literal, TypeAlias
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.release.files import write_atomically
+
+Scope: TypeAlias = Literal["ask", "read", "admin"]
+SCOPES: Final[tuple[Scope, ...]] = ("ask", "read", "admin")
+
+SECRET_BYTES: Final = 32
+FILE: Final = "service-keys.json"
+
+_FORMAT = "quorate service keys 1"
+_TOKEN = re.compile(r"quorate_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it takes as long as a known one's
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """What is known of a key.
+
+    Parameters
+    ----------
+    id : str
+        Twelve hexadecimal digits; the client of its charges in the ledger is ``key:<id>``.
+    name : str
+        Whose it is, in its owner's words.
+    scopes : tuple of str
+        What it may do: "ask" for answers, "read" the budget and the guarantee, "admin" the metrics, and read.
+    hash : str
+        SHA-256 of the secret, hexadecimal.
+    created : str
+        When, ISO 8601 in UTC.
+    expires, revoked : str or None
+        When it ends, or was ended.
+    quota : int or None
+        How many answers may be charged for it, in its whole life; None where the cap for all is its only limit.
+    """
+
+    id: str
+    name: str
+    scopes: tuple[Scope, ...]
+    hash: str
+    created: str
+    expires: str | None = None
+    revoked: str | None = None
+    quota: int | None = None
+
+    @property
+    def client(self) -> str:
+        """Who is charged, as the ledger has it."""
+        return f"key:{self.id}"
+
+    def may(self, scope: Scope) -> bool:
+        """Whether it has a scope; "admin" reads too."""
+        return scope in self.scopes or (scope == "read" and "admin" in self.scopes)
+
+    def ended(self, now: datetime) -> bool:
+        """Whether it is revoked or expired."""
+        return self.revoked is not None or (self.expires is not None and now >= datetime.fromisoformat(self.expires))
+
+
+class KeyFile:
+    """The keys of one run, in its private side; readable by their owner alone.
+
+    Parameters
+    ----------
+    private : path
+        The private side of the run's folder.
+    clock : callable, optional
+        Returns the time, with a time zone.
+
+    Notes
+    -----
+    A running service sees a new or a revoked key with the next request: the file is read again where it was changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     keys = KeyFile(Path(folder))
+    ...     token, key = keys.create("ward 7", ["ask"], quota=20)
+    ...     found = keys.find(token)
+    ...     found == key, keys.find(f"quorate_{key.id}_{43 * 'x'}"), key.hash in Path(folder, FILE).read_text()
+    (True, None, True)
+    """
+
+    def __init__(self, private: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._path = private / FILE
+        self._clock = clock
+        self._seen: tuple[int, int, int] | None = None
+        self._keys: dict[str, Key] = {}
+
+    def keys(self) -> tuple[Key, ...]:
+        """Return all keys, ended ones included, oldest first.
+
+        Raises
+        ------
+        PreconditionFailed
+            If the file is damaged.
+        """
+        self._refresh()
+        return tuple(self._keys.values())
+
+    def find(self, token: str) -> Key | None:
+        """Return the key that a token is, unless it is unknown, expired or revoked.
+
+        The comparison takes as long for a wrong secret as for a right one, and for an unknown key as for a known one.
+        """
+        self._refresh()
+        match = _TOKEN.fullmatch(token)
+        found = None if match is None else self._keys.get(match[1])
+        given = sha256((token if match is None else match[2]).encode("utf-8", "replace")).hexdigest()
+        same = hmac.compare_digest(given, _NOBODY if found is None else found.hash)
+        return found if same and found is not None and not found.ended(self._clock()) else None
+
+    def create(
+        self, name: str, scopes: Sequence[str], *, days: int | None = None, quota: int | None = None
+    ) -> tuple[str, Key]:
+        """Make a key; return the token, which is kept nowhere, and what is known of it.
+
+        Raises
+        ------
+        InvalidParameter
+            If a scope is none, or the name is not one short line.
+        """
+        unknown = [scope for scope in scopes if scope not in SCOPES]
+        if unknown or not scopes:
+            raise InvalidParameter(
+                f"scope must be one or more of {', '.join(SCOPES)}, got {', '.join(unknown) or 'none'}"
+            )
+        if not name.isprintable() or not 0 < len(name) <= 80:
+            raise InvalidParameter("name must be 1 to 80 printable characters: whose key it is")
+        now = self._clock().astimezone(UTC)
+        secret = secrets.token_urlsafe(SECRET_BYTES)
+        key = Key(
+            id=secrets.token_hex(6),
+            name=name,
+            scopes=tuple(scope for scope in SCOPES if scope in scopes),
+            hash=sha256(secret.encode()).hexdigest(),
+            created=now.isoformat(timespec="seconds"),
+            expires=None if days is None else (now + timedelta(days=days)).isoformat(timespec="seconds"),
+            quota=quota,
+        )
+        with self._changing():
+            self._keys[key.id] = key
+        return f"quorate_{key.id}_{secret}", key
+
+    def revoke(self, id_: str) -> Key:
+        """End a key, for ever; one that was revoked stays as it was.
+
+        Raises
+        ------
+        PreconditionFailed
+            If there is no such key.
+        """
+        with self._changing():
+            if id_ not in self._keys:
+                raise PreconditionFailed(f"there is no key {id_!r}; quorate keys list shows which there are")
+            key = self._keys[id_]
+            if key.revoked is None:
+                key = replace(key, revoked=self._clock().astimezone(UTC).isoformat(timespec="seconds"))
+                self._keys[id_] = key
+        return key
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Hold the keys while they are changed: two commands at once lose nothing of each other."""
+        if not self._path.parent.is_dir():
+            raise PreconditionFailed(f"there is no folder {self._path.parent}; first: quorate run")
+        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._seen = None
+            self._refresh()
+            yield
+            tree = {"format": _FORMAT, "keys": [asdict(key) for key in self._keys.values()]}
+            write_atomically(self._path, (json.dumps(tree, indent=2) + "\n").encode(), mode=0o600)
+            self._seen = None
+        finally:
+            os.close(lock)
+
+    def _refresh(self) -> None:
+        try:
+            told = self._path.stat()
+        except FileNotFoundError:
+            self._seen, self._keys = None, {}
+            return
+        seen = (told.st_mtime_ns, told.st_ino, told.st_size)
+        if seen != self._seen:
+            self._keys = _read(self._path)
+            self._seen = seen
+
+
+def _read(path: Path) -> dict[str, Key]:
+    try:
+        tree = json.loads(path.read_bytes())
+        if tree["format"] != _FORMAT:
+            raise ValueError  # noqa: TRY301
+        keys = [Key(**{**key, "scopes": tuple(key["scopes"])}) for key in tree["keys"]]
+    except (ValueError, KeyError, TypeError):
+        raise PreconditionFailed(
+            f"{path} is damaged; restore it from a backup, or delete it and make new keys"
+        ) from None
+    return {key.id: key for key in keys}

@@ -1,0 +1,160 @@
+"""Opening a finished run for service: its ledger verified and held, its models read, its student at hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from quorate.data import read_data
+from quorate.data.declared import declared_columns
+from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows, is_frame
+from quorate.ensemble import Ensemble
+from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.ledger import Ledger
+from quorate.pipeline.flow import asked_of
+from quorate.release.guarantee import spent_of
+from quorate.run.batch import LoadedRun, load_run
+from quorate.run.folder import RunFolder
+from quorate.run.online import open_online, run_teachers, tell
+from quorate.run.published import read_facts
+from quorate.run.settings import Settings, settings_of
+from quorate.service.answers import Standing
+from quorate.service.app import Served
+from quorate.service.features import Features
+from quorate.service.models import check_models, note_models, open_student, predictor
+from quorate.service.settings import ServiceSettings
+from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers
+from quorate.types import Secret, Watch
+
+
+@contextmanager
+def opened(
+    root: Path,
+    service: ServiceSettings,
+    *,
+    watch: Watch | None = None,
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+) -> Iterator[Served]:
+    """Open a finished run for service; it is let go of at the end.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    service : ServiceSettings
+        How it is served.
+    watch : callable, optional
+        ``watch(stage, done, total)``: teachers that were not kept are trained again, and come out the same.
+    clock : callable, optional
+        Returns the time, with a time zone.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the run is not finished, or one of its files is not what the run wrote.
+    SeededNoiseRefused
+        If its noise was seeded.
+    LedgerBusy
+        If another process holds its ledger.
+    LedgerIntegrityError
+        If the ledger is not whole.
+    """
+    settings, folder = settings_of(root), RunFolder(root)
+    facts = read_facts(root)
+    if facts.seeded:
+        raise SeededNoiseRefused(
+            "seeded noise: this run is reproducible, therefore not private, and is not served. Remove unsafe_noise_seed"
+        )
+    student = open_student(folder, trusted=service.trusted_types)
+    told = {
+        "title": folder.root.resolve().name,
+        "classes": settings.data.classes,
+        "guarantee": json.loads(facts.guarantee.to_json()),
+    }
+    if settings.method.by == "direct":
+        yield _direct(folder, settings, student, told, clock)
+        return
+    run = load_run(root, settings=settings)
+    with run.open_ledger(bind=True) as ledger:
+        verified_at = _verified(ledger, clock)
+        ensembles: list[Ensemble] = []
+        current = CurrentRows(partial(_votes, run, ensembles))
+        online = open_online(run, ledger, current.votes)
+        tell(run, ledger, online.reservation)  # of what a service that was killed had answered
+        check_models(folder)
+        if online.left:
+            ensembles.append(run_teachers(run, watch))
+            note_models(folder)
+        features, before = features_of(run, student), ledger.head.sequence
+        answers = EnsembleAnswers(
+            online,
+            current,
+            ledger,
+            predictor(student),
+            run.task.inputs.classes,
+            features,
+            refuse=service.after_budget == "refuse",
+        )
+        yield Served(method="votes", answers=answers, features=features, verified_at=verified_at, **told)
+        if ledger.healthy and ledger.head.sequence > before:
+            tell(run, ledger, online.reservation)
+
+
+def _direct(
+    folder: RunFolder, settings: Settings, student: Any, told: dict[str, Any], clock: Callable[[], datetime]
+) -> Served:
+    """Verify the ledger of a direct run and let go of it: predicting charges nothing."""
+    with folder.open_ledger() as ledger:
+        verified_at = _verified(ledger, clock)
+        (epsilon, delta), budget, head = spent_of(ledger), ledger.budget, ledger.head
+    standing = Standing(
+        answers_left=None,
+        answers_reserved=None,
+        epsilon=(epsilon, budget.epsilon),
+        delta=(delta, budget.delta),
+        entries=head.sequence,
+        head=head.hash,
+    )
+    features = Features.of(pool_of(settings), encoder=_encoder(student), complete=settings.method.text)
+    answers = ModelAnswers(predictor(student), features, standing)
+    return Served(method="direct", answers=answers, features=features, verified_at=verified_at, **told)
+
+
+def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:
+    """Replay the ledger and price every charge again; return when."""
+    ledger.verify(prices=True)
+    return clock().isoformat(timespec="seconds")
+
+
+def _votes(run: LoadedRun, ensembles: list[Ensemble], rows: Rows) -> Secret[Any]:
+    return asked_of(run.task, ensembles[0], run.task.views.teacher(rows))
+
+
+def features_of(run: LoadedRun, student: Any) -> Features:
+    """Return what a row must look like for teachers and student alike."""
+    view, pool = run.task.views.teacher, run.task.inputs.public
+    nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
+    return Features.of(pool, encoder=_encoder(student) if view.encoder is None else view.encoder, nullable=nullable)
+
+
+def pool_of(settings: Settings) -> Rows:
+    """Read the public rows of a direct run, or make up what was declared of them."""
+    data = settings.data
+    if data.public is not None:
+        return read_data(data.public, drop=[name for name in (data.label, data.unit) if name is not None]).X
+    declared: Any = settings.schema
+    if has_named_columns(data.private):
+        return declared_columns(declared)[0]
+    raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
+
+
+def _encoder(student: Any) -> Any:
+    """Return the public encoder that a published student begins with; None where it has none."""
+    steps = getattr(student, "named_steps", {})
+    return getattr(steps["encoder"], "estimator", None) if "encoder" in steps else None

@@ -1,0 +1,233 @@
+"""The OpenAPI document: every address, every status with an example, and the columns of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from quorate.service.features import CellKind, Features
+from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
+
+#: What may become of any request that needs a key.
+OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-error", "unhealthy")
+OF_A_QUESTION: Final = tuple(code for code in PROBLEMS if code not in ("not-found", "method-not-allowed", *OF_ANY_KEY))
+
+_TYPES: Final[dict[CellKind, str]] = {"number": "number", "truth": "boolean", "text": "string", "missing": "null"}
+_DETAILS: Final = {
+    "wrong-type": ("a number is expected, or null", "/rows/0/age"),
+    "wrong-width": ("12 numbers are expected", "/rows/0"),
+    "unknown-column": ("the columns are those of the public rows", "/rows/0"),
+    "missing-column": ("every column is needed; null where a value is missing", "/rows/0/age"),
+    "value-out-of-range": ("the number is too large", "/rows/0/age"),
+}
+
+PROBLEM_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "description": "RFC 9457. It names the field, and never what stood there.",
+    "required": ["type", "title", "status", "code", "charged"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "code": {"type": "string", "enum": list(PROBLEMS)},
+        "detail": {"type": "string"},
+        "field": {"type": "string", "description": "JSON pointer into the body"},
+        "charged": {"type": "boolean", "description": "whether answers may have been charged all the same"},
+        "answers_left": {"type": "integer"},
+    },
+}
+POINT_SCHEMA: Final[dict[str, Any]] = {
+    "type": "object",
+    "required": ["label", "status", "by"],
+    "properties": {
+        "label": {"description": "a class; null where the mechanism declined"},
+        "status": {"type": "string", "enum": ["answered", "declined"]},
+        "by": {
+            "type": "string",
+            "enum": ["ensemble", "student", "model"],
+            "description": "the ensemble, at a charge; the student, or the model of a direct run, for free",
+        },
+    },
+}
+
+
+def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Return the responses of an address that may refuse with these codes, each with an example."""
+    found: dict[int | str, dict[str, Any]] = {}
+    for code in codes:
+        problem = Problem(code, *_DETAILS.get(code, (None,))[:1], field=_DETAILS.get(code, (None, None))[-1])
+        if code == "budget-spent":
+            problem.facts["answers_left"] = 0
+        response = found.setdefault(
+            problem.status,
+            {
+                "description": PROBLEMS[code].title,
+                "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}, "examples": {}}},
+            },
+        )
+        if code in RETRY_AFTER:
+            response["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
+        response["content"][MEDIA_TYPE]["examples"][code] = {"summary": PROBLEMS[code].title, "value": problem.tree()}
+    return found
+
+
+def answer(description: str, schema: dict[str, Any], example: Any) -> dict[int | str, dict[str, Any]]:
+    """Return the response of what went well."""
+    return {200: {"description": description, "content": {"application/json": {"schema": schema, "example": example}}}}
+
+
+def label_response(classes: Sequence[Any]) -> dict[int | str, dict[str, Any]]:
+    """Return the response to a question: one point, or several."""
+    point = {"label": classes[0], "status": "answered", "by": "ensemble"}
+    declined = {"label": None, "status": "declined", "by": "ensemble"}
+    left: dict[str, Any] = {
+        "answers_left": {"type": ["integer", "null"], "description": "null where every prediction is free"},
+        "epsilon_spent": {"type": "number"},
+    }
+    one = {"$ref": "#/components/schemas/Point"}
+    schema = {
+        "oneOf": [
+            {"type": "object", "required": [*left, "answer"], "properties": {**left, "answer": one}},
+            {
+                "type": "object",
+                "required": [*left, "answers"],
+                "properties": {**left, "answers": {"type": "array", "items": one}},
+            },
+        ]
+    }
+    content = {
+        "schema": schema,
+        "examples": {
+            "one point": {"value": {"answers_left": 41, "epsilon_spent": 1.0, "answer": point}},
+            "several": {"value": {"answers_left": 40, "epsilon_spent": 1.0, "answers": [point, declined]}},
+        },
+    }
+    return {200: {"description": "A class for each point, or declined.", "content": {"application/json": content}}}
+
+
+def label_request(features: Features, max_rows: int) -> dict[str, Any]:
+    """Return the body of a question, and the header that makes a retry the same request."""
+    row = row_schema(features)
+    one = {"type": "object", "required": ["row"], "additionalProperties": False, "properties": {"row": row}}
+    many = {
+        "type": "object",
+        "required": ["rows"],
+        "additionalProperties": False,
+        "properties": {"rows": {"type": "array", "items": row, "minItems": 1, "maxItems": max_rows}},
+    }
+    example = features.example()
+    return {
+        "parameters": [
+            {
+                "name": "Idempotency-Key",
+                "in": "header",
+                "required": False,
+                "description": "One key a logical request, kept over its retries; bound to the key and to the body.",
+                "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+            }
+        ],
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"oneOf": [one, many]},
+                    "examples": {
+                        "one point": {"value": {"row": example}},
+                        "several": {"value": {"rows": [example, example]}},
+                    },
+                }
+            },
+        },
+    }
+
+
+def row_schema(features: Features) -> dict[str, Any]:
+    """Return what one row looks like."""
+    if not features.named:
+        width = len(features.columns)
+        listed = {"type": "array", "items": {"type": "number"}, "minItems": width, "maxItems": width}
+        if not features.sparse:
+            return listed
+        placed = {"type": "object", "additionalProperties": {"type": "number"}, "description": "place to value"}
+        return {"oneOf": [listed, placed]}
+    return {
+        "type": "object",
+        "required": [column.name for column in features.columns],
+        "additionalProperties": False,
+        "properties": {
+            column.name: {"type": [_TYPES[column.kind], "null"] if column.nullable else _TYPES[column.kind]}
+            for column in features.columns
+        },
+    }
+
+
+DESCRIPTION: Final = (
+    "Private prediction: an ensemble answers from what was kept back, at a charge that was made durable before; a "
+    "point that was asked before gets the same answer and costs nothing. When the answers are spent, the student "
+    "answers for free, marked as such, or the request is refused."
+)
+
+
+def budget_response() -> dict[int | str, dict[str, Any]]:
+    """Return the response of ``GET /v1/budget``."""
+    amount = {
+        "type": "object",
+        "required": ["spent", "limit", "left"],
+        "properties": {name: {"type": "number"} for name in ("spent", "limit", "left")},
+    }
+    whole = {"type": ["integer", "null"]}
+    properties: dict[str, Any] = {
+        "answers_left": whole,
+        "answers_reserved": whole,
+        "epsilon": amount,
+        "delta": amount,
+        "after_budget": {"type": "string", "enum": ["student", "refuse"]},
+        "quota": {**whole, "description": "of this key, in its whole life; null for none"},
+        "ledger": {
+            "type": "object",
+            "properties": {
+                "entries": {"type": "integer"},
+                "head": {"type": "string"},
+                "verified_at": {"type": "string"},
+            },
+        },
+    }
+    example = {
+        "answers_left": 41,
+        "answers_reserved": 50,
+        "epsilon": {"spent": 1.0, "limit": 1.0, "left": 0.0},
+        "delta": {"spent": 1e-05, "limit": 1e-05, "left": 0.0},
+        "after_budget": "student",
+        "quota": None,
+        "ledger": {"entries": 53, "head": "ab" * 32, "verified_at": "2026-01-02T03:04:05+00:00"},
+    }
+    schema = {"type": "object", "required": list(properties), "properties": properties}
+    return answer("What is left.", schema, example)
+
+
+def guarantee_response(guarantee: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """Return the response of ``GET /v1/guarantee``."""
+    return answer("The guarantee, for programs.", {"type": "object"}, guarantee)
+
+
+def metrics_response() -> dict[int | str, dict[str, Any]]:
+    """Return the response of ``GET /metrics``."""
+    content = {"text/plain": {"schema": {"type": "string"}, "example": "quorate_answers_left 41\n"}}
+    return {200: {"description": "Counters, as Prometheus reads them.", "content": content}}
+
+
+def status_response(status: str) -> dict[int | str, dict[str, Any]]:
+    """Return the response of ``GET /livez`` and ``GET /readyz``."""
+    schema = {"type": "object", "required": ["status"], "properties": {"status": {"type": "string"}}}
+    return answer(f"It is {status}.", schema, {"status": status})
+
+
+def components() -> dict[str, Any]:
+    """Return what the addresses refer to."""
+    return {
+        "schemas": {"Problem": PROBLEM_SCHEMA, "Point": POINT_SCHEMA},
+        "securitySchemes": {
+            "bearer": {"type": "http", "scheme": "bearer", "description": "A key of quorate keys create."},
+            "basic": {"type": "http", "scheme": "basic", "description": "The key as the password, for browsers."},
+        },
+    }

@@ -1,0 +1,188 @@
+"""Reading a request: whose it is, its body in time and in size, and what it asks; whatever is wrong costs nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from typing import Any, Final
+
+from starlette.requests import Request
+
+from quorate.errors import PreconditionFailed
+from quorate.service.answers import Asked
+from quorate.service.features import Features
+from quorate.service.keys import Key, KeyFile, Scope
+from quorate.service.problems import Problem
+from quorate.service.settings import ServiceSettings
+from quorate.service.strict_json import read_json
+
+_IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,200}")
+_REMEMBERED: Final = 10_000  # idempotency keys; what was charged is remembered by the ledger
+_CHARSETS: Final = ("", "charset=utf-8", 'charset="utf-8"')
+
+
+def key_of(request: Request, keys: KeyFile, scope: Scope) -> Key:
+    """Return the key that a request carries, as a Bearer token or as the password of Basic authentication.
+
+    Raises
+    ------
+    Problem
+        If there is none, or it may not do this.
+    """
+    header = request.headers.get("authorization", "")
+    scheme, _, credentials = header.partition(" ")
+    match scheme.lower():
+        case "bearer":
+            token = credentials.strip()
+        case "basic":
+            token = _password(credentials.strip())
+        case _:
+            raise Problem("key-missing", "send it as: Authorization: Bearer quorate_…")
+    try:
+        key = keys.find(token)
+    except PreconditionFailed:
+        raise Problem("unhealthy", "the keys cannot be read; see the folder of the run") from None
+    if key is None:
+        raise Problem("key-refused")
+    if not key.may(scope):
+        raise Problem("scope-missing", f'the scope "{scope}" is needed')
+    return key
+
+
+def _password(credentials: str) -> str:
+    try:
+        return base64.b64decode(credentials, validate=True).decode("ascii").partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+
+
+async def read_body(request: Request, settings: ServiceSettings) -> bytes:
+    """Read the body of a request, up to a size and within a time.
+
+    Raises
+    ------
+    Problem
+        If it is not JSON by its headers, too large, or too slow.
+    """
+    media_type, _, parameters = request.headers.get("content-type", "").lower().partition(";")
+    plain = request.headers.get("content-encoding", "identity").lower() == "identity"
+    if media_type.strip() != "application/json" or parameters.strip() not in _CHARSETS or not plain:
+        raise Problem("unsupported-media-type")
+    length = request.headers.get("content-length", "0")
+    if not length.isdigit() or int(length) > settings.max_body:
+        raise Problem("body-too-large", f"at most {settings.max_body} bytes are read")
+    body = bytearray()
+    try:
+        async with asyncio.timeout(settings.body_seconds):
+            async for chunk in request.stream():
+                body += chunk
+                if len(body) > settings.max_body:
+                    raise Problem("body-too-large", f"at most {settings.max_body} bytes are read")
+    except TimeoutError:
+        raise Problem("body-too-slow", f"it must arrive within {settings.body_seconds:g} seconds") from None
+    return bytes(body)
+
+
+def question_of(
+    body: bytes, headers: Mapping[str, str], key: Key, features: Features, *, max_rows: int
+) -> tuple[Asked, bool]:
+    """Read what a body asks.
+
+    Returns
+    -------
+    asked : Asked
+        What waits for its answers.
+    one : bool
+        Whether it is one point, and not a list of them.
+
+    Raises
+    ------
+    Problem
+        Naming the field.
+    """
+    tree = read_json(body)
+    if type(tree) is not dict:
+        raise Problem("wrong-type", 'an object is expected: {"row": …} or {"rows": […]}', field="")
+    if tree.keys() - {"row", "rows"} or len(tree) > 1:
+        raise Problem("unknown-field", 'one field is expected: "row" or "rows"', field="")
+    if not tree:
+        raise Problem("no-rows", field="")
+    one = "row" in tree
+    rows: Any = [tree["row"]] if one else tree["rows"]
+    if type(rows) is not list:
+        raise Problem("wrong-type", "a list of rows is expected", field="/rows")
+    if not rows:
+        raise Problem("no-rows", field="/rows")
+    if len(rows) > max_rows:
+        raise Problem("too-many-rows", f"at most {max_rows} rows a request", field="/rows")
+    given = headers.get("idempotency-key")
+    if given is not None and not _IDEMPOTENCY_KEY.fullmatch(given):
+        raise Problem("bad-idempotency-key")
+    return (
+        Asked(
+            client=key.client,
+            rows=tuple(features.parse(rows, "/row" if one else "/rows/{}")),
+            quota=key.quota,
+            key=given,
+            body=sha256(body).hexdigest(),
+        ),
+        one,
+    )
+
+
+class RequestKeys:
+    """Idempotency keys of this process: one client, one key, one body.
+
+    Examples
+    --------
+    >>> seen = RequestKeys()
+    >>> seen.check(Asked("key:ab", (), key="1", body="x")); seen.check(Asked("key:ab", (), key="1", body="x"))
+    >>> seen.check(Asked("key:ab", (), key="1", body="y"))
+    Traceback (most recent call last):
+    quorate.service.problems.Problem: idempotency-key-reused
+    """
+
+    def __init__(self) -> None:
+        self._bodies: OrderedDict[tuple[str, str], str | None] = OrderedDict()
+
+    def check(self, asked: Asked) -> None:
+        """Refuse another body under a key that was used."""
+        if asked.key is None:
+            return
+        place = (asked.client, asked.key)
+        if self._bodies.setdefault(place, asked.body) != asked.body:
+            raise Problem("idempotency-key-reused")
+        self._bodies.move_to_end(place)
+        if len(self._bodies) > _REMEMBERED:
+            self._bodies.popitem(last=False)
+
+
+class RateLimit:
+    """How often each key may ask: a bucket that fills steadily, and holds what a minute allows.
+
+    Examples
+    --------
+    >>> limit = RateLimit(60, clock=iter([0.0, 0.0, 30.0]).__next__)
+    >>> for _ in range(2):
+    ...     limit.check("key:ab")
+    """
+
+    def __init__(self, per_minute: int, *, clock: Callable[[], float]) -> None:
+        self._rate, self._most, self._clock = per_minute / 60, float(per_minute), clock
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def check(self, client: str) -> None:
+        """Count one request, or refuse it."""
+        if not self._rate:
+            return
+        now = self._clock()
+        left, since = self._buckets.get(client, (self._most, now))
+        left = min(self._most, left + (now - since) * self._rate)
+        if left < 1:
+            raise Problem("rate-limited")
+        self._buckets[client] = (left - 1, now)

@@ -1,0 +1,110 @@
+"""The process that serves: uvicorn on the address that the settings name, until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import uvicorn
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from quorate.errors import PreconditionFailed
+from quorate.service.app import Service, create_app
+from quorate.service.records import Records
+from quorate.service.settings import ServiceSettings
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Server(uvicorn.Server):
+    """A server whose signals are its owner's business."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave them alone."""
+        yield
+
+
+class _ToRecords(logging.Handler):
+    """Puts what uvicorn says into the service's own log: its words without what they are about."""
+
+    def __init__(self, records: Records) -> None:
+        super().__init__(logging.WARNING)
+        self._records = records
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Log the fixed part of a message; its arguments and tracebacks may hold what was asked."""
+        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
+        self._records.event("server", said=str(record.msg).partition("\n")[0][:200] if not kind else None, kind=kind)
+
+
+def serve(service: Service) -> None:
+    """Serve until SIGINT, SIGTERM or SIGHUP; requests under way are answered first.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the address cannot be had.
+    """
+    logger = logging.getLogger("uvicorn")
+    logger.handlers, logger.propagate = [_ToRecords(service.records)], False
+    asyncio.run(_serving(service))
+
+
+async def _serving(service: Service) -> None:
+    settings = service.settings
+    servers = [_Server(_config(create_app(service), settings, settings.host, settings.port, tls=True))]
+    if settings.metrics_port:
+        servers.append(_Server(_config(_metrics_app(service), settings, "127.0.0.1", settings.metrics_port, tls=False)))
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        for server in servers:
+            server.should_exit = True
+
+    for number in STOPPING:
+        loop.add_signal_handler(number, stop)
+    try:
+        results = await asyncio.gather(*(server.serve() for server in servers), return_exceptions=True)
+    finally:
+        for number in STOPPING:
+            loop.remove_signal_handler(number)
+    if not all(server.started for server in servers) or any(isinstance(each, BaseException) for each in results):
+        raise PreconditionFailed(
+            f"the service could not listen on {settings.host}:{settings.port}; choose another --port, or end what is "
+            "there"
+        )
+
+
+def _config(app: FastAPI | Starlette, settings: ServiceSettings, host: str, port: int, *, tls: bool) -> uvicorn.Config:
+    return uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="none",
+        lifespan="on" if tls else "off",
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
+        ssl_certfile=settings.tls_cert if tls else None,
+        ssl_keyfile=settings.tls_key if tls else None,
+    )
+
+
+def _metrics_app(service: Service) -> Starlette:
+    return Starlette(routes=[Route("/metrics", partial(_metrics, service))])
+
+
+async def _metrics(service: Service, _: Request) -> Response:
+    return service.metrics_now()

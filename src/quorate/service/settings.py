@@ -1,0 +1,182 @@
+"""How a run is served: ``service.toml`` in its folder, then the environment, then the command line.
+
+A file of its own and not a section of ``quorate.toml``: what the run is and what it costs is its owner's to say, how it
+is served the operator's, who may mount another file.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from quorate.arguments import count, nearest, one_of, real
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+FILE: Final = "service.toml"
+PREFIX: Final = "QUORATE_SERVICE_"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ServiceSettings:
+    """How a run is served.
+
+    Parameters
+    ----------
+    host, port
+        Where it listens. A host that is not of this machine alone needs `tls_cert` and `tls_key`, or `behind_proxy`.
+    tls_cert, tls_key : path, optional
+        Files of a certificate and its key, PEM.
+    behind_proxy : bool
+        Whether a proxy in front of it ends TLS.
+    after_budget : {"student", "refuse"}
+        What becomes of a new point once no answer is left: the student answers, marked as such, or the request is
+        refused.
+    max_body : int
+        Bytes that a body may have.
+    max_rows : int
+        Rows that one request may have.
+    body_seconds : float
+        How long a body may take to arrive.
+    max_waiting : int
+        Requests that may wait for an answer at a time.
+    requests_per_minute : int
+        How often one key may ask; 0 for no limit.
+    metrics_port : int
+        A port of 127.0.0.1 on which ``/metrics`` needs no key; 0 for none.
+    shutdown_seconds : float
+        How long requests under way may take after the service was told to stop.
+    trusted_types : tuple of str
+        Types of a student's file that are opened beside scikit-learn's own.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8470
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    after_budget: Literal["student", "refuse"] = "student"
+    max_body: int = 1 << 20
+    max_rows: int = 1_000
+    body_seconds: float = 10.0
+    max_waiting: int = 1_024
+    requests_per_minute: int = 0
+    metrics_port: int = 0
+    shutdown_seconds: float = 30.0
+    trusted_types: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in ("port", "requests_per_minute", "metrics_port"):
+            count(name, getattr(self, name))
+        for name in ("max_body", "max_rows", "max_waiting"):
+            count(name, getattr(self, name), at_least=1)
+        for name in ("body_seconds", "shutdown_seconds"):
+            real(name, getattr(self, name), above=0)
+        one_of("after_budget", self.after_budget, ("student", "refuse"))
+        if max(self.port, self.metrics_port) > 65_535:
+            raise InvalidParameter("port and metrics_port must be at most 65535")
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise InvalidParameter("tls_cert and tls_key go together; give both or neither")
+        if not (self.on_loopback or self.tls_cert or self.behind_proxy):
+            raise InvalidParameter(
+                f"host {self.host!r} can be reached from other machines, and keys would travel in the clear: give "
+                "tls_cert and tls_key, or behind_proxy (--behind-proxy) where a proxy ends TLS, or host 127.0.0.1"
+            )
+
+    @property
+    def on_loopback(self) -> bool:
+        """Whether this machine alone can reach it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+
+def read_service_settings(
+    path: Path | None, *, environment: Mapping[str, str] = os.environ, **given: Any
+) -> ServiceSettings:
+    """Read how a run is served; the command line goes before the environment, and that before the file.
+
+    Parameters
+    ----------
+    path : path or None
+        ``service.toml``; None where there is none.
+    environment : mapping
+        ``QUORATE_SERVICE_PORT=8471`` and the like.
+    **given
+        Of the command line; None where nothing was said.
+
+    Raises
+    ------
+    InvalidParameter
+        If a key is unknown or a value of the wrong kind.
+    PreconditionFailed
+        If the file is not TOML.
+
+    Examples
+    --------
+    >>> read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "9000"}, host=None).port
+    9000
+    """
+    found: dict[str, Any] = {} if path is None else _of_file(path)
+    found |= _of_environment(environment)
+    found |= {name: value for name, value in given.items() if value is not None}
+    return ServiceSettings(**found)
+
+
+def _of_file(path: Path) -> dict[str, Any]:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise PreconditionFailed(f"there is no file {path}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise PreconditionFailed(f"{path} is not valid TOML: {error}") from None
+    except OSError:
+        raise PreconditionFailed(f"{path} cannot be read; ask its owner for the permission") from None
+    section = document.pop("service", {})
+    if document or not isinstance(section, dict):
+        raise InvalidParameter(f"{path.name} has one section, [service], and nothing else")
+    return {name: _typed(name, value, f"{path.name}: ", path.parent) for name, value in section.items()}
+
+
+def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
+    found = {}
+    for variable, text in environment.items():
+        if variable.startswith(PREFIX):
+            name = variable.removeprefix(PREFIX).lower()
+            found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
+    return found
+
+
+def _parsed(name: str, text: str) -> Any:
+    default = _DEFAULTS.get(name)
+    if isinstance(default, bool):
+        return {"true": True, "false": False}.get(text, text)
+    if isinstance(default, tuple):
+        return [part for part in text.split(",") if part]
+    if isinstance(default, int | float):
+        try:
+            return type(default)(text)
+        except ValueError:
+            return text
+    return text
+
+
+def _typed(name: str, value: Any, where: str, folder: Path) -> Any:
+    if name not in _DEFAULTS:
+        raise InvalidParameter(f"{where}there is no setting {name!r}{nearest(name, _DEFAULTS)}")
+    default = _DEFAULTS[name]
+    kinds: dict[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float), str: (str,), tuple: (list,)}
+    wanted = kinds.get(type(default), (str,))
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        raise InvalidParameter(f"{where}{name} must be of type {wanted[-1].__name__}, got {value!r}")
+    if default is None:
+        return folder / str(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+_DEFAULTS: Final[dict[str, Any]] = {part.name: part.default for part in fields(ServiceSettings)}

@@ -1,0 +1,113 @@
+"""One thread answers: requests that wait together become one block, with one wait for the disk.
+
+The event loop reads and checks requests and sends what comes back; everything that charges, draws or stores happens in
+this thread, one block after the other. After an error of the ledger nothing is answered any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from quorate.errors import LedgerIntegrityError
+from quorate.service.answers import Answers, Asked, Reply
+from quorate.service.problems import Problem
+
+POINTS_A_BLOCK: Final = 4_096
+
+
+class AnsweringThread:
+    """Answers what waits, block by block.
+
+    Parameters
+    ----------
+    answers : Answers
+        What answers a block.
+    max_waiting : int
+        Requests that may wait at a time; further ones are refused.
+    failed : callable, optional
+        Told the name of what went wrong, in this thread.
+
+    Notes
+    -----
+    What one block waits for depends on who asked at the same time, never on how anybody was answered.
+    """
+
+    def __init__(
+        self, answers: Answers, *, max_waiting: int = 1_024, failed: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._answers = answers
+        self._max_waiting = max_waiting
+        self._failed = failed
+        self._waiting: deque[tuple[Asked, asyncio.Future[Reply]]] = deque()
+        self._turn = threading.Condition()
+        self._stopping = False
+        self.healthy = True
+        self.blocks = 0
+        self._thread = threading.Thread(target=self._run, name="quorate answers", daemon=True)
+        self._thread.start()
+
+    async def ask(self, asked: Asked) -> Reply:
+        """Wait for the answers to one request."""
+        future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+        with self._turn:
+            if not self.healthy:
+                return Problem("unhealthy")
+            if self._stopping:
+                return Problem("stopping")
+            if len(self._waiting) >= self._max_waiting:
+                return Problem("overloaded")
+            self._waiting.append((asked, future))
+            self._turn.notify()
+        return await future
+
+    def stop(self) -> None:
+        """Answer what waits, and end; what comes after is refused. Returns when the thread has ended."""
+        with self._turn:
+            self._stopping = True
+            self._turn.notify()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while block := self._next():
+            replies = self._answered([asked for asked, _ in block])
+            waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Reply]]] = {}
+            for (_, future), reply in zip(block, replies, strict=True):
+                waiting.setdefault(future.get_loop(), []).append((future, reply))
+            for loop, told in waiting.items():
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(_tell, told)
+
+    def _next(self) -> list[tuple[Asked, asyncio.Future[Reply]]]:
+        """Wait for requests; take all that wait, up to a limit. None where there is nothing left to do."""
+        with self._turn:
+            self._turn.wait_for(lambda: self._waiting or self._stopping)
+            block: list[tuple[Asked, asyncio.Future[Reply]]] = []
+            points = 0
+            while self._waiting and (not block or points + len(self._waiting[0][0].rows) <= POINTS_A_BLOCK):
+                points += len(self._waiting[0][0].rows)
+                block.append(self._waiting.popleft())
+            return block
+
+    def _answered(self, block: Sequence[Asked]) -> Sequence[Reply]:
+        if not self.healthy:
+            return [Problem("unhealthy") for _ in block]
+        self.blocks += 1
+        try:
+            return self._answers.answer(block)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the thread, nor be told
+            if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
+                self.healthy = False
+            self._failed(type(error).__name__)
+            if self.healthy and len(block) > 1:  # one request must not be what another one fails by
+                return [reply for asked in block for reply in self._answered([asked])]
+            return [Problem("internal-error" if self.healthy else "unhealthy", charged=True) for _ in block]
+
+
+def _tell(told: Sequence[tuple[asyncio.Future[Reply], Reply]]) -> None:
+    for future, reply in told:
+        if not future.done():  # its client has gone
+            future.set_result(reply)

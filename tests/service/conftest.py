@@ -1,0 +1,150 @@
+"""A finished run of the small hospital, served in this process, and its keys."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import httpx
+import polars as pl
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from quorate.run.folder import RunFolder
+from quorate.run.methods import method_of
+from quorate.service.app import Service, create_app
+from quorate.service.keys import KeyFile
+from quorate.service.open_run import opened
+from quorate.service.records import Records
+from quorate.service.settings import ServiceSettings
+
+_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "run" / "conftest.py")
+assert _spec is not None
+assert _spec.loader is not None
+runs = module_from_spec(_spec)
+_spec.loader.exec_module(runs)
+
+cli, visits = runs.cli, runs.visits
+
+NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Return ``finished(**{"section.key": value})``: a finished run that no test may change; 12 answers are kept."""
+    made: dict[str, Path] = {}
+
+    def make(**changes: Any) -> Path:
+        key = repr(sorted(changes.items()))
+        if key not in made:
+            kept = {} if changes.get("method.by") == "direct" else {"mechanism.online_answers": 12}
+            root = runs.write_run(tmp_path_factory.mktemp("served") / "run", **{**kept, **changes})
+            if changes.get("method.by") == "direct":
+                drop_sections(root / "quorate.toml", "teachers", "mechanism", "run")
+            method = method_of(root)
+            method.execute(method.read(root), command="quorate run")
+            made[key] = root
+        return made[key]
+
+    return make
+
+
+def drop_sections(path: Path, *names: str) -> None:
+    """Leave sections out of a settings file."""
+    parts = path.read_text().split("\n[")
+    path.write_text("\n[".join(part for part in parts if not part.startswith(names)))
+
+
+@pytest.fixture
+def own_run(finished: Callable[..., Path], tmp_path: Path) -> Callable[..., Path]:
+    """Return ``own_run(**changes)``: a copy for this test alone."""
+    return lambda **changes: shutil.copytree(finished(**changes), tmp_path / "run")
+
+
+@dataclass
+class Running:
+    """A service in this process."""
+
+    root: Path
+    service: Service
+    http: httpx.Client
+    token: str
+    lines: list[str] = field(default_factory=list)
+
+    def headers(self, **more: str) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.token}", **more}
+
+    def post(self, body: Any, **more: str) -> Any:
+        """Ask, with a body as JSON or as bytes."""
+        if isinstance(body, bytes):
+            headers = {"content-type": "application/json", **more}
+            return self.http.post("/v1/label", content=body, headers=self.headers(**headers))
+        return self.http.post("/v1/label", json=body, headers=self.headers(**more))
+
+    def get(self, path: str) -> Any:
+        return self.http.get(path, headers=self.headers())
+
+    @property
+    def left(self) -> int | None:
+        return self.service.served.answers.standing.answers_left
+
+    @property
+    def entries(self) -> int:
+        return self.service.served.answers.standing.entries
+
+
+Serve = Callable[..., Running]
+
+
+@contextmanager
+def running(root: Path, *, scopes: tuple[str, ...] = ("ask", "read", "admin"), **settings: Any) -> Iterator[Running]:
+    """Serve a run until the block ends."""
+    keys = KeyFile(RunFolder(root).private)
+    token, _ = keys.create("a test", scopes)
+    chosen = ServiceSettings(**settings)
+    lines: list[str] = []
+    with opened(root, chosen, clock=lambda: NOW) as served:
+        service = Service(served, keys, chosen, Records(write=lines.append, clock=lambda: NOW))
+        with listening(create_app(service)) as url, httpx.Client(base_url=url, timeout=30) as http:
+            yield Running(root, service, http, token, lines)
+
+
+@contextmanager
+def listening(app: FastAPI, **how: Any) -> Iterator[str]:
+    """Have an application listen on a port of this machine, in a thread; return its address."""
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_config=None, access_log=False, ws="none", **how)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < until
+        time.sleep(0.005)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture
+def serve(own_run: Callable[..., Path]) -> Iterator[Serve]:
+    """Return ``serve(run=None, **settings)``: a service that ends with the test; of a fresh run where none is given."""
+    with ExitStack() as stack:
+        yield lambda run=None, **settings: stack.enter_context(running(run or own_run(), **settings))
+
+
+def rows(n: int, seed: int = 7) -> list[dict[str, Any]]:
+    """Rows that nobody has asked yet, as JSON has them."""
+    frame: pl.DataFrame = visits(n, seed=seed)[0]
+    return frame.to_dicts()

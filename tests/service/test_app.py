@@ -1,0 +1,185 @@
+"""The routes: what is asked, what comes back, what it costs, and who may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.conftest import NOW, Running, Serve, rows, running
+
+from quorate.ledger import Ledger
+
+
+def charged_of(run: Running) -> int:
+    return run.service.records.charged
+
+
+def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> None:
+    run = serve()
+    told = run.post({"row": rows(1)[0]})
+
+    assert told.status_code == 200
+    assert list(told.json()) == ["answers_left", "epsilon_spent", "answer"]
+    assert told.json()["answers_left"] == 11
+    answer = told.json()["answer"]
+    assert answer["by"] == "ensemble"
+    assert (answer["label"] in ("no", "yes")) == (answer["status"] == "answered")
+
+
+def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve: Serve) -> None:
+    run = serve()
+    one, two, three = rows(3)
+    first = run.post({"rows": [one, two, one]}).json()
+    again = run.post({"rows": [three, two, one]}).json()
+
+    assert first["answers_left"] == 10
+    assert first["answers"][0] == first["answers"][2]
+    assert again["answers_left"] == 9
+    assert again["answers"][1:] == [first["answers"][1], first["answers"][0]]
+    assert charged_of(run) == 3
+
+
+def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve: Serve) -> None:
+    run = serve()
+    row = rows(1)[0]
+    before = run.entries
+    answers = {run.post({"row": row}).text for _ in range(300)}
+    batch = run.post({"rows": [row] * 700}).json()["answers"]
+
+    assert len(answers) == 1
+    assert len({str(each) for each in batch}) == 1
+    assert charged_of(run) == 1
+    assert run.entries - before <= 3  # the session, the block, its answers
+
+
+def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -> None:
+    run = serve()
+    row = {"age": 40, "bmi": 25.0, "ward": "north"}
+    run.post({"row": row})
+    told = run.post(b'{"row": {"ward": "n\\u006frth", "bmi": 2.5e1, "age": 40.0}}').json()
+
+    assert told["answers_left"] == 11
+
+
+def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -> None:
+    run = serve()
+    run.post({"rows": rows(10)})
+    told = run.post({"rows": rows(6, seed=8)}).json()
+
+    assert [point["by"] for point in told["answers"]] == ["ensemble"] * 2 + ["student"] * 4
+    assert {point["label"] for point in told["answers"][2:]} <= {"no", "yes"}
+    assert told["answers_left"] == 0
+    assert charged_of(run) == 12
+    assert run.post({"rows": rows(10)}).json()["answers"][0]["by"] == "ensemble"  # still the stored answer
+
+
+def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) -> None:
+    run = serve(after_budget="refuse")
+    run.post({"rows": rows(10)})
+    refused = run.post({"rows": rows(6, seed=8)})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "budget-spent")
+    assert refused.json()["answers_left"] == 2
+    assert refused.json()["charged"] is False
+    assert charged_of(run) == 10
+    assert run.post({"rows": rows(2, seed=8)}).status_code == 200
+
+
+def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
+    run = serve()
+    run.post({"rows": rows(5)})
+    told = run.get("/v1/budget").json()
+
+    assert list(told)[:3] == ["answers_left", "answers_reserved", "epsilon"]
+    assert (told["answers_left"], told["answers_reserved"]) == (7, 12)
+    assert told["epsilon"]["spent"] <= told["epsilon"]["limit"] == 4.0
+    assert told["ledger"]["verified_at"] == NOW.isoformat()
+
+
+def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
+    run = serve()
+    told = run.get("/v1/guarantee").json()
+
+    assert told["unit"] == "record"
+    assert 3.99 < told["epsilon"] <= 4.0
+
+
+def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callable[..., Path]) -> None:
+    root = own_run()
+    with running(root) as run:
+        first = run.post({"rows": rows(5)}).json()
+    with running(root) as run:
+        again = run.post({"rows": rows(5)}).json()
+        assert run.left == 7
+
+    assert again == first
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+
+
+def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: Callable[..., Path]) -> None:
+    root = own_run(**{"method.by": "direct"})
+    with running(root) as run:
+        told = run.post({"rows": rows(30)}).json()
+        budget = run.get("/v1/budget").json()
+
+    assert {point["by"] for point in told["answers"]} == {"model"}
+    assert {point["label"] for point in told["answers"]} <= {"no", "yes"}
+    assert told["answers_left"] is budget["answers_left"] is None
+
+
+SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin"}
+
+
+@pytest.mark.parametrize("scope", ["ask", "read", "admin"])
+def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
+    run = serve(scopes=(scope,))
+
+    def status(path: str) -> int:
+        return int((run.post({"row": rows(1)[0]}) if path == "/v1/label" else run.get(path)).status_code)
+
+    allowed = {path for path, needed in SCOPES.items() if needed == scope or (scope, needed) == ("admin", "read")}
+    assert {path: status(path) for path in SCOPES} == {path: 200 if path in allowed else 403 for path in SCOPES}
+
+
+def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
+    run = serve()
+
+    assert run.http.get("/livez").json() == {"status": "live"}
+    assert run.http.get("/readyz").json() == {"status": "ready"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/", 404)]
+)
+def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, status: int) -> None:
+    told = serve().http.request(method, path)
+
+    assert told.status_code == status
+    assert told.headers["content-type"] == "application/problem+json"
+    assert status != 405 or told.headers["allow"] == "POST"
+
+
+def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> None:
+    run = serve()
+    one, two = rows(2)
+    first: Any = run.post({"row": one}, **{"idempotency-key": "a"})
+    again = run.post({"row": one}, **{"idempotency-key": "a"})
+    other = run.post({"row": two}, **{"idempotency-key": "a"})
+
+    assert first.json() == again.json()
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
+    assert run.left == 11
+    token, _ = run.service.keys.create("another", ["ask"])
+    run.token = token
+    assert run.post({"row": two}, **{"idempotency-key": "a"}).status_code == 200
+
+
+def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
+    run = serve(requests_per_minute=2)
+    told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
+
+    assert [each.status_code for each in told] == [200, 200, 429]
+    assert int(told[-1].headers["retry-after"]) >= 1

@@ -1,0 +1,68 @@
+"""How a run is served: file, environment, command line; and no open door without TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.service.settings import ServiceSettings, read_service_settings
+
+
+def test_the_command_line_goes_before_the_environment_and_that_before_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text(
+        '[service]\nport = 1\nmax_rows = 2\nafter_budget = "refuse"\ntls_cert = "c.pem"\ntls_key = "k.pem"\n'
+    )
+    environment = {"QUORATE_SERVICE_PORT": "3", "QUORATE_SERVICE_MAX_ROWS": "4", "HOME": "/"}
+    found = read_service_settings(path, environment=environment, port=5, host=None)
+
+    assert (found.port, found.max_rows, found.after_budget) == (5, 4, "refuse")
+    assert found.tls_cert == tmp_path / "c.pem"
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "service.example"])  # noqa: S104
+def test_a_public_address_needs_tls_or_a_proxy(host: str) -> None:
+    with pytest.raises(InvalidParameter, match="behind_proxy"):
+        ServiceSettings(host=host)
+    assert ServiceSettings(host=host, behind_proxy=True)
+    assert ServiceSettings(host=host, tls_cert=Path("c"), tls_key=Path("k"))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
+def test_an_address_of_this_machine_alone_needs_neither(host: str) -> None:
+    assert ServiceSettings(host=host).on_loopback
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"port": 70_000}, {"max_rows": 0}, {"after_budget": "sell"}, {"tls_cert": Path("c")}, {"body_seconds": 0.0}],
+)
+def test_wrong_values_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        ServiceSettings(**given)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[service]\nprot = 1\n", 'did you mean "port"'),
+        ('[service]\nport = "1"\n', "port must be of type int"),
+        ("[service]\nport = true\n", "port must be of type int"),
+        ("[other]\n", "one section"),
+    ],
+)
+def test_a_file_says_what_is_wrong_with_it(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text(text)
+    with pytest.raises(InvalidParameter, match=said):
+        read_service_settings(path, environment={})
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed):
+        read_service_settings(tmp_path / "nowhere.toml", environment={})
+    with pytest.raises(InvalidParameter):
+        read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "x"})

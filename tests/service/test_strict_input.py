@@ -1,0 +1,172 @@
+"""What is wrong with a request is named by its place, never quoted, and costs nothing."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from tests.service.conftest import Running, Serve, rows
+
+from quorate.service.features import LARGEST, Column, Features
+from quorate.service.problems import PROBLEMS, Problem
+from quorate.service.strict_json import DEEPEST, read_json
+
+GOOD = {"age": 41, "bmi": 24.5, "ward": "north"}
+MARK = "zqxmark"  # stands in hostile bodies, and must come back in nothing
+
+
+def with_row(**changes: Any) -> bytes:
+    return json.dumps({"row": {**GOOD, **changes}}).encode()
+
+
+HOSTILE: dict[str, tuple[bytes, str, str | None]] = {
+    "NaN": (b'{"row": {"age": NaN, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
+    "Infinity": (b'{"row": {"age": -Infinity, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
+    "1e999": (b'{"row": {"age": 1e999, "bmi": 1, "ward": "zqxmark"}}', "not-a-finite-number", None),
+    "many digits": (b'{"row": {"age": ' + b"9" * 400 + b', "bmi": 1, "ward": "n"}}', "not-a-finite-number", None),
+    "a number in a text": (with_row(age="0.5"), "wrong-type", "/row/age"),
+    "a text in a number": (with_row(ward=5), "wrong-type", "/row/ward"),
+    "true for a number": (with_row(age=True), "wrong-type", "/row/age"),
+    "a list for a number": (with_row(bmi=[1]), "wrong-type", "/row/bmi"),
+    "too large a number": (with_row(age=1e300), "value-out-of-range", "/row/age"),
+    "half a surrogate pair": (b'{"row": {"age": 1, "bmi": 1, "ward": "\\ud800"}}', "value-out-of-range", "/row/ward"),
+    "a name twice": (b'{"row": {"age": 1, "bmi": 1, "ward": "n", "age": 2}}', "duplicate-name", None),
+    "two questions": (b'{"row": {}, "row": {}}', "duplicate-name", None),
+    "deep": (b"[" * 100_000, "too-deep", None),
+    "deep objects": (b'{"a":' * 20_000, "too-deep", None),
+    "a column that is missing": (b'{"row": {"age": 1, "ward": "zqxmark"}}', "missing-column", "/row/bmi"),
+    "a column more": (with_row(zqxmark=1), "unknown-column", "/row"),
+    "a list for a row": (b'{"rows": [[1, 2, "zqxmark"]]}', "wrong-type", "/rows/0"),
+    "the second row": (json.dumps({"rows": [GOOD, {**GOOD, "age": MARK}]}).encode(), "wrong-type", "/rows/1/age"),
+    "no rows": (b'{"rows": []}', "no-rows", "/rows"),
+    "nothing": (b"{}", "no-rows", ""),
+    "row and rows": (b'{"row": {}, "rows": []}', "unknown-field", ""),
+    "another field": (b'{"zqxmark": 1}', "unknown-field", ""),
+    "a list": (b'["zqxmark"]', "wrong-type", ""),
+    "rows as an object": (b'{"rows": {"zqxmark": 1}}', "wrong-type", "/rows"),
+    "no JSON": (b"zqxmark", "malformed-json", None),
+    "an end that is missing": (b'{"row": {"age": 1', "malformed-json", None),
+    "something behind it": (with_row() + b" zqxmark", "malformed-json", None),
+    "a comment": (b'{"row": /* zqxmark */ {}}', "malformed-json", None),
+    "a control character": (b'{"row": {"ward": "zqx\nmark"}}', "malformed-json", None),
+    "nothing at all": (b"", "malformed-json", None),
+    "Latin-1": ('{"row": {"ward": "zqxmark é"}}'.encode("latin-1"), "invalid-utf-8", None),
+    "UTF-16": (with_row().decode().encode("utf-16"), "invalid-utf-8", None),
+    "a byte order mark": (b"\xef\xbb\xbf" + with_row(), "malformed-json", None),
+}
+
+
+def refused(run: Running, response: Any) -> dict[str, Any]:
+    """The problem, which is one, quotes nothing and cost nothing."""
+    told: dict[str, Any] = response.json()
+    assert response.headers["content-type"] == "application/problem+json"
+    assert told["status"] == response.status_code == PROBLEMS[told["code"]].status < 500
+    assert told["charged"] is False
+    assert MARK not in response.text + "".join(run.lines)
+    assert run.left == 12
+    assert run.service.records.charged == 0
+    return told
+
+
+def test_hostile_bodies_are_refused_by_their_place_and_cost_nothing(serve: Serve) -> None:
+    run, entries = serve(), None
+    for name, (body, code, field) in HOSTILE.items():
+        told = refused(run, run.post(body))
+        assert (name, told["code"], told.get("field")) == (name, code, field)
+        entries = entries or run.entries
+        assert run.entries == entries
+    assert run.post({"row": GOOD}).status_code == 200  # and the service goes on
+
+
+HOSTILE_HEADERS: list[tuple[dict[str, str], str]] = [
+    ({"content-type": "text/plain"}, "unsupported-media-type"),
+    ({"content-type": "application/x-www-form-urlencoded"}, "unsupported-media-type"),
+    ({"content-type": "application/json; charset=utf-16"}, "unsupported-media-type"),
+    ({"content-encoding": "gzip"}, "unsupported-media-type"),
+    ({"idempotency-key": "a b"}, "bad-idempotency-key"),
+    ({"idempotency-key": "x" * 201}, "bad-idempotency-key"),
+    ({"authorization": ""}, "key-missing"),
+    ({"authorization": "Digest zqxmark"}, "key-missing"),
+    ({"authorization": "Bearer zqxmark"}, "key-refused"),
+    ({"authorization": f"Bearer quorate_{'0' * 12}_{'A' * 43}"}, "key-refused"),
+    ({"authorization": "Basic !zqxmark"}, "key-refused"),
+]
+
+
+def test_hostile_headers_are_refused(serve: Serve) -> None:
+    run = serve()
+    for headers, code in HOSTILE_HEADERS:
+        sent = {**run.headers(), "content-type": "application/json", **headers}
+        response = run.http.post("/v1/label", content=with_row(), headers=sent)
+        assert (headers, refused(run, response)["code"]) == (headers, code)
+        assert (response.status_code == 401) == ("www-authenticate" in response.headers)
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve: Serve) -> None:
+    run = serve(max_body=2_000, max_rows=3)
+
+    assert refused(run, run.post(with_row(ward="x" * 3_000)))["code"] == "body-too-large"
+    assert refused(run, run.post({"rows": rows(4)}))["code"] == "too-many-rows"
+
+    def parts() -> Any:
+        for _ in range(100):
+            yield b" " * 100
+
+    chunked = run.http.post("/v1/label", content=parts(), headers=run.headers(**{"content-type": "application/json"}))
+    assert refused(run, chunked)["code"] == "body-too-large"
+
+
+def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
+    run = serve(body_seconds=0.2)
+    place = urlsplit(str(run.http.base_url))
+    with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
+        connection.sendall(
+            f"POST /v1/label HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {run.token}\r\n"
+            "content-type: application/json\r\ncontent-length: 500\r\n\r\n".encode()
+        )
+        told = b""
+        while b"}" not in told:  # a byte now and then keeps nothing open
+            connection.sendall(b" ")
+            time.sleep(0.05)
+            connection.settimeout(0.01)
+            try:
+                told += connection.recv(4_096)
+            except TimeoutError:
+                continue
+    assert b" 408 " in told.partition(b"\r\n")[0]
+    assert json.loads(told.partition(b"\r\n\r\n")[2])["code"] == "body-too-slow"
+
+
+def test_numbers_in_texts_are_texts_where_a_text_is_expected(serve: Serve) -> None:
+    assert serve().post(with_row(ward="7")).status_code == 200
+
+
+def test_a_missing_value_is_null(serve: Serve) -> None:
+    run = serve()
+    assert run.post(with_row(age=None, ward=None)).status_code == 200
+    assert run.post(with_row(age=None, ward=None)).json()["answers_left"] == 11
+
+
+@pytest.mark.parametrize("body", [b'"\\"[[[[[[[["', b'{"a": "' + b"[" * 50 + b'"}', b'["' + b'\\\\"]', b"[[[[1]]]]"])
+def test_brackets_in_texts_are_no_depth(body: bytes) -> None:
+    assert read_json(body) == json.loads(body)
+
+
+def test_depth_is_counted_before_anything_is_built() -> None:
+    for text in (b"[" * (DEEPEST + 1) + b"]" * (DEEPEST + 1), b'"' + b"x" * 9 + b"[[[[[[", b"[" * 900_000):
+        with pytest.raises(Problem, match=r"too-deep|malformed-json"):
+            read_json(text)
+
+
+def test_rows_without_names_are_lists_or_places() -> None:
+    features = Features(tuple(Column(str(at), "number", nullable=False) for at in range(3)), named=False, sparse=True)
+
+    assert features.parse([[0.5, 0, 2], {"2": 2, "0": 0.5}]) == [((0, 0.5), (2, 2.0))] * 2
+    assert features.table([((0, 0.5), (2, 2.0)), ()]).toarray().tolist() == [[0.5, 0, 2], [0, 0, 0]]
+    for bad in ([1, 2], {"3": 1}, {"01": 1}, {"-1": 1}, [1, 2, None], [1, 2, LARGEST * 2], {"٣": 1}):
+        with pytest.raises(Problem):
+            features.parse([bad])
