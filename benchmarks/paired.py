@@ -63,6 +63,7 @@ class Growth:
     prepare: Callable[[int], Callable[[], Any]]
     at_most: float = 1.1
     processes: bool = False
+    repeats: int = 3
 
 
 def cpu_seconds(*, processes: bool) -> float:
@@ -138,12 +139,12 @@ def measure(pair: Pair, *, quick: bool) -> dict[str, Any]:
 
 
 def grow(growth: Growth, *, quick: bool) -> dict[str, Any]:
-    """Run one curve: the least of three at each size, and the exponent fitted to the upper half of the sizes."""
+    """Run one curve: the least of a few at each size, and the exponent fitted to the upper half of the sizes."""
     sizes = growth.quick_sizes if quick else growth.sizes
     seconds = []
     for size in sizes:
         work = growth.prepare(size)
-        seconds.append(min(spent(work, processes=growth.processes)[0] for _ in range(1 if quick else 3)))
+        seconds.append(min(spent(work, processes=growth.processes)[0] for _ in range(1 if quick else growth.repeats)))
     upper = slice(len(sizes) // 2 - (len(sizes) == 2), None)
     exponent = np.polyfit(np.log(sizes[upper]), np.log(seconds[upper]), 1)[0]
     said = {key: value for key, value in asdict(growth).items() if key in ("name", "of", "at_most")}

@@ -40,7 +40,7 @@ def test_one_more_row_with_a_letter_in_its_id_leaves_every_other_slot_where_it_w
 def test_without_ids_every_row_is_a_slot_of_its_own_and_none_is_an_id():
     positions = slot_bytes(None, 300)
     assert len(set(positions)) == 300
-    assert positions[:3] == slot_bytes(None, 3)
+    assert list(positions)[:3] == list(slot_bytes(None, 3))
     assert not set(positions) & set(slot_bytes(list(range(300)), 300))
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from quorate.data.unit_keys import as_unit_keys
 from quorate.ensemble import PartitionFault, check_partition, partition_rows
 from quorate.types import Secret, derive
 
@@ -86,8 +87,9 @@ def test_a_row_that_two_teachers_get_is_found(monkeypatch):
 
 def test_the_check_works_the_hash_out_by_itself(monkeypatch):
     """A partition with a broken hash must not be measured by that same hash."""
+    broken = np.tile(np.array([0, 0, 0, 3], dtype=np.uint64), (len(set(SLOTS)), 1))
     monkeypatch.setattr(
-        "quorate.ensemble.partition._hash_units", lambda unit_keys, n, key: (list(set(unit_keys)), [3] * 20)
+        "quorate.ensemble.partition._hash_units", lambda unit_keys, n, key: (as_unit_keys(unit_keys), iter([broken]))
     )
     assert faults(partition_rows(SLOTS, 5, KEY).reveal()) == {PartitionFault.NOT_THE_KEYED_HASH}
     assert derive(KEY, "partition") != KEY.reveal()

@@ -54,6 +54,7 @@ declined = "drop"              # a declined answer is dropped, or becomes a "ran
 
 [run]
 # n_jobs = 2                   # processes; by default as many as there are cores
+# memory = 4.0                 # gigabytes for private rows; by default a quarter of the machine's
 # epsilon = 0.5                # this run's share, where a budget is to last for several; by default all of it
 # delta = 5e-7                 # likewise
 # unsafe_noise_seed = 1        # reproducible noise, for tests: no privacy at all, and everything written says so

@@ -19,7 +19,7 @@ told apart only as far as doubles tell them apart, as in the models they go to.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from itertools import pairwise
 from typing import Any
@@ -28,10 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, texts
+from quorate.data.packed import DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
+from quorate.data.streamed import StreamedFrame
 from quorate.deferred import sparse
 
-DIGEST_BYTES = 16
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])
 _TEXT = np.dtype([("column", "<u4"), ("digest", f"V{DIGEST_BYTES}")])
 _BLOCK_CELLS = 1 << 21
@@ -41,7 +42,7 @@ _MISSING_TEXT = blake2b(b"\x00", digest_size=DIGEST_BYTES).digest()
 _Numbers = tuple[NDArray[np.int64], NDArray[Any], NDArray[np.float64]]
 
 
-def row_digests(X: Rows) -> list[bytes]:
+def row_digests(X: Rows) -> Sequence[bytes]:
     """Digest every row.
 
     Parameters
@@ -51,8 +52,9 @@ def row_digests(X: Rows) -> list[bytes]:
 
     Returns
     -------
-    list of n_rows bytes
-        16 bytes each: equal for equal features, different otherwise (up to a collision of BLAKE2b-128).
+    sequence of n_rows bytes
+        16 bytes each: equal for equal features, different otherwise (up to a collision of BLAKE2b-128). A list, or one
+        array for a table that stays in its file.
 
     Raises
     ------
@@ -72,10 +74,26 @@ def row_digests(X: Rows) -> list[bytes]:
     False
     """
     rows = as_rows(X)
+    if isinstance(rows, StreamedFrame):
+        return _packed(rows)
     digests: list[bytes] = []
     for numbers, text in _blocks(rows):
         digests += _hash_rows(width(rows), numbers, text)
     return digests
+
+
+def _packed(rows: StreamedFrame) -> PackedDigests:
+    """Digest a table block by block; once, however often it is asked for."""
+    if rows.digests is None:
+        kinds = tuple(families(rows).values())
+        array = np.empty((len(rows), DIGEST_BYTES), dtype=np.uint8)
+        start = 0
+        for block in rows.blocks():
+            found = _hash_rows(width(rows), *_frame_cells(block, kinds))
+            array[start : start + len(found)] = pack(found).array
+            start += len(found)
+        rows.digests = PackedDigests(array)
+    return rows.digests
 
 
 def _hash_rows(n_columns: int, numbers: _Numbers, text: NDArray[Any] | None) -> list[bytes]:

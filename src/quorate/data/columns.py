@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
+from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
 
 Family: TypeAlias = Literal["number", "text", "time", "missing"]
@@ -100,14 +101,14 @@ def families(X: Rows) -> dict[str, Family]:
     names = columns(X)
     if names is None:
         return {}
-    family = _pandas_family if kind(X) == "pandas" else _polars_family
-    return {name: family(column(X, position), name) for position, name in enumerate(names)}
+    if kind(X) == "pandas":
+        return {name: _pandas_family(column(X, position), name) for position, name in enumerate(names)}
+    return {name: _polars_family(dtype, name) for name, dtype in zip(names, X.dtypes, strict=True)}
 
 
-def _polars_family(series: Any, name: str) -> Family:
+def _polars_family(dtype: Any, name: str) -> Family:
     import polars as pl
 
-    dtype = series.dtype
     if dtype.is_numeric() or dtype == pl.Boolean:
         return "number"
     if dtype in (pl.String, pl.Categorical, pl.Enum):
@@ -282,6 +283,8 @@ def _has_no_value(X: Rows, position: int) -> bool:
 
 def _retype(X: Rows, model: Rows, position: int) -> Rows:
     """Give a column without values the type it has in another table."""
+    if isinstance(X, StreamedFrame):
+        return X.retyped(X.columns[position], column(model, position).dtype)
     dtype = column(model, position).dtype
     if kind(X) == "polars":
         import polars as pl

@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
+from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused
 
 _PACKED = (".gz", ".xz")
+_OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_AT_ONCE = 1 << 22  # bytes
 _EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 
@@ -71,8 +74,7 @@ def read_bytes(path: str | Path) -> bytes:
     quorate.errors.DataRefused: nowhere.csv.gz: there is no such file
     """
     found = existing_file(path)
-    openers: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-    opener = openers.get(found.suffix.lower())
+    opener = _OPENERS.get(found.suffix.lower())
     try:
         if opener is None:
             return found.read_bytes()
@@ -82,4 +84,44 @@ def read_bytes(path: str | Path) -> bytes:
     except (OSError, EOFError, lzma.LZMAError) as error:
         if opener is None:
             raise DataRefused(f"{path}: the file cannot be read ({type(error).__name__})") from None
-        raise DataRefused(f"{path}: the file is damaged, or not compressed as its name says") from None
+        raise _damaged(path) from None
+
+
+def is_plain(path: Path) -> bool:
+    """Tell by its name whether a file is not compressed.
+
+    Examples
+    --------
+    >>> is_plain(Path("visits.csv")), is_plain(Path("visits.csv.gz"))
+    (True, False)
+    """
+    return path.suffix.lower() not in _OPENERS
+
+
+def unpacked(path: Path, workspace: Workspace) -> Path:
+    """Return a file that is not compressed: the one that was given, or what it holds, in the workspace.
+
+    Raises
+    ------
+    DataRefused
+        As :func:`read_bytes`.
+    """
+    found = existing_file(path)
+    if is_plain(found):
+        return found
+    made = workspace.path / "unpacked"
+    with made.open("wb") as target:
+        try:
+            with _OPENERS[found.suffix.lower()](found, "rb") as stream:
+                while part := stream.read(_AT_ONCE):
+                    try:
+                        target.write(part)
+                    except OSError as error:
+                        raise cannot_hold(workspace.path, error) from None
+        except (OSError, EOFError, lzma.LZMAError):
+            raise _damaged(path) from None
+    return made
+
+
+def _damaged(path: str | Path) -> DataRefused:
+    return DataRefused(f"{path}: the file is damaged, or not compressed as its name says")

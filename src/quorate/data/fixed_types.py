@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from quorate.data.columns import column, families
 from quorate.data.identity import as_list, is_missing
 from quorate.data.rows import Rows, kind
+from quorate.data.streamed import StreamedFrame
 from quorate.deferred import sparse
 
 _TIME_UNIT: Literal["us"] = "us"
@@ -60,6 +61,8 @@ def fixed_types(X: Rows) -> Rows:
     >>> fixed_types(np.array([[1, 0]])).dtype
     dtype('float64')
     """
+    if isinstance(X, StreamedFrame):
+        X = X.collect()
     match kind(X):
         case "numpy":
             return X.astype(np.float64, copy=False)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
+from quorate.data.packed import AT_ONCE, DIGEST_BYTES, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.data.streamed import StreamedColumn
+from quorate.data.unit_keys import ID, IdKeys, PositionKeys, as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
-from quorate.types import Secret, derive
+from quorate.types import IntArray, Secret, derive
 
-_ID, _POSITION = b"id:", b"row:"
 _ID_DIGITS = 1000
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
@@ -52,7 +54,7 @@ def is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
-def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[bytes]:
+def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
     """Canonical bytes of the slot of each row: its unit id, or its position where there is no id.
 
     Parameters
@@ -66,10 +68,11 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[byte
 
     Returns
     -------
-    list of n bytes
-        Equal for equal ids. A whole number, a float of the same value and its decimal digits as text are the
-        same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would turn a column
-        of numbers into text and move every unit to another shard.
+    sequence of n bytes
+        A list of ids; positions, and the ids of a :class:`~quorate.data.streamed.StreamedColumn`, are written down
+        when they are asked for. Equal for equal ids. A whole number, a float of the same value and its decimal digits
+        as text are the same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would
+        turn a column of numbers into text and move every unit to another shard.
 
     Raises
     ------
@@ -88,7 +91,9 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[byte
     3
     """
     if groups is None:
-        return [_POSITION + position.to_bytes(8, "big") for position in range(n)]
+        return PositionKeys(n)
+    if isinstance(groups, StreamedColumn):
+        return _keys_of_column(groups, name)
     if getattr(groups, "ndim", 1) != 1:
         raise DataRefused(f"{name}: expected one unit id per row, got a table with columns; give one column")
     ids = as_list(groups)
@@ -102,9 +107,28 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> list[byte
         except TypeError:
             raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column") from None
         if found is None:
-            found = table[(type(value), value)] = _ID + _id_text(value, name).encode("utf-8", "surrogatepass")
+            found = table[(type(value), value)] = ID + _id_text(value, name).encode("utf-8", "surrogatepass")
         unit_keys.append(found)
     return unit_keys
+
+
+def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
+    """Write the ids of a column down once each; whole numbers and text without an object a row."""
+    import polars as pl
+
+    series = ids.series
+    if not (series.dtype.is_integer() or series.dtype == pl.String):
+        series = pl.concat([pl.Series([_id_text(value, name) for value in part]) for part in _parts(series)])
+    if series.null_count() or (series.dtype == pl.String and (series == "").any()):
+        _id_text(None, name)  # refuses
+    distinct = series.unique().sort()
+    place = series.rank("dense").to_numpy().astype(np.int64) - 1
+    return IdKeys(distinct.cast(pl.String), place)
+
+
+def _parts(series: Any) -> Iterator[list[Any]]:
+    for start in range(0, len(series), AT_ONCE):
+        yield series[start : start + AT_ONCE].to_list()
 
 
 def _id_text(value: Any, name: str) -> str:
@@ -174,24 +198,48 @@ def fingerprint(
     >>> a == b
     True
     """
-    digests = _digests_of(X, digests)
-    labels = [b""] * len(digests) if y is None else [_label_bytes(value) for value in as_list(y)]
-    named = unit_keys is not None and not all(slot.startswith(_POSITION) for slot in unit_keys)
-    owners: Sequence[bytes] = unit_keys if named and unit_keys is not None else [b""] * len(digests)
-    if not len(labels) == len(owners) == len(digests):
+    rows = pack(_digests_of(X, digests)).array
+    labels, label_of_row = _labels(y, len(rows))
+    keys = None if unit_keys is None else as_unit_keys(unit_keys)
+    owners = _shorts([b""])
+    owner_of_row = np.zeros(len(rows), dtype=np.int64)
+    if keys is not None and keys.named:
+        owners = np.concatenate([_shorts(units) for units in keys.blocks()] or [owners])
+        owner_of_row = keys.of_rows(np.arange(keys.n_units))
+    if not len(label_of_row) == len(owner_of_row) == len(rows):
         raise DataRefused("fingerprint: X, y and unit_keys differ in length")
-    records = sorted(
-        digest + _short(owner) + _short(label) for digest, owner, label in zip(digests, owners, labels, strict=True)
-    )
+    owner_words = words_of(owners)
+    order = order_of(*words_of(rows).T, *(each[owner_of_row] for each in owner_words.T), label_of_row)
     keyed = blake2b(key=derive(key, "fingerprint"), digest_size=32)
     keyed.update(width(X).to_bytes(8, "big"))
-    for record in records:
-        keyed.update(record)
+    for start in range(0, len(order), AT_ONCE):
+        chosen = order[start : start + AT_ONCE]
+        parts = rows[chosen], owners[owner_of_row[chosen]], labels[label_of_row[chosen]]
+        keyed.update(np.concatenate(parts, axis=1).tobytes())
     return keyed.hexdigest()
 
 
-def _short(value: bytes) -> bytes:
-    return blake2b(value, digest_size=16).digest()
+def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], IntArray]:
+    """Return the short digests of the distinct labels, in their order, and which of them each row has."""
+    if y is None:
+        return _shorts([b""]), np.zeros(n, dtype=np.int64)
+    if isinstance(y, np.ndarray) and y.dtype.kind == "i":
+        values, place = np.unique(y, return_inverse=True)
+        texts = [_label_bytes(value) for value in values.tolist()]
+    else:
+        each = [_label_bytes(value) for value in as_list(y)]
+        texts = list(dict.fromkeys(each))
+        number = {text: at for at, text in enumerate(texts)}
+        place = np.array([number[text] for text in each], dtype=np.int64)
+    shorts = _shorts(texts)
+    order = order_of(*words_of(shorts).T)
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return shorts[order], rank[place]
+
+
+def _shorts(values: Sequence[bytes]) -> NDArray[np.uint8]:
+    return pack([blake2b(value, digest_size=DIGEST_BYTES).digest() for value in values]).array
 
 
 def _label_bytes(value: Any) -> bytes:
@@ -292,13 +340,13 @@ def is_same_table(
     if width(private) != width(public):
         return False
     given = (None, None) if digests is None else digests
-    theirs, ours = (Counter(_digests_of(*each)) for each in zip((private, public), given, strict=True))
-    if theirs == ours:
+    theirs, ours = (tally(_digests_of(*each)) for each in zip((private, public), given, strict=True))
+    if np.array_equal(theirs.words, ours.words) and np.array_equal(theirs.counts, ours.counts):
         return True
-    if len(theirs) < DISTINCT_SHARE * n_rows(private) or len(ours) < DISTINCT_SHARE * n_rows(public):
+    if len(theirs.counts) < DISTINCT_SHARE * n_rows(private) or len(ours.counts) < DISTINCT_SHARE * n_rows(public):
         return False
-    common = theirs.keys() & ours.keys()
-    matched = sum(ours[digest] for digest in common)
+    _, common = shared(theirs, ours)
+    matched = int(ours.counts[common].sum())
     return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * n_rows(public)
 
 

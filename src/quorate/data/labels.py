@@ -9,7 +9,9 @@ import numpy as np
 
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing
+from quorate.data.packed import AT_ONCE
 from quorate.data.spreadsheets import as_cell, from_cell
+from quorate.data.streamed import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray
 
@@ -114,6 +116,8 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     Traceback (most recent call last):
     quorate.errors.DataRefused: y holds text, but classes are whole numbers; convert one of them (1 and '1' are not the same label)
     """  # noqa: E501  a doctest's message is one line
+    if isinstance(y, StreamedColumn):
+        return _codes_of_column(y, classes, name)
     labels = check_classes(classes)
     codes = {label: code for code, label in enumerate(labels)}
     if getattr(y, "ndim", 1) != 1:
@@ -131,6 +135,18 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
         if code is None:
             code = table[(type(value), value)] = _code(_plain(value), codes, name)
         encoded[position] = code
+    return encoded
+
+
+def _codes_of_column(y: StreamedColumn, classes: Sequence[Any], name: str) -> IntArray:
+    """Read each distinct label once, in the order in which they occur: the first that is refused is the same one."""
+    distinct = y.series.unique(maintain_order=True)
+    codes = encode_labels(distinct.to_numpy(), classes, name=name)
+    table = dict(zip(distinct.to_list(), codes.tolist(), strict=True))
+    encoded = np.empty(len(y), dtype=np.int64)
+    for start in range(0, len(encoded), AT_ONCE):
+        part = y.series[start : start + AT_ONCE].to_list()
+        encoded[start : start + len(part)] = [table[value] for value in part]
     return encoded
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
@@ -12,6 +11,7 @@ import numpy as np
 
 from quorate.data.canonical import row_digests
 from quorate.data.identity import DISTINCT_SHARE
+from quorate.data.packed import AT_ONCE, PackedDigests, Tally, pack, shared, tally
 from quorate.data.rows import Rows
 from quorate.deferred import stats
 from quorate.errors import DataRefused
@@ -113,25 +113,34 @@ class PrivateRecords:
         theirs, ours = self._counts.reveal(), self._count(row_digests(X), codes)
         return _too_even(theirs, ours) or _too_many_found(theirs, ours)
 
-    def _count(self, digests: Sequence[bytes], codes: IntArray) -> Counter[bytes]:
+    def _count(self, digests: Sequence[bytes], codes: IntArray) -> Tally:
         if len(digests) != len(codes):
             raise DataRefused("rows and labels differ in length; give one label for every row")
         key = self._key.reveal()
-        return Counter(
-            blake2b(digest + int(code).to_bytes(8, "big", signed=True), key=key, digest_size=_RECORD_BYTES).digest()
-            for digest, code in zip(digests, codes, strict=True)
-        )
+        array = np.empty((len(digests), _RECORD_BYTES), dtype=np.uint8)
+        for start in range(0, len(array), AT_ONCE):
+            part = slice(start, start + AT_ONCE)
+            array[part] = pack(
+                [
+                    blake2b(digest + code.to_bytes(8, "big", signed=True), key=key, digest_size=_RECORD_BYTES).digest()
+                    for digest, code in zip(digests[part], np.asarray(codes[part]).tolist(), strict=True)
+                ]
+            ).array
+        return tally(PackedDigests(array))
 
     def __repr__(self) -> str:
         return "PrivateRecords(…)"
 
 
-def _too_even(theirs: Mapping[bytes, int], ours: Mapping[bytes, int]) -> bool:
-    shared = sum(min(count, theirs.get(record, 0)) for record, count in ours.items())
-    if not shared:
+def _too_even(theirs: Tally, ours: Tally) -> bool:
+    here, there = shared(theirs, ours)
+    both = int(np.minimum(theirs.counts[here], ours.counts[there]).sum())
+    if not both:
         return False
-    totals = Counter(theirs.get(record, 0) + ours.get(record, 0) for record in theirs.keys() | ours.keys())
-    return _log_tail_of_overlap(shared, totals) <= _LOG_ALARM
+    each = np.concatenate([theirs.counts, np.delete(ours.counts, there)])
+    each[here] += ours.counts[there]
+    totals = dict(zip(*(found.tolist() for found in np.unique(each, return_counts=True)), strict=True))
+    return _log_tail_of_overlap(both, totals) <= _LOG_ALARM
 
 
 def _log_tail_of_overlap(shared: int, totals: Mapping[int, int]) -> float:
@@ -158,11 +167,11 @@ def _log_moments(total: int) -> FloatArray:
     return found
 
 
-def _too_many_found(theirs: Mapping[bytes, int], ours: Mapping[bytes, int]) -> bool:
-    n, m = sum(theirs.values()), sum(ours.values())
-    if len(theirs) < DISTINCT_SHARE * n or len(ours) < DISTINCT_SHARE * m:
+def _too_many_found(theirs: Tally, ours: Tally) -> bool:
+    n, m = int(theirs.counts.sum()), int(ours.counts.sum())
+    if len(theirs.counts) < DISTINCT_SHARE * n or len(ours.counts) < DISTINCT_SHARE * m:
         return False
-    repeats, alarm = n - len(theirs), -_LOG_ALARM
+    repeats, alarm = n - len(theirs.counts), -_LOG_ALARM
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
-    found = sum(count for record, count in ours.items() if record in theirs)
+    found = int(ours.counts[shared(theirs, ours)[1]].sum())
     return chance < 1 and bool(stats.binom.sf(found - 1, m, chance) <= FALSE_ALARM)

@@ -14,6 +14,8 @@ from quorate.errors import InvalidParameter
 if TYPE_CHECKING:
     import polars as pl
 
+    from quorate.data.workspace import Workspace
+
 BATCH_ROWS = 65_536
 
 
@@ -24,6 +26,8 @@ def read_data(
     unit: str | None = None,
     drop: Sequence[str] = (),
     n_features: int | None = None,
+    memory: int | None = None,
+    workspace: Workspace | None = None,
 ) -> Table:
     r"""Read features, labels and unit ids from a file of any known format.
 
@@ -40,6 +44,11 @@ def read_data(
         Columns of a table to leave out where they are there: the label and the unit in a public file.
     n_features : int or None
         Number of columns of sparse rows.
+    memory : int or None
+        Bytes that may be taken. A CSV, TSV or Parquet file that would take more stays in its file
+        (:class:`~quorate.data.streamed.StreamedFrame`); None reads every file as a whole.
+    workspace : Workspace or None
+        Where rows may be put aside; with `memory`.
 
     Returns
     -------
@@ -66,8 +75,14 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    found = existing_file(path)
-    return format_for(path).read(found, label=label, unit=unit, drop=drop, n_features=n_features)
+    found, known = existing_file(path), format_for(path)
+    if memory is not None and workspace is not None and isinstance(known, TableFormat):
+        table = None
+        if known.bytes_in_memory(found) > memory:
+            table = known.read_streamed(found, label=label, unit=unit, workspace=workspace)
+        if table is not None:
+            return table
+    return known.read(found, label=label, unit=unit, drop=drop, n_features=n_features)
 
 
 def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_features: int) -> Table:

@@ -282,7 +282,7 @@ def codes_of(y: Any, classes: tuple[Label, ...]) -> IntArray:
     return np.array(codes, dtype=np.int64)
 
 
-def slots_of(groups: Any | None, n: int) -> tuple[list[bytes], NDArray[np.bool_]]:
+def slots_of(groups: Any | None, n: int) -> tuple[Sequence[bytes], NDArray[np.bool_]]:
     """Return the slot of each row, and which rows have one; a row without a unit id has an empty slot."""
     if groups is None:
         return slot_bytes(None, n), np.ones(n, dtype=bool)
@@ -325,7 +325,7 @@ class UsableRows:
         X: Rows,
         usable: NDArray[np.bool_],
         codes: IntArray,
-        unit_keys: list[bytes],
+        unit_keys: Sequence[bytes],
         *,
         grouped: bool,
     ) -> UsableRows:
@@ -337,8 +337,8 @@ class UsableRows:
         kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
         if not grouped:
             return cls(numbers, codes[kept], None, n_slots)
-        number = {slot: i for i, slot in enumerate(sorted({unit_keys[i] for i in kept}))}
-        whose = np.array([number[unit_keys[i]] for i in kept], dtype=np.int64)
+        number = {slot: i for i, slot in enumerate(sorted({unit_keys[int(i)] for i in kept}))}
+        whose = np.array([number[unit_keys[int(i)]] for i in kept], dtype=np.int64)
         order = np.argsort(whose, kind="stable")
         starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
         return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)

@@ -12,13 +12,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from quorate.arguments import count, one_of
+from quorate.data.packed import order_of, words_of
+from quorate.data.unit_keys import as_unit_keys
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from quorate.types import IntArray
+    from quorate.data.unit_keys import UnitKeys
+    from quorate.types import IntArray, WordArray
 
 Partition: TypeAlias = Literal["hash", "balanced"]
 
@@ -79,9 +82,8 @@ def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes])
     np.True_
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
-    units, hashes = _hash_units(unit_keys, n_teachers, key)
-    shard_of = {unit: hashed % n_teachers for unit, hashed in zip(units, hashes, strict=True)}
-    return _assigned(unit_keys, shard_of)
+    keys, hashes = _hash_units(unit_keys, n_teachers, key)
+    return Secret(keys.of_rows(np.concatenate([_modulo(words, n_teachers) for words in hashes])))
 
 
 def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
@@ -117,9 +119,10 @@ def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[byt
     [2, 2]
     """
     n_teachers = count("n_teachers", n_teachers, at_least=1)
-    units, hashes = _hash_units(unit_keys, n_teachers, key)
-    ranked = sorted(zip(hashes, units, strict=True))
-    return _assigned(unit_keys, {unit: rank % n_teachers for rank, (_, unit) in enumerate(ranked)})
+    keys, hashes = _hash_units(unit_keys, n_teachers, key)
+    shard = np.empty(keys.n_units, dtype=np.int64)
+    shard[order_of(*np.concatenate(list(hashes)).T)] = np.arange(keys.n_units) % n_teachers
+    return Secret(keys.of_rows(shard))
 
 
 def partition_rows(
@@ -151,22 +154,43 @@ def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) ->
     return {number: order[edges[number] : edges[number + 1]] for number in numbers}
 
 
-def _hash_units(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> tuple[list[bytes], list[int]]:
-    """Return the distinct slots and the 256-bit keyed hash of each."""
+def _hash_units(
+    unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]
+) -> tuple[UnitKeys, Iterator[WordArray]]:
+    """Return the distinct slots, and the 256-bit keyed hash of each, block by block, as four words a slot."""
     if not isinstance(cast("object", key), Secret):
         raise InvalidParameter(f"key must be the run's Secret key of bytes, got {type(key).__name__}")
-    if not all(isinstance(slot, bytes) for slot in unit_keys):
-        raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
-    units = list(dict.fromkeys(unit_keys))
-    if n_teachers > len(units):
+    keys = as_unit_keys(unit_keys)
+    if n_teachers > keys.n_units:
         raise DataRefused(
             f"too many teachers: n_teachers={n_teachers} is more than the units in the private table, so some teachers "
             'could only abstain. Use fewer teachers, or n_teachers="auto"'
         )
     partition_key = derive(key, "partition")
-    hashed = (blake2b(unit, key=partition_key, digest_size=_HASH_BYTES).digest() for unit in units)
-    return units, [int.from_bytes(digest, "big") for digest in hashed]
+
+    def hashed() -> Iterator[WordArray]:
+        for units in keys.blocks():
+            digests = [blake2b(unit, key=partition_key, digest_size=_HASH_BYTES).digest() for unit in units]
+            yield words_of(np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(-1, _HASH_BYTES))
+
+    return keys, hashed()
 
 
-def _assigned(unit_keys: Sequence[bytes], shard_of: dict[bytes, int]) -> Secret[IntArray]:
-    return Secret(np.fromiter((shard_of[slot] for slot in unit_keys), dtype=np.int64, count=len(unit_keys)))
+def _modulo(words: WordArray, n_teachers: int) -> IntArray:
+    """Return whole numbers of four words each, the highest first, modulo K.
+
+    Examples
+    --------
+    >>> _modulo(np.array([[0, 0, 1, 2], [2**64 - 1] * 4], dtype=np.uint64), 1000).tolist()
+    [618, 935]
+    >>> (2**64 + 2) % 1000, (2**256 - 1) % 1000
+    (618, 935)
+    """
+    if n_teachers >= 2**31:  # the products below would not fit
+        numbers = [int.from_bytes(row.astype(">u8").tobytes(), "big") % n_teachers for row in words]
+        return np.array(numbers, dtype=np.int64)
+    modulus, step = np.uint64(n_teachers), np.uint64(2**64 % n_teachers)
+    rest = np.zeros(len(words), dtype=np.uint64)
+    for word in words.T:
+        rest = (rest * step + word % modulus) % modulus
+    return rest.astype(np.int64)

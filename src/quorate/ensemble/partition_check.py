@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from enum import StrEnum
 from hashlib import blake2b
 
+import numpy as np
+
+from quorate.data.unit_keys import UnitKeys, as_unit_keys
 from quorate.ensemble.partition import Partition, rows_of_shards
 from quorate.types import IntArray, Secret, derive
 
@@ -57,15 +59,19 @@ def check_partition(
     >>> sorted(check_partition(unit_keys, Secret(np.arange(4) % 2), 2, key, partition="hash"))[:1]
     [<PartitionFault.NOT_THE_KEYED_HASH: 'a shard is not the one that the keyed hash of the unit gives'>]
     """
-    assigned = shards.reveal().tolist()
+    assigned, keys = shards.reveal(), as_unit_keys(unit_keys)
     found = set()
-    if not _each_row_once(shards.reveal(), len(unit_keys), n_teachers):
+    if not _each_row_once(assigned, len(keys), n_teachers):
         found.add(PartitionFault.ROW_NOT_IN_ONE_SHARD)
-    shard_of: dict[bytes, int] = {}
-    for slot, shard in zip(unit_keys, assigned, strict=False):
-        if shard_of.setdefault(slot, shard) != shard:
-            found.add(PartitionFault.UNIT_IN_TWO_SHARDS)
-    if shard_of != _expected(list(shard_of), n_teachers, key, partition):
+    unit_of_row = keys.of_rows(np.arange(keys.n_units))[: len(assigned)]
+    lowest = np.full(keys.n_units, np.iinfo(np.int64).max)
+    highest = np.full(keys.n_units, np.iinfo(np.int64).min)
+    np.minimum.at(lowest, unit_of_row, assigned[: len(unit_of_row)])
+    np.maximum.at(highest, unit_of_row, assigned[: len(unit_of_row)])
+    if (lowest < highest).any():
+        found.add(PartitionFault.UNIT_IN_TWO_SHARDS)
+    expected = _expected(keys, n_teachers, key, partition)
+    if not (np.array_equal(lowest, expected) and np.array_equal(highest, expected)):
         found.add(PartitionFault.NOT_THE_KEYED_HASH)
     return frozenset(found)
 
@@ -75,13 +81,18 @@ def _each_row_once(assigned: IntArray, n_rows: int, n_teachers: int) -> bool:
     if len(assigned) != n_rows:
         return False
     given = rows_of_shards(assigned, n_teachers, range(n_teachers))
-    times = Counter(row for rows in given.values() for row in rows.tolist())
-    return sum(times.values()) == n_rows and times.keys() == set(range(n_rows))
+    rows = np.concatenate(list(given.values()))
+    return len(rows) == n_rows and bool((np.bincount(rows, minlength=n_rows) == 1).all())
 
 
-def _expected(units: list[bytes], n_teachers: int, key: Secret[bytes], partition: Partition) -> dict[bytes, int]:
+def _expected(keys: UnitKeys, n_teachers: int, key: Secret[bytes], partition: Partition) -> IntArray:
+    """Return the shard of each unit, by the rule as it is written down and not by the code that assigned it."""
     partition_key = derive(key, "partition")
-    hashes = {unit: int.from_bytes(blake2b(unit, key=partition_key, digest_size=32).digest(), "big") for unit in units}
+    hashes = (blake2b(unit, key=partition_key, digest_size=32).digest() for units in keys.blocks() for unit in units)
     if partition == "hash":
-        return {unit: hashed % n_teachers for unit, hashed in hashes.items()}
-    return {unit: place % n_teachers for place, unit in enumerate(sorted(units, key=lambda unit: (hashes[unit], unit)))}
+        numbers = (int.from_bytes(digest, "big") % n_teachers for digest in hashes)
+        return np.fromiter(numbers, dtype=np.int64, count=keys.n_units)
+    order = np.argsort(np.fromiter(hashes, dtype="S32", count=keys.n_units), kind="stable")
+    shards = np.empty(keys.n_units, dtype=np.int64)
+    shards[order] = np.arange(keys.n_units) % n_teachers
+    return shards

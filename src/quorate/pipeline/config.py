@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL
@@ -44,6 +47,7 @@ class RunConfig:
     prior_matching: bool = False
     batched: bool = True
     n_jobs: int | None = None
+    memory: int | None = None  # bytes that a run may take; by default a quarter of the machine's
     allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
@@ -118,3 +122,21 @@ def processes(wish: int | None) -> int:
     from joblib import cpu_count
 
     return int(cpu_count())
+
+
+def allowed_memory(wish: int | None) -> int:
+    """Return the bytes that a run may take: as wished, or a quarter of what the machine has.
+
+    Where a control group of Linux allows this process less than the machine has, a quarter of that.
+
+    Examples
+    --------
+    >>> allowed_memory(10**9), allowed_memory(None) > 10**6
+    (1000000000, True)
+    """
+    if wish is not None:
+        return wish
+    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with suppress(OSError, ValueError):  # no such file, or "max"
+        there = min(there, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return there // 4

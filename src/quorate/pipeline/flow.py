@@ -18,6 +18,7 @@ import numpy as np
 from quorate.data import take
 from quorate.ensemble import (
     Ensemble,
+    Voter,
     count_votes,
     dump_voters,
     gather_scores,
@@ -30,6 +31,7 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline import checks
 from quorate.pipeline.scope import scope_of
+from quorate.pipeline.shard_rows import rows_by_teacher
 from quorate.pipeline.stages import CHUNK, FINISHED, NoStages, StageStore, stage_key
 from quorate.pipeline.task import Task
 from quorate.release import Charge
@@ -244,40 +246,44 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
 
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
     """
-    private = task.inputs.private.reveal()
     n_teachers = task.recipe.n_teachers
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)
-    X = task.views.teacher(private.X)
+    chunks: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
+    wanted: dict[int, range] = {}
     cache_inputs = task.cache_inputs
-    chunks = []
-    for start in range(0, n_teachers, CHUNK):
-        numbers = range(start, min(start + CHUNK, n_teachers))
-        stage = f"teachers-{start:05d}"
-        key = stage_key(task.key, stage, cache_inputs)
-        stored = stages.load(stage, key)
+    keys = {start: stage_key(task.key, _stage(start), cache_inputs) for start in range(0, n_teachers, CHUNK)}
+    for start, key in keys.items():
+        stored = stages.load(_stage(start), key)
         if stored is None:
-            see("teachers", start, n_teachers)
-            voters = train_chunk(
-                task.trainer,
-                X,
-                private.codes,
-                shards,
-                numbers=numbers,
-                n_teachers=n_teachers,
-                n_classes=task.n_classes,
-                key=task.key,
-                n_jobs=task.n_jobs,
-            )
-            written = dump_voters(voters) if stages.keeps else None
+            wanted[start] = range(start, min(start + CHUNK, n_teachers))
+        chunks[start] = [] if stored is None else [load_voters(stored)]
+    for part in rows_by_teacher(task, shards, list(wanted.values())) if wanted else ():
+        start = part.numbers.start // CHUNK * CHUNK
+        see("teachers", part.numbers.start, n_teachers)
+        voters = train_chunk(
+            task.trainer,
+            part.X,
+            part.codes,
+            part.shards,
+            numbers=part.numbers,
+            n_teachers=n_teachers,
+            n_classes=task.n_classes,
+            key=task.key,
+            n_jobs=task.n_jobs,
+        )
+        chunks[start].append(voters)
+        if stages.keeps and part.numbers.stop == wanted[start].stop:
+            written = dump_voters(Secret(tuple(voter for each in chunks[start] for voter in each.reveal())))
             if written is not None:  # what skops cannot write is trained again when it is needed
-                stages.save(stage, key, written.reveal())
-        else:
-            voters = load_voters(stored)
-        chunks.append(voters)
+                stages.save(_stage(start), keys[start], written.reveal())
     see("teachers", n_teachers, n_teachers)
-    return Ensemble.from_chunks(chunks, task.n_classes)
+    return Ensemble.from_chunks([part for each in chunks.values() for part in each], task.n_classes)
+
+
+def _stage(start: int) -> str:
+    return f"teachers-{start:05d}"
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:

@@ -51,8 +51,8 @@ class PrivateRows:
 
     X: Rows
     codes: IntArray
-    unit_keys: list[bytes]
-    digests: list[bytes]
+    unit_keys: Sequence[bytes]
+    digests: Sequence[bytes]
 
     @classmethod
     def none(cls) -> PrivateRows:
@@ -70,7 +70,7 @@ class Inputs:
         The labelled rows.
     public : Rows
         The public rows, with the private table's columns in its order.
-    digests : list of bytes
+    digests : sequence of bytes
         One canonical digest a public row.
     classes : tuple
         The declared classes, in their order.
@@ -78,7 +78,7 @@ class Inputs:
 
     private: Secret[PrivateRows]
     public: Rows
-    digests: list[bytes]
+    digests: Sequence[bytes]
     classes: tuple[Label, ...]
 
 

@@ -15,6 +15,7 @@ from quorate.data import is_frame
 from quorate.data.columns import column, listed
 from quorate.data.rows import Rows, columns
 from quorate.data.scales import compared_scales
+from quorate.data.unit_keys import count_units
 from quorate.mechanisms import own_statement
 from quorate.pipeline.task import Task
 from quorate.types import Secret
@@ -94,7 +95,7 @@ def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[No
             f"{n_rows} = {declared:,} is more than 10 % off the number of rows in the private table; the "
             "teachers and the noise were chosen for the declared one",
         )
-    declared, units = None if task.n_was_read else task.facts.n_records, len(set(keys))
+    declared, units = None if task.n_was_read else task.facts.n_records, count_units(keys)
     if declared is not None and abs(declared - units) > TOLERATED * units:
         yield Note(
             "declared-number-is-off",

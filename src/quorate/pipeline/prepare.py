@@ -15,6 +15,7 @@ from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes
+from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ClassifierTeacher,
     PriorMatchingTeacher,
@@ -26,7 +27,7 @@ from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
-from quorate.pipeline.config import RunConfig, check_declared_rows, processes, unit_of
+from quorate.pipeline.config import RunConfig, allowed_memory, check_declared_rows, processes, unit_of
 from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher, says_one_class
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
 from quorate.pipeline.models import built_in
@@ -83,7 +84,8 @@ def prepare(
     DataRefused
         If a table is wrong as a whole.
     """
-    asked = _read(config, grouped=groups is not None)
+    grouped = groups is not None
+    asked = _read(config, grouped=grouped)
     inputs = check_inputs(
         X,
         y,
@@ -94,15 +96,11 @@ def prepare(
         group_name=config.group_name,
         labels_only=config.labels_only,
     )
-    views = look(
-        inputs,
-        teacher=asked.teacher,
-        student=asked.student.learner,
-        built_in=config.built_in or config.teacher is None,
-    )
+    encoded = config.built_in or config.teacher is None
+    views = look(inputs, teacher=asked.teacher, student=asked.student.learner, built_in=encoded)
     _rehearse(config, asked, inputs, views)
-    facts = _public_facts(config, asked, inputs, views, grouped=groups is not None)
-    made = _fill_in(config, asked, facts, grouped=groups is not None)
+    facts = _public_facts(config, asked, inputs, views, grouped=grouped)
+    made = _fill_in(config, asked, facts, grouped=grouped)
     _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
     made = _with_pool_looked_at(config, made, inputs, views)
@@ -117,7 +115,7 @@ def prepare(
         recipe=made,
         unit=asked.unit,
         n_was_read=asked.n_teachers is None and config.n_records is None,
-        rows_were_read=_reads_rows(config, asked, grouped=groups is not None),
+        rows_were_read=_reads_rows(config, asked, grouped=grouped),
         partition=config.partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
@@ -130,6 +128,7 @@ def prepare(
         fingerprint_key=fingerprint_key,
         noise=noise,
         n_jobs=processes(config.n_jobs),
+        memory=allowed_memory(config.memory),
         strategy=asked.strategy,
     )
 
@@ -233,7 +232,7 @@ def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views:
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
-    if made.n_teachers > len(set(inputs.private.reveal().unit_keys)):
+    if made.n_teachers > count_units(inputs.private.reveal().unit_keys):
         unit, said = facts.unit, ""
         remedy = f"Take {AUTO}, which reads the number of {plural(unit)}, or far fewer teachers"
         if declared is not None:  # and larger than the number there is, which is not told
@@ -288,7 +287,7 @@ def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
     if declared is not None:
         return count("n_records", declared, at_least=1)
-    return len(set(inputs.private.reveal().unit_keys)) if needed else None
+    return count_units(inputs.private.reveal().unit_keys) if needed else None
 
 
 def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:

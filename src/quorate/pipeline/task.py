@@ -13,6 +13,7 @@ import numpy as np
 from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
+from quorate.data.packed import pack
 from quorate.ensemble import (
     ClassifierTeacher,
     Partition,
@@ -79,6 +80,8 @@ class Task:
         Where privacy noise comes from.
     n_jobs : int
         Processes.
+    memory : int
+        Bytes that rows on their way to the teachers may take, roughly.
     strategy : Strategy or None
         What chooses the queries from released answers; None where they are fixed before the first answer.
     """
@@ -103,6 +106,7 @@ class Task:
     fingerprint_key: Secret[bytes] = field(repr=False)
     noise: NoiseSource
     n_jobs: int
+    memory: int
     strategy: Strategy | None = None
     rows_were_read: bool = False
 
@@ -161,8 +165,7 @@ class Task:
             return ""
         private = self.inputs.private.reveal()
         hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
-        for digest in private.digests:
-            hashed.update(digest)
+        hashed.update(pack(private.digests).array.tobytes())
         hashed.update(private.codes.tobytes())
         return hashed.hexdigest()
 

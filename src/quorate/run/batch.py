@@ -11,13 +11,15 @@ from typing import Any, Literal
 import numpy as np
 
 from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data, row_digests
+from quorate.data.formats import Table
 from quorate.data.spreadsheets import csv_text
+from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger
 from quorate.mechanisms import Values
 from quorate.outcomes import Caution
-from quorate.pipeline.config import RunConfig
+from quorate.pipeline.config import RunConfig, allowed_memory
 from quorate.pipeline.facts import RunMetadata, facts, score
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.foreseen import foreseen
@@ -103,9 +105,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     folder = RunFolder(root)
     settings = settings_of(root) if settings is None else settings
     data = settings.data
-    private = read_data(data.private, label=data.label, unit=data.unit)
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    public = read_data(data.pool, drop=dropped, n_features=private.X.shape[1])
+    config = _config(settings, root)
+    private, public = _tables(folder, data, memory=allowed_memory(config.memory), begin=begin)
     if begin:
         folder.make()
     key_file = folder.private / "run.key"
@@ -117,7 +118,6 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             given = read_or_create_key(key_file)
     noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
-    config = _config(settings, root)
 
     def of(config: RunConfig) -> LoadedRun:
         task = prepare(
@@ -148,6 +148,14 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     return run
 
 
+def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) -> tuple[Table, Table]:
+    """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
+    workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
+    private = read_data(data.private, label=data.label, unit=data.unit, memory=memory, workspace=workspace)
+    dropped = [name for name in (data.label, data.unit) if name is not None]
+    return private, read_data(data.pool, drop=dropped, n_features=private.X.shape[1])
+
+
 def _config(settings: Settings, root: Path) -> RunConfig:
     data = settings.data
     return RunConfig(
@@ -171,6 +179,7 @@ def _config(settings: Settings, root: Path) -> RunConfig:
         batched=settings.teachers.batched is not False,
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
+        memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
         built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
         pool_name=data.pool.name,
         label_name=f"{data.private.name}, column {data.label!r}",

@@ -111,6 +111,12 @@ class RunFolder:
         self.private.chmod(0o700)  # mkdir's mode is subject to the umask, and to nothing where it existed already
         self.public.mkdir(parents=True, exist_ok=True)
 
+    def place_for_rows(self, *, begin: bool) -> Path:
+        """Return where rows may lie that memory does not hold: the private side, or here while there is none yet."""
+        if begin:
+            self.make()
+        return self.private if self.private.is_dir() else self.root
+
 
 class NotedHead(RollbackGuard):
     """The newest entry of a run's ledger, noted on the private side; where there is none, nothing is."""

@@ -25,7 +25,7 @@ STUDENT_MODELS = (*TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct")
 _OF_TEACHERS = (
-    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"),
+    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
     ("run", "allow_hopeless"), ("data", "n_rows"),
 )  # fmt: skip
 
@@ -109,6 +109,7 @@ class RunSettings:
     epsilon: float | None = None
     delta: float | None = None
     n_jobs: int | None = None
+    memory: float | None = None  # gigabytes
     allow_hopeless: bool = False
     unsafe_noise_seed: int | None = None
 
@@ -237,6 +238,7 @@ def _run_settings(document: Mapping[str, Any]) -> RunSettings:
         epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
         delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
         n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
+        memory=run.optional("memory", lambda key: real(f"[run] {key}", run.given[key], above=0)),
         allow_hopeless=run.flag("allow_hopeless"),
         unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
     )

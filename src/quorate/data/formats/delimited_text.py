@@ -6,20 +6,25 @@ the column alone.
 
 from __future__ import annotations
 
+import codecs
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.columns import listed
-from quorate.data.files import format_of, read_bytes
+from quorate.data.files import format_of, is_plain, read_bytes, unpacked
 from quorate.data.formats.format import TableFormat, require_column
+from quorate.data.streamed import StreamedFrame
+from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
     import polars as pl
 
+_OF_HEADER = 1 << 22  # bytes in which a first line ends
+_OF_A_BYTE, _OF_A_PACKED_BYTE = 8, 40  # bytes in memory, of a byte in the file
 _SHOWN = 8  # columns in a message
 _LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
@@ -53,13 +58,42 @@ class DelimitedText(TableFormat):
                 schema_overrides=dict.fromkeys(text_columns, pl.String),
             )
         except pl.exceptions.PolarsError:
-            fault = _no_text(content) or _no_numbers(content, separator, names)
-            raise DataRefused(
-                f"{path}: {fault}"
-                if fault
-                else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a "
-                "quotation mark is not closed"
-            ) from None
+            raise _no_table(content, separator, names, path) from None
+
+    def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
+        """Write the table as Parquet into the workspace, and return that; types are found from all rows, as always."""
+        import polars as pl
+
+        separator, plain = _SEPARATORS[format_of(path)], unpacked(path, workspace)
+        with plain.open("rb") as file:
+            start = file.read(_OF_HEADER)
+        names = _header(start[: start.rfind(b"\n") + 1] or start, separator, path)
+        for name in text_columns:
+            require_column(name, names, path)
+        found = workspace.path / "table.parquet"
+        try:
+            pl.scan_csv(
+                plain,
+                separator=separator,
+                infer_schema_length=None,
+                schema_overrides=dict.fromkeys(text_columns, pl.String),
+                glob=False,
+            ).sink_parquet(found)
+        except pl.exceptions.PolarsError:
+            raise _no_table(plain, separator, names, path) from None
+        except OSError as error:
+            raise cannot_hold(workspace.path, error) from None
+        finally:
+            if plain != path:
+                plain.unlink(missing_ok=True)
+        scan = pl.scan_parquet(found)
+        height = int(scan.select(pl.len()).collect().item())
+        schema = dict(scan.collect_schema())
+        return StreamedFrame(found, called=path, schema=schema, height=height, workspace=workspace)
+
+    def bytes_in_memory(self, path: Path) -> int:
+        """The text, and two copies of every cell as a double; more where the text is packed."""
+        return (_OF_A_BYTE if is_plain(path) else _OF_A_PACKED_BYTE) * path.stat().st_size
 
     def cells(self, path: Path) -> pl.DataFrame:
         """Return every cell as text, each line by itself: a line is a row, whatever stands in the others.
@@ -109,30 +143,56 @@ def _fields(row: str, separator: str) -> list[str | None]:
     return fields
 
 
-def _no_text(content: bytes) -> str | None:
+def _no_table(content: bytes | Path, separator: str, names: list[str], path: Path) -> DataRefused:
+    """Return what is said of text, or of a file of text, that is no table."""
+    fault = _no_text(content) or _no_numbers(content, separator, names)
+    return DataRefused(
+        f"{path}: {fault}"
+        if fault
+        else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a quotation "
+        "mark is not closed"
+    )
+
+
+def _no_text(content: bytes | Path) -> str | None:
     """Tell why these bytes are no UTF-8 text and what to do; None where they are. Nothing of them is quoted."""
-    if not content.strip():
+    if not any(part.strip() for part in _parts(content)):
         return "the file is empty; expected a first line that names the columns, and rows"
-    if content.startswith(b"PK\x03\x04"):
+    first = next(_parts(content))
+    if first.startswith(b"PK\x03\x04"):
         return "Excel is not read, whatever the file's name; save as CSV UTF-8"
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
-    if b"\0" in content:
+    if any(b"\0" in part for part in _parts(content)):
         return "a binary file, not text; save the table as CSV UTF-8"
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        content.decode("utf-8")
+        for part in _parts(content):
+            decoder.decode(part)
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError:
         return "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"
     return None
 
 
-def _no_numbers(content: bytes, separator: str, names: list[str]) -> str | None:
+def _parts(content: bytes | Path) -> Iterator[bytes]:
+    """Yield bytes as they are, and those of a file some at a time."""
+    if isinstance(content, bytes):
+        yield content
+        return
+    with content.open("rb") as file:
+        while part := file.read(_OF_HEADER):
+            yield part
+
+
+def _no_numbers(content: bytes | Path, separator: str, names: list[str]) -> str | None:
     """Tell which columns hold an entry that is taken for a number and cannot be read; None where that is not it."""
     import polars as pl
 
     def fails(**options: Any) -> bool:
+        source = io.BytesIO(content) if isinstance(content, bytes) else content
         try:
-            pl.read_csv(io.BytesIO(content), separator=separator, **options)
+            pl.read_csv(source, separator=separator, glob=False, **options)
         except pl.exceptions.PolarsError:
             return True
         return False

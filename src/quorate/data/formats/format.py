@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from quorate.data.rows import Rows, columns, kind, width
+from quorate.data.streamed import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quorate.data.workspace import Workspace
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 
@@ -124,22 +127,51 @@ class TableFormat(ABC):
         """Yield the chosen columns, so many rows at once."""
         yield from self.frame(path).select(columns).iter_slices(batch_rows)
 
+    def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame | None:
+        """Return the whole table as one that stays in its file; None where the format reads files as a whole alone.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        text_columns : sequence of str
+            As in :meth:`frame`.
+        workspace : Workspace
+            Where the rows may be written in another form.
+        """
+        return None
+
+    def bytes_in_memory(self, path: Path) -> int:
+        """Guess what the table, its encoded rows and what is kept of each row take in memory, from above."""
+        return 0
+
     def read(
         self, path: Path, *, label: str | None, unit: str | None, drop: Sequence[str], n_features: int | None
     ) -> Table:
         """Return features, labels and unit ids; `n_features` is a matter of sparse rows."""
-        frame = self.frame(path, text_columns=() if unit is None else (unit,))
+        return self._parted(self.frame(path, text_columns=() if unit is None else (unit,)), path, label, unit, drop)
+
+    def read_streamed(self, path: Path, *, label: str | None, unit: str | None, workspace: Workspace) -> Table | None:
+        """Return the same of a table that stays in its file; None as :meth:`stream`."""
+        frame = self.stream(path, text_columns=() if unit is None else (unit,), workspace=workspace)
+        return None if frame is None else self._parted(frame, path, label, unit, ())
+
+    @staticmethod
+    def _parted(frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
         for name in (label, unit):
             if name is not None:
                 require_column(name, frame.columns, path)
         gone = {label, unit, *drop}
-        features = frame.select([name for name in frame.columns if name not in gone])
+        kept = [name for name in frame.columns if name not in gone]
         if frame.height == 0:
             raise DataRefused(f"{path}: the file names its columns and holds no row; at least one is needed")
-        if features.width == 0:
+        if not kept:
             raise DataRefused(f"{path}: no feature is left beside the label and the unit")
+        if isinstance(frame, StreamedFrame):
+            columns = {name: StreamedColumn(frame[[name]].to_series()) for name in (label, unit) if name is not None}
+            return Table(X=frame.only(kept), y=columns.get(label or ""), unit=columns.get(unit or ""))
         return Table(
-            X=features,
+            X=frame.select(kept),
             y=None if label is None else frame[label].to_numpy(),
             unit=None if unit is None else frame[unit].to_list(),
         )

@@ -8,10 +8,15 @@ from typing import TYPE_CHECKING
 
 from quorate.data.files import existing_file
 from quorate.data.formats.format import TableFormat
+from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from quorate.data.workspace import Workspace
+
+_OF_A_CELL, _UNPACKED = 48, 4  # bytes in memory, of a cell and of a byte in the file
 
 
 class Parquet(TableFormat):
@@ -43,6 +48,28 @@ class Parquet(TableFormat):
             return pl.scan_parquet(existing_file(path)).collect_schema().names()
         except pl.exceptions.PolarsError:
             raise _damaged(path) from None
+
+    def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
+        """Return the table as it lies in its file."""
+        import polars as pl
+
+        try:
+            scan = pl.scan_parquet(existing_file(path))
+            schema, height = dict(scan.collect_schema()), int(scan.select(pl.len()).collect().item())
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
+        return StreamedFrame(path, called=path, schema=schema, height=height, workspace=workspace)
+
+    def bytes_in_memory(self, path: Path) -> int:
+        """Two copies of every cell as a double and some records of each row; or what text unpacks to."""
+        import polars as pl
+
+        try:
+            scan = pl.scan_parquet(path)
+            cells = len(scan.collect_schema()) * int(scan.select(pl.len()).collect().item())
+        except pl.exceptions.PolarsError:
+            return 0  # damaged, which is said by who reads it
+        return max(_OF_A_CELL * cells, _UNPACKED * path.stat().st_size)
 
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, never holding more than a batch."""

@@ -1,0 +1,166 @@
+"""Tables larger than the allowed memory, and how cost grows with rows, queries and teachers.
+
+    python -m benchmarks.streaming [ROWS] [GIGABYTES]
+
+writes a Parquet file of so many rows (by default 10 million; ten columns of numbers, a label, an id), takes it through
+everything that `quorate check` does and through sharding for 20,000 teachers, and tells CPU time, the clock and the
+most memory that was taken.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from sklearn.linear_model import LogisticRegression
+
+from benchmarks.paired import Growth
+from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
+from quorate.pipeline import checks
+from quorate.pipeline.flow import shards_of
+from quorate.pipeline.shard_rows import rows_by_teacher
+from quorate.pipeline.stages import CHUNK
+from quorate.run.by_teachers import Teachers
+from quorate.types import Secret
+
+COLUMNS, PUBLIC, TEACHERS, AT_ONCE = 10, 5_000, 20_000, 1_000_000
+SETTINGS = """\
+[data]
+private = "private.parquet"
+public = "public.parquet"
+label = "label"
+classes = ["no", "yes"]
+unit = "person"
+
+[budget]
+epsilon = 1.0
+delta = 1e-8
+
+[teachers]
+count = {teachers}
+
+[run]
+memory = {memory}
+n_jobs = 1
+allow_hopeless = true
+"""
+
+
+def table(n_rows: int, seed: int) -> pl.DataFrame:
+    """Five columns of whole numbers and five of others."""
+    rng = np.random.default_rng(seed)
+    return pl.DataFrame(
+        {
+            f"x{at}": rng.integers(0, 1000, n_rows) if at % 2 else np.round(rng.normal(0, 1, n_rows), 4)
+            for at in range(COLUMNS)
+        }
+    )
+
+
+def write(root: Path, n_rows: int, memory: float) -> Path:
+    """Write the folder of a run; a third as many persons as rows."""
+    rng = np.random.default_rng(0)
+    parts = root / "parts"
+    parts.mkdir(parents=True)
+    for number, start in enumerate(range(0, n_rows, AT_ONCE)):
+        rows = table(min(AT_ONCE, n_rows - start), seed=number)
+        yes = rows["x0"].to_numpy() + rng.normal(0, 1, len(rows)) > 0
+        person = rng.integers(0, n_rows // 3, len(rows))
+        rows.with_columns(label=np.where(yes, "yes", "no"), person=person).write_parquet(
+            parts / f"{number:04d}.parquet"
+        )
+    pl.scan_parquet(parts / "*.parquet").sink_parquet(root / "private.parquet")
+    table(PUBLIC, seed=2**31).write_parquet(root / "public.parquet")
+    (root / "quorate.toml").write_text(SETTINGS.format(teachers=min(TEACHERS, n_rows // 100), memory=memory))
+    return root
+
+
+def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> int:
+    """Do what `quorate check` does, assign shards, look at them, and put the rows in the order of the teachers."""
+    method = Teachers()
+    run = method.read(root, begin=False)
+    say("read and checked")
+    method.check(run)
+    method.private_notes(run).reveal()
+    say("what a check tells")
+    shards = shards_of(run.task)
+    checks.shards(run.task, shards)
+    say("shards, looked at")
+    n = run.task.recipe.n_teachers
+    wanted = [range(start, min(start + CHUNK, n)) for start in range(0, n, CHUNK)]
+    rows = sum(len(part.codes) for part in rows_by_teacher(run.task, shards, wanted))
+    say("rows, by teacher")
+    return rows
+
+
+def rows_streamed(n_rows: int) -> Callable[[], Any]:
+    folder = tempfile.TemporaryDirectory()
+    root = write(Path(folder.name, "run"), n_rows, memory=0.01 * n_rows / 1e5)
+
+    def work(_held: Any = folder) -> int:
+        return check_and_shard(root)
+
+    return work
+
+
+def _trained(n_teachers: int, n_columns: int, *, rows_each: int) -> Any:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_teachers * rows_each, n_columns))
+    y = (X[:, 0] + rng.normal(size=len(X)) > 0).astype(np.int64)
+    key = Secret(bytes(32))
+    shards = hash_shards([row.to_bytes(8, "big") for row in range(len(X))], n_teachers, key)
+    return train_teachers(
+        ClassifierTeacher(LogisticRegression()), X, y, shards, n_teachers=n_teachers, n_classes=2, key=key
+    )
+
+
+def queries_counted(n_queries: int) -> Callable[[], Any]:
+    ensemble = _trained(50, 20, rows_each=40)
+    points = np.random.default_rng(1).normal(size=(n_queries, 20))
+    return lambda: count_votes(ensemble, points)
+
+
+def teachers_trained(n_teachers: int) -> Callable[[], Any]:
+    return lambda: _trained(n_teachers, 5, rows_each=12)
+
+
+CURVES = (
+    Growth(
+        "check and sharding of a table that is streamed", "rows", (1_000_000, 3_000_000, 10_000_000),
+        (20_000, 40_000), rows_streamed, repeats=1,
+    ),
+    Growth(
+        "votes of 50 linear teachers", "queries", (100_000, 300_000, 1_000_000), (5_000, 10_000), queries_counted,
+    ),
+    Growth(
+        "training of teachers of 12 rows", "teachers", (2_000, 6_000, 20_000), (100, 200), teachers_trained,
+        processes=True, repeats=1,
+    ),
+)  # fmt: skip
+
+
+def main() -> None:
+    n_rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
+    with tempfile.TemporaryDirectory() as folder:
+        root = write(Path(folder, "run"), n_rows, memory=float(sys.argv[2]) if len(sys.argv) > 2 else 1.5)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        cpu, clock = time.process_time(), time.perf_counter()
+
+        def say(what: str) -> None:
+            most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            used = time.process_time() - cpu, time.perf_counter() - clock
+            print(f"{what:<20} {used[0]:7.1f} s of CPU, {used[1]:7.1f} s by the clock, {most:7,.0f} MB", flush=True)
+
+        print(f"{n_rows:,} rows written, {before / 1024:,.0f} MB")
+        check_and_shard(root, say)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""A table that stays in its file: rows and columns are read when they are asked for, never all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quorate.errors import DataRefused, PreconditionFailed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from quorate.data.packed import PackedDigests
+    from quorate.data.workspace import Workspace
+
+_CELLS = 1 << 21  # that are read at the same time
+
+
+class StreamedFrame:
+    """A Parquet file as a frame: what a polars frame tells of itself, without its rows in memory.
+
+    It answers where a polars frame is looked at column by column or block by block, and nothing else.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    called : path
+        What a message calls it: the file that the owner gave.
+    schema : mapping of str to polars type
+        The columns, in order.
+    height : int
+        Number of rows.
+    workspace : Workspace
+        Where its rows may be put aside; it stands as long as the frame does.
+    empty : mapping of str to polars type
+        Columns without a value, and the type that the table beside gives them.
+
+    Raises
+    ------
+    PreconditionFailed
+        By every look at the rows, if the file is another one than when it was opened.
+    DataRefused
+        By every look at the rows, if they cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        called: Path,
+        schema: Mapping[str, Any],
+        height: int,
+        workspace: Workspace,
+        empty: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.path, self.called, self.height, self.workspace = path, called, height, workspace
+        self._empty = dict(empty or {})
+        self.schema = {**schema, **self._empty}
+        self._seen = _state(path)
+        self.digests: PackedDigests | None = None  # kept by who computes them: a pass over the file each time
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns."""
+        return list(self.schema)
+
+    @property
+    def dtypes(self) -> list[Any]:
+        """Types of the columns."""
+        return list(self.schema.values())
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.height, len(self.schema)
+
+    @property
+    def rows_at_once(self) -> int:
+        """Number of rows that are read together."""
+        return max(1, _CELLS // self.width)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.schema)
+
+    def __len__(self) -> int:
+        return self.height
+
+    def __repr__(self) -> str:
+        return f"StreamedFrame({self.width} columns)"
+
+    def to_series(self, position: int) -> pl.Series:
+        """Read one column."""
+        return self[[self.columns[position]]].to_series(0)
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """Read all columns, some rows at once."""
+        for start in range(0, self.height, self.rows_at_once):
+            yield self._read(self.columns, start, self.rows_at_once)
+
+    def collect(self) -> pl.DataFrame:
+        """Read the whole table into memory."""
+        return self._read(self.columns, 0, self.height)
+
+    def only(self, names: Sequence[str]) -> StreamedFrame:
+        """Leave out all other columns."""
+        return StreamedFrame(
+            self.path,
+            called=self.called,
+            schema={name: self.schema[name] for name in names},
+            height=self.height,
+            workspace=self.workspace,
+        )
+
+    def retyped(self, name: str, dtype: Any) -> StreamedFrame:
+        """Give a column without a value another type."""
+        return StreamedFrame(
+            self.path,
+            called=self.called,
+            schema=self.schema,
+            height=self.height,
+            workspace=self.workspace,
+            empty={**self._empty, name: dtype},
+        )
+
+    def __getitem__(self, chosen: Any) -> pl.DataFrame:
+        """Read columns by their names, a slice of rows, or rows by their positions."""
+        if isinstance(chosen, slice):
+            start, stop, _ = chosen.indices(self.height)
+            return self._read(self.columns, start, max(0, stop - start))
+        if isinstance(chosen, list) and all(isinstance(name, str) for name in chosen):
+            return self._read(chosen, 0, self.height)
+        positions = np.asarray(chosen, dtype=np.int64)
+        order = np.argsort(positions, kind="stable")
+        kept, start = [], 0
+        for block in self.blocks():
+            here = positions[order]
+            inside = here[(here >= start) & (here < start + block.height)] - start
+            kept.append(block[inside])
+            start += block.height
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return _joined(kept)[place]
+
+    def _read(self, names: Sequence[str], start: int, n_rows: int) -> pl.DataFrame:
+        import polars as pl
+
+        if _state(self.path) != self._seen:
+            raise PreconditionFailed(f"{self.called} was changed while it was read; start again")
+        stored = [name for name in names if name not in self._empty]
+        made = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
+        try:
+            rows = pl.scan_parquet(self.path).select(stored or self.columns[:1]).slice(start, n_rows).collect()
+        except pl.exceptions.PolarsError:  # its message may quote a row
+            raise DataRefused(f"{self.called}: the file is damaged, or not Parquet as its name says") from None
+        return rows.with_columns(made).select(names)
+
+
+class StreamedColumn:
+    """One column of such a table: its labels, or its ids. The repr tells nothing of them."""
+
+    def __init__(self, series: pl.Series) -> None:
+        self.series = series
+
+    def __len__(self) -> int:
+        return len(self.series)
+
+
+def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    return pl.concat(parts)
+
+
+def _state(path: Path) -> tuple[int, int, int]:
+    found = path.stat()
+    return found.st_ino, found.st_size, found.st_mtime_ns

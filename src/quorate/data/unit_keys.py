@@ -1,0 +1,207 @@
+"""The unit of every row, each unit written down once: what is hashed is a unit, however many rows it has."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data.packed import AT_ONCE
+from quorate.errors import InvalidParameter
+from quorate.types import IntArray
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ID, POSITION = b"id:", b"row:"
+
+
+class UnitKeys(Sequence[bytes]):
+    """The canonical bytes of each row's unit, as a sequence of one entry a row."""
+
+    @property
+    @abstractmethod
+    def n_units(self) -> int:
+        """Number of distinct units."""
+
+    @abstractmethod
+    def units(self, start: int, stop: int) -> list[bytes]:
+        """Return the bytes of the units from `start` to `stop`, in an order of their own."""
+
+    @abstractmethod
+    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Give every row the value of its unit: ``(n_units, …)`` to ``(n_rows, …)``."""
+
+    @abstractmethod
+    def unit_of(self, row: int) -> int:
+        """Return the number of a row's unit."""
+
+    @property
+    def named(self) -> bool:
+        """Whether a unit is known by an id, and not by the place of its row."""
+        return True
+
+    def __iter__(self) -> Iterator[bytes]:
+        for start in range(0, len(self), AT_ONCE):
+            yield from self[start : start + AT_ONCE]
+
+    def blocks(self) -> Iterator[list[bytes]]:
+        """Yield the bytes of all units, so many at once that they fit into memory."""
+        for start in range(0, self.n_units, AT_ONCE):
+            yield self.units(start, min(start + AT_ONCE, self.n_units))
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        unit = self.unit_of(index % len(self))
+        return self.units(unit, unit + 1)[0]
+
+
+class PositionKeys(UnitKeys):
+    r"""Every row is a unit of its own, known by its place.
+
+    Examples
+    --------
+    >>> keys = PositionKeys(3)
+    >>> keys[2], keys.n_units, keys.named
+    (b'row:\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02', 3, False)
+    """
+
+    def __init__(self, n_rows: int) -> None:
+        self._n_rows = n_rows
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @property
+    def n_units(self) -> int:
+        """Number of rows."""
+        return self._n_rows
+
+    @property
+    def named(self) -> bool:
+        """Places are no names."""
+        return False
+
+    def units(self, start: int, stop: int) -> list[bytes]:
+        """Return the places from `start` to `stop`."""
+        return [POSITION + position.to_bytes(8, "big") for position in range(start, stop)]
+
+    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values as they are."""
+        return values
+
+    def unit_of(self, row: int) -> int:
+        """Return the row."""
+        return row
+
+    def __iter__(self) -> Iterator[bytes]:
+        for units in self.blocks():
+            yield from units
+
+
+class _Indexed(UnitKeys):
+    """Units that may have several rows."""
+
+    def __init__(self, unit_of_row: IntArray) -> None:
+        self._unit_of_row = unit_of_row
+
+    def __len__(self) -> int:
+        return len(self._unit_of_row)
+
+    def of_rows(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Look the unit of each row up."""
+        return values[self._unit_of_row]
+
+    def unit_of(self, row: int) -> int:
+        """Look the unit of a row up."""
+        return int(self._unit_of_row[row])
+
+
+class IdKeys(_Indexed):
+    """Units known by ids, which are held as one column of text.
+
+    Parameters
+    ----------
+    texts : polars.Series of str, (n_units,)
+        The canonical text of each distinct id.
+    unit_of_row : (n_rows,) array
+        The place of each row's id among them.
+    """
+
+    def __init__(self, texts: pl.Series, unit_of_row: IntArray) -> None:
+        super().__init__(unit_of_row)
+        self._texts = texts
+
+    @property
+    def n_units(self) -> int:
+        """Number of distinct ids."""
+        return len(self._texts)
+
+    def units(self, start: int, stop: int) -> list[bytes]:
+        """Return the ids from `start` to `stop`."""
+        return [ID + text.encode("utf-8", "surrogatepass") for text in self._texts[start:stop].to_list()]
+
+
+class _ListedKeys(_Indexed):
+    """Units whose bytes were given, one a row."""
+
+    def __init__(self, unit_keys: Sequence[bytes]) -> None:
+        number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
+        super().__init__(np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys)))
+        self._units = list(number)
+
+    @property
+    def named(self) -> bool:
+        """Whether any of them is more than a place."""
+        return not all(unit.startswith(POSITION) for unit in self._units)
+
+    @property
+    def n_units(self) -> int:
+        """Number of distinct units."""
+        return len(self._units)
+
+    def units(self, start: int, stop: int) -> list[bytes]:
+        """Return the units from `start` to `stop`."""
+        return self._units[start:stop]
+
+
+def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
+    """Take the units of rows as distinct ones; they are looked for in a list of bytes.
+
+    Raises
+    ------
+    InvalidParameter
+        If an entry of the list is not bytes.
+
+    Examples
+    --------
+    >>> keys = as_unit_keys([b"ann", b"bob", b"ann"])
+    >>> keys.n_units, keys.units(0, 2), keys.of_rows(np.array([7, 8])).tolist()
+    (2, [b'ann', b'bob'], [7, 8, 7])
+    """
+    if isinstance(unit_keys, UnitKeys):
+        return unit_keys
+    if not all(isinstance(unit, bytes) for unit in unit_keys):
+        raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
+    return _ListedKeys(unit_keys)
+
+
+def count_units(unit_keys: Sequence[bytes]) -> int:
+    """Count the distinct units.
+
+    Examples
+    --------
+    >>> count_units([b"ann", b"bob", b"ann"]), count_units(PositionKeys(4))
+    (2, 4)
+    """
+    return unit_keys.n_units if isinstance(unit_keys, UnitKeys) else len(set(unit_keys))
