@@ -19,6 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, dump_voters, load_voters
+from quorate.ensemble.linear_storage import dump_linear, is_linear_file
+from quorate.ensemble.prior_matching import PriorMatchingTeacher
 from quorate.errors import PreconditionFailed
 from quorate.types import Secret
 
@@ -118,3 +120,109 @@ def test_a_file_that_names_a_function_for_a_random_generator_calls_nothing(monke
     with pytest.raises(PreconditionFailed, match="not a file of teachers"):
         load_voters(altered.getvalue())
     assert called == []
+
+
+MULTINOMIAL = RNG.integers(0, 3, size=80)
+
+
+def logistic_voters():
+    """Voters of every kind that is written as arrays, alone and matched, of two and of three classes."""
+    teacher = ClassifierTeacher(LogisticRegression())
+    matching = PriorMatchingTeacher(teacher, X)
+    two = RNG.integers(0, 2, size=80)
+    return (
+        teacher.train(X, MULTINOMIAL, 5),
+        AbstainingVoter(),
+        teacher.train(X[:30], two[:30] * 3, 6),
+        matching.train(X, two, 7),
+        ConstantVoter(2),
+        ClassifierTeacher(LogisticRegression(), batched=False).train(X, two, 8),
+    )
+
+
+def test_logistic_regressions_come_back_bit_for_bit_from_arrays():
+    voters = logistic_voters()
+    written = dump_voters(Secret(voters)).reveal()
+    assert is_linear_file(written)
+    for before, after in zip(voters, load_voters(written).reveal(), strict=True):
+        assert type(before) is type(after)
+        assert (before.vote(X) == after.vote(X)).all()
+        assert getattr(before, "threshold", None) == getattr(after, "threshold", None)
+        if hasattr(before, "estimator"):
+            old, new = vars(before.estimator), vars(after.estimator)
+            assert old.keys() == new.keys()
+            for name, value in old.items():
+                assert type(value) is type(new[name]), name
+                assert np.asarray(value).tobytes() == np.asarray(new[name]).tobytes() or value is new[name], name
+            assert before.codes.tobytes() == after.codes.tobytes()
+
+
+def _changed(**changes):
+    voter = logistic_voters()[0]
+    for name, value in changes.items():
+        setattr(voter.estimator, name, value)
+    return voter
+
+
+@pytest.mark.parametrize(
+    "voter",
+    [
+        _changed(coef_=np.zeros((3, 3), dtype=np.float32)),
+        _changed(coef_=np.asfortranarray(RNG.normal(size=(3, 3)))),
+        _changed(classes_=np.array([0, 2, 1])),
+        _changed(feature_names_in_=np.array(["a", "b", "c"], dtype=object)),
+        _changed(random_state=np.random.RandomState(0)),
+        _changed(class_weight={0: 1.0, 1: 2.0, 2: 1.0}),
+    ],
+)
+def test_what_arrays_would_not_bring_back_as_it_was_is_left_to_skops(voter):
+    assert dump_linear((voter,)) is None
+    assert dump_linear((logistic_voters()[0], voter)) is None
+
+
+def test_teachers_with_different_parameters_are_left_to_skops():
+    assert dump_linear((logistic_voters()[0], *trained(LogisticRegression(C=2.0)))) is None
+
+
+def test_an_altered_file_of_arrays_is_refused():
+    written = dump_voters(Secret(logistic_voters())).reveal()
+    with np.load(io.BytesIO(written), allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    for change in (
+        {"format": np.array("another")},
+        {"kinds": np.array([9])},
+        {"coef": arrays["coef"][:-1]},
+        {"parameters": np.array('{"surprise": 1}')},
+        {"parameters": np.array("no json")},
+        {"codes": np.array([], dtype=np.int64)},
+    ):
+        altered = io.BytesIO()
+        np.savez(altered, **(arrays | change))
+        with pytest.raises(PreconditionFailed, match="not a file of teachers"):
+            load_voters(altered.getvalue())
+
+
+def test_an_array_of_objects_in_the_file_is_not_unpickled(tmp_path):
+    class Calls:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "called",))
+
+    with np.load(io.BytesIO(dump_voters(Secret(logistic_voters())).reveal()), allow_pickle=False) as found:
+        arrays = {name: found[name] for name in found.files}
+    altered = io.BytesIO()
+    np.savez(altered, **(arrays | {"kinds": np.array([Calls()], dtype=object)}))
+    with pytest.raises(PreconditionFailed, match="not a file of teachers"):
+        load_voters(altered.getvalue())
+    assert not (tmp_path / "called").exists()
+    np.load(io.BytesIO(altered.getvalue()), allow_pickle=True)["kinds"]
+    assert (tmp_path / "called").exists()
+
+
+def test_what_skops_wrote_of_logistic_regressions_is_still_read():
+    """As version 0.1 stored them."""
+    voter = logistic_voters()[0]
+    record = {"kind": "classifier", "estimator": voter.estimator, "codes": voter.codes}
+    written = skops.io.dumps({"format": "quorate voters 1", "voters": [record, {"kind": "constant", "code": 1}]})
+    [again, constant] = load_voters(written).reveal()
+    assert (again.vote(X) == voter.vote(X)).all()
+    assert constant == ConstantVoter(1)

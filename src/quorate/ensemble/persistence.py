@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.linear_storage import dump_linear, is_linear_file, load_linear
 from quorate.ensemble.prior_matching import MatchedVoter
 from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Voter
 from quorate.errors import PreconditionFailed
@@ -16,7 +17,7 @@ _FORMAT = "quorate voters 1"
 
 
 def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
-    """Write voters with skops.
+    """Write plain logistic regressions as arrays (:mod:`quorate.ensemble.linear_storage`), all else with skops.
 
     Returns
     -------
@@ -30,6 +31,9 @@ def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
     >>> load_voters(written.reveal()).reveal()[1]
     AbstainingVoter()
     """
+    arrays = dump_linear(voters.reveal())
+    if arrays is not None:
+        return Secret(arrays)
     import skops.io
 
     records = [_record(voter) for voter in voters.reveal()]
@@ -39,7 +43,9 @@ def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
         written: bytes = skops.io.dumps({"format": _FORMAT, "voters": records})
         if skops.io.get_untrusted_types(data=written):
             return None
-        load_voters(written)
+        one = next((record for record in records if record is not None and "estimator" in record), None)
+        if one is not None:  # the others are of the same kind: what was just written is not all read again
+            load_voters(skops.io.dumps({"format": _FORMAT, "voters": [one]}))
     except Exception:  # noqa: BLE001 - what went wrong depends on private rows, and refitting is the way on in any case
         return None
     return Secret(written)
@@ -59,9 +65,11 @@ def load_voters(data: bytes) -> Secret[tuple[Voter, ...]]:
     Traceback (most recent call last):
     quorate.errors.PreconditionFailed: this is not a file of teachers, or one that was altered. Delete it to refit...
     """
-    import skops.io
-
     try:
+        if is_linear_file(data):
+            return Secret(load_linear(data))
+        import skops.io
+
         content: Any = skops.io.loads(data, trusted=[])
         if content["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301

@@ -22,6 +22,7 @@ from quorate.release.purposes import LABEL
 from quorate.types import FloatArray, IntArray, Secret
 
 BLOCK = 64  # queries a block: what a crash costs at most, against two durable writes a block
+_MOST_BLOCKS = 32  # where there are many queries: a crash then costs one answer in so many, and a run waits for no disk
 
 ROUNDS = 5  # how often a student is fitted anew for an interactive mechanism
 
@@ -127,6 +128,27 @@ def label(
     if progress:
         progress(n_queries, n_queries)
     return builder.released()
+
+
+def block_size(n_queries: int, noise: NoiseSource, *, informed: bool) -> int:
+    """Return how many labels of a run are drawn and stored together.
+
+    Parameters
+    ----------
+    n_queries : int
+        Labels of the run.
+    noise : NoiseSource
+        With a seed, what is drawn hangs on the blocks: they stay as they were in version 0.1.
+    informed : bool
+        Whether a student is asked in between; that hangs on the blocks too.
+
+    Examples
+    --------
+    >>> from quorate.noise import OSNoise, SeededNoise
+    >>> [block_size(8_139, noise, informed=False) for noise in (OSNoise(), SeededNoise(1))]
+    [255, 64]
+    """
+    return BLOCK if noise.seeded or informed else max(BLOCK, -(-n_queries // _MOST_BLOCKS))
 
 
 def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Released:

@@ -28,6 +28,7 @@ from quorate.ensemble import (
 )
 from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
+from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline import checks
 from quorate.pipeline.scope import scope_of
@@ -101,6 +102,7 @@ def run_pipeline(
             task.recipe.mechanism,
             reservation,
             task.noise,
+            block=block_size(len(queries), task.noise, informed=interactive),
             predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
             progress=lambda done, total: see("labels", done, total),
         )
