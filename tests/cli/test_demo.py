@@ -15,7 +15,7 @@ from quorate.run import demo as inputs_module
 
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
-    "seconds", "report", "direct_accuracy",
+    "seconds", "report", "direct_accuracy", "commonest_class",
 }  # fmt: skip
 
 
@@ -53,6 +53,7 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     assert told["accuracy"] >= 0.815
     assert told["balanced_accuracy"] > 0.65
     assert told["direct_accuracy"] >= 0.83
+    assert 0.74 < told["commonest_class"] < 0.78
     assert 0.84 < told["non_private_accuracy"] < 0.87
     assert 0.99 < told["epsilon"] <= 1.0
     assert told["delta"] <= 1e-5

@@ -12,6 +12,7 @@ from quorate.accounting import Guarantee
 from quorate.report import (
     AgreementFacts,
     AnswerCounts,
+    AttackCurve,
     Audit,
     AuditLine,
     BudgetRaise,
@@ -161,9 +162,14 @@ def made_up_facts(**changes: Any) -> Facts:
             registry=(("Released by", "St. Elsewhere, data office"), ("Purpose", "planning of follow-up visits")),
         ),
         utility=Utility(
-            student=Score(n_rows=2003, accuracy=0.8397, balanced_accuracy=0.7613, recall=(0.912, 0.6106)),
+            student=Score(
+                n_rows=2003, accuracy=0.8397, balanced_accuracy=0.7613, recall=(0.912, 0.6106), class_rows=(1523, 480)
+            ),
             ensemble=Score(n_rows=1037, accuracy=0.8514, balanced_accuracy=0.7722, recall=(0.9231, 0.6213)),
             non_private=Score(n_rows=2003, accuracy=0.8632, balanced_accuracy=0.7941, recall=(0.9317, 0.6565)),
+        ),
+        attacker=AttackCurve(
+            false_alarms=(0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 1.0), misses=(1.0, 0.973, 0.9071, 0.66, 0.38, 0.16, 0.0)
         ),
         choices=(
             Choice(epsilon=0.5, sigma=91.3, n_answers=1031, expected_accuracy=0.8112),

@@ -412,3 +412,18 @@ def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):
 def test_released_counts_say_that_they_are_noisy_winners(facts: Facts, runs: Any) -> None:
     assert "Released answers, noise included: not prevalence" in render_html(facts)
     assert "Released answers, noise included: not prevalence" in render_html(runs.many_classes(20))
+
+
+def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts, runs: Any) -> None:
+    page = Page(render_html(facts))
+    assert "The best attack on this run" in page.text()
+    assert "it recognises at most 9.3 of 100 that are. Guessing gives 5." in page.text()
+    (path,) = [attrs["d"] for tag, attrs in page.seen if tag == "path" and attrs.get("class") == "best"]
+    assert path.startswith("M24.0000 6.0000L")  # from no false alarm and every miss
+    assert path.endswith("L174.0000 156.0000")
+    guarantee = replace(facts.guarantee, neighbours="replace one patient")
+    assert "which of two tables, which differ in one patient, is the private one" in render_html(
+        replace(facts, guarantee=guarantee)
+    )
+    assert "best attack" not in render_html(runs.seeded(facts))
+    assert "best attack" not in render_html(replace(facts, attacker=None))  # an earlier version wrote the facts

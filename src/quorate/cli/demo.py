@@ -51,6 +51,7 @@ def command(out: Path | None, as_json: bool) -> None:
                 "accuracy": by_votes.accuracy,
                 "balanced_accuracy": by_votes.balanced_accuracy,
                 "direct_accuracy": by_rounds.accuracy,
+                "commonest_class": by_votes.commonest,
                 "non_private_accuracy": non_private.accuracy,
                 "epsilon": facts.guarantee.epsilon,
                 "delta": facts.guarantee.delta,
@@ -66,7 +67,8 @@ def command(out: Path | None, as_json: bool) -> None:
     click.echo(
         f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %"
     )
-    click.echo(f"(a linear model of the private rows themselves, in {folder}/direct).")
+    click.echo(f"(a linear model of the private rows themselves, in {folder}/direct);")
+    click.echo(f"always saying the commonest class, {100 * (by_votes.commonest or 0):.1f} %.")
     click.echo(f"That took {seconds:.0f} s. With data of your own: quorate init my-run,")
     click.echo("edit my-run/quorate.toml, quorate check my-run, quorate run my-run.")
 

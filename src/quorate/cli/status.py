@@ -15,6 +15,7 @@ from quorate.cli.options import as_json, print_json, run_folder
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.accounting.figures import at_least, at_most
+    from quorate.report.baseline import scored
     from quorate.report.sentences import SEEDED, counted, raised
     from quorate.run.status import read_status
 
@@ -31,6 +32,10 @@ def command(run: Path, as_json: bool) -> None:
     if status.rounds is not None:
         lost = f", {status.rounds.interrupted:,} lost" if status.rounds.interrupted else ""
         click.echo(f"rounds     {status.rounds.stored:,} of {status.rounds.rounds:,} stored{lost}")
+    if status.student is not None:
+        click.echo(f"student    {scored(status.student)}")
+    if status.baseline is not None:
+        click.echo(f"baseline   {status.baseline}")
     if status.account is not None:
         spent, budget = status.account.spent, status.account.budget
         if status.account.answers_left is not None:

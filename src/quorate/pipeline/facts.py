@@ -26,6 +26,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
 from quorate.outcomes import Caution, Severity
+from quorate.pipeline.attacker import attack_curve
 from quorate.pipeline.checks import about, chain
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left
 from quorate.pipeline.task import Task
@@ -120,6 +121,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
         utility=metadata.utility,
         choices=choices(task),
         checks=about(task, ledger, while_running=result.checks),
+        attacker=attack_curve(result.reservation.event, task.facts.epsilon),
         provenance=Provenance(
             run=metadata.title,
             started=metadata.started,

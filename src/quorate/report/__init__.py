@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from quorate.report.checks import Check
     from quorate.report.facts import Facts, Provenance, Setup, render_json
     from quorate.report.findings import (
+        AttackCurve,
         Audit,
         AuditLine,
         Choice,
@@ -82,6 +83,7 @@ __all__ = [
     "Choice",
     "Fitted",
     "Check",
+    "AttackCurve",
     "Audit",
     "AuditLine",
     "Comparison",

@@ -6,6 +6,7 @@ import re
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
+from quorate.report.baseline import balanced, commonest_class, verdict
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
 from quorate.report.method import words_of
@@ -99,9 +100,15 @@ def _utility(facts: Facts) -> str:
         ("without privacy (not covered by the guarantee)", facts.utility.non_private),
     )
     rows = tuple((name, *_score(score)) for name, score in scores if score is not None)
+    name, student = commonest_class(facts, facts.utility.student), facts.utility.student
+    if name is not None and student is not None and student.commonest is not None:
+        beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
+        rows += ((f"always {name}, the commonest class", *beside),)
     if not rows:
         return "There are no public labels to measure against."
-    return _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
+    table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
+    found = verdict(student)
+    return table if found is None else f"{table}\n\nBeside always saying the commonest class, {found}."
 
 
 def _score(score: Score) -> tuple[str, ...]:

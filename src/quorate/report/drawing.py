@@ -11,6 +11,7 @@ from itertools import cycle
 
 from quorate.report.chart import Chart
 from quorate.report.element import Markup, element, join
+from quorate.report.findings import AttackCurve
 
 FILLS = ("ink-1", "ink-2", "ink-3", "ink-4", "ink-5", "ink-6")  #: in the order in which parts take them
 
@@ -154,6 +155,31 @@ def columns(title: str, heights: Sequence[int]) -> Markup:
         for i, h in enumerate(heights)
     )
     return _picture(title, join(*bars), width=600, height=101, class_="columns")
+
+
+def trade_off(title: str, curve: AttackCurve) -> Markup:
+    """Return the misses of the best attacker at each rate of false alarms, under the line of one who guesses."""
+    side, left, top = 150.0, 24.0, 6.0
+
+    def at(false_alarms: float, misses: float) -> str:
+        return f"{left + side * false_alarms:.4f} {top + side * (1 - misses):.4f}"
+
+    path = "M" + "L".join(at(*each) for each in zip(curve.false_alarms, curve.misses, strict=True))
+    ends = f"L{at(1.0, 0.0)}"
+    ticks = (("0", 0.0), ("½", 0.5), ("1", 1.0))
+    return _picture(
+        title,
+        element("path", d=f"M{at(0, 1)}L{at(1, 0)}L{at(0, 0)}Z", class_="track"),
+        element("path", d=f"{path}{ends}L{at(0, 1)}Z", class_="ink-3"),
+        element("path", d=f"M{at(0, 1)}L{at(1, 0)}", class_="guess"),
+        element("path", d=path, class_="best"),
+        element("path", d=f"M{at(0, 1)}L{at(0, 0)}L{at(1, 0)}", class_="axis"),
+        *(element("text", word, x=left - 5, y=top + side * (1 - y) + 4, class_="end") for word, y in ticks),
+        *(element("text", word, x=left + side * x, y=top + side + 14, class_="middle") for word, x in ticks),
+        width=left + side + 8,
+        height=top + side + 18,
+        class_="trade-off",
+    )
 
 
 def chart(drawn: Chart) -> Markup:

@@ -14,7 +14,7 @@ from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
 from quorate.report.checks import Check
 from quorate.report.earlier import upgraded
-from quorate.report.findings import Audit, Choice, Fitted, Utility
+from quorate.report.findings import AttackCurve, Audit, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.rounds import Rounds
@@ -180,6 +180,9 @@ class Facts(Plain):
         What came of the student; None where version 0.1 wrote the facts.
     rounds : Rounds or None
         What the direct method was fixed by, and how far it got; None where teachers voted.
+    attacker : AttackCurve or None
+        What the best attacker can do who sees what this run released, by its exact price; None where an earlier version
+        wrote the facts.
 
     Raises
     ------
@@ -216,6 +219,7 @@ class Facts(Plain):
     audit_command: str | None = None
     fitted: Fitted | None = None
     rounds: Rounds | None = None
+    attacker: AttackCurve | None = None
 
     @property
     def seeded(self) -> bool:

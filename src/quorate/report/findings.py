@@ -21,11 +21,14 @@ class Score(Plain):
         Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
     class_rows : tuple of int
         Rows of each class among the public ones, in that order. Empty if not told.
+    commonest : float or None
+        Share of the commonest class among them: the accuracy of always saying it. It follows from `class_rows`, and is
+        None where these are not told.
 
     Examples
     --------
-    >>> Score(n_rows=2000, accuracy=0.84, balanced_accuracy=0.76, recall=[0.9, 0.62]).recall
-    (0.9, 0.62)
+    >>> Score(n_rows=2000, accuracy=0.84, recall=[0.9, 0.62], class_rows=[1500, 500]).commonest
+    0.75
     """
 
     n_rows: int
@@ -33,6 +36,7 @@ class Score(Plain):
     balanced_accuracy: float | None = None
     recall: tuple[float | None, ...] = ()
     class_rows: tuple[int, ...] = ()
+    commonest: float | None = None
 
     def _check(self) -> None:
         require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
@@ -40,6 +44,9 @@ class Score(Plain):
             require(share is None or 0 <= share <= 1, f"accuracies and recalls must be in [0, 1], got {share!r}")
         fits = not self.class_rows or (len(self.class_rows) == len(self.recall) and min(self.class_rows) >= 0)
         require(fits, "class_rows needs one count >= 0 for each recall, or none at all")
+        known = max(self.class_rows) / sum(self.class_rows) if any(self.class_rows) else None
+        require(self.commonest in (None, known), "commonest is the largest share of class_rows, and nothing without")
+        object.__setattr__(self, "commonest", known)  # an earlier version did not write it
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +114,38 @@ class Choice(Plain):
         require((self.n_answers or 0) >= 0, f"n_answers must be >= 0, got {self.n_answers!r}")
         expected = self.expected_accuracy
         require(expected is None or 0 <= expected <= 1, f"expected_accuracy must be in [0, 1], got {expected!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttackCurve(Plain):
+    """What the best attacker can do who sees the release, by its exact price: the trade-off curve.
+
+    Parameters
+    ----------
+    false_alarms : tuple of float
+        Rates in [0, 1], rising: *in the data* is said of a unit that is not.
+    misses : tuple of float
+        The least possible rate of units in the data of which it is not said, at each of them.
+
+    Examples
+    --------
+    >>> AttackCurve(false_alarms=[0, 0.05, 1], misses=[1, 0.9, 0]).recognised(0.05)
+    0.1
+    """
+
+    false_alarms: tuple[float, ...]
+    misses: tuple[float, ...]
+
+    def recognised(self, false_alarms: float) -> float:
+        """Return the largest share of units in the data that are recognised, at one of the rates of false alarms."""
+        return round(1 - self.misses[self.false_alarms.index(false_alarms)], 12)
+
+    def _check(self) -> None:
+        same = len(self.false_alarms) == len(self.misses) > 1
+        require(same, "a curve has as many misses as false alarms, two at least")
+        shares = all(0 <= each <= 1 for each in (*self.false_alarms, *self.misses))
+        require(shares, "false alarms and misses are rates in [0, 1]")
+        require(list(self.false_alarms) == sorted(self.false_alarms), "false alarms rise")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

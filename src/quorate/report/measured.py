@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_most
 from quorate.report import drawing, sentences
+from quorate.report.baseline import balanced, commonest_class, verdict
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
@@ -33,13 +34,16 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
             + (" The line without privacy is revealed by the owner and not covered." if found.non_private else ""),
             ("Labels by", "#Accuracy", "", "#95 % interval", "#Balanced accuracy", "#Rows"),
-            (_score(name, score) for name, score in rows),
+            (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
-    words = words_of(facts)
+    words, found_no_better = words_of(facts), verdict(found.student)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
+        None
+        if found_no_better is None
+        else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict"),
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
@@ -51,6 +55,16 @@ def _score(name: str, score: Score) -> tuple[Child, ...]:
     balanced = "—" if score.balanced_accuracy is None else percent(score.balanced_accuracy)
     interval = f"{low.removesuffix(' %')} to {high}"
     return (name, percent(score.accuracy), drawing.bar(score.accuracy), interval, balanced, f"{score.n_rows:,}")
+
+
+def _always(facts: Facts) -> tuple[tuple[Child, ...], ...]:
+    """Return the line of always saying the commonest class of the rows that the student was scored on."""
+    score = facts.utility.student
+    name = commonest_class(facts, score)
+    if name is None or score is None or score.commonest is None:
+        return ()
+    line = f"Always {name}", percent(score.commonest), drawing.bar(score.commonest, fill="ink-3")
+    return ((*line, "—", percent(balanced(score)), f"{score.n_rows:,}"),)
 
 
 def sensitivity(facts: Facts) -> tuple[Child, ...]:

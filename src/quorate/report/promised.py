@@ -70,11 +70,23 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
         element("p", sentences.promise(facts), class_="promise"),
         element("p", sentences.odds(facts), class_="odds"),
         picture,
+        *_attacker(facts),
         element("h3", "What it does not protect"),
         missing,
         element("h3", "For a reviewer"),
         element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
     )
+
+
+def _attacker(facts: Facts) -> tuple[Child, ...]:
+    """Return the trade-off curve with its words; nothing where an earlier version wrote the facts."""
+    words = sentences.attacker(facts)
+    if words is None or facts.attacker is None:
+        return ()
+    said, shows = words
+    picture = drawing.trade_off(f"{said} {shows}", facts.attacker)
+    told = element("div", element("p", said), element("p", shows, class_="note"))
+    return (element("h3", "The best attack on this run"), element("figure", picture, told, class_="attacker"))
 
 
 def unit_and_composition(facts: Facts) -> tuple[Child, ...]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import TYPE_CHECKING
 
-from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.outcomes import Outcome
 from quorate.report.notation import power_of_ten
 from quorate.report.spending import AnswerCounts, BudgetRaise
@@ -38,6 +39,40 @@ def told_apart(facts: Facts) -> int:
 def odds(facts: Facts) -> str:
     """Return the guarantee as odds."""
     return facts.guarantee.odds
+
+
+FALSE_ALARMS = 0.05  # at which the best attacker is told of
+
+
+def attacker(facts: Facts) -> tuple[str, str] | None:
+    """Return what the best attacker on this run can do, in words, and what the picture of it shows; None if unknown."""
+    curve = facts.attacker
+    if curve is None or facts.seeded or FALSE_ALARMS not in curve.false_alarms:
+        return None
+    unit, wrong = facts.setup.unit, round(100 * FALSE_ALARMS)
+    right = min(100.0, ceil(1000 * curve.recognised(FALSE_ALARMS) - 1e-6) / 10)
+    if facts.guarantee.neighbouring.change.startswith("add"):
+        units = plural(unit)
+        asked = f"tries to tell which {units} are among the private data"
+        bound_ = (
+            f"If it is wrong about {wrong} of 100 {units} that are not, it recognises at most {right:g} of 100 that are"
+        )
+    else:
+        asked = f"tries to tell which of two tables, which differ in one {unit}, is the private one"
+        bound_ = (
+            f"If it wrongly names the second table in {wrong} of 100 cases, it rightly names it in at most {right:g} "
+            "of 100"
+        )
+    said = (
+        f"An attacker sees what this run released, knows everything else, and {asked}. {bound_}. Guessing gives "
+        f"{wrong}."
+    )
+    shows = (
+        "Across: how often it says so wrongly, from never (0) to always (1). Up: how often it misses. Guessing is on "
+        "the dashed line, and no attack is below the solid line. This follows from the exact price of the noise, which "
+        "may allow less than ε and δ alone do."
+    )
+    return said, shows
 
 
 def not_protected(facts: Facts) -> tuple[str, ...]:

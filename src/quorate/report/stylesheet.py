@@ -137,6 +137,15 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
 .ink-4 { fill: url(#grain); }
 .ink-5 { fill: var(--muted); }
 .ink-6 { fill: url(#weave); }
+.attacker { display: grid; grid-template-columns: 12.5rem minmax(0, 1fr); gap: 1.6rem; align-items: center; }
+.trade-off { width: 100%; height: auto; overflow: visible; }
+.trade-off text { font-size: 9px; fill: var(--muted); }
+.trade-off .end { text-anchor: end; }
+.trade-off .middle { text-anchor: middle; }
+.trade-off path.guess { fill: none; stroke: var(--muted); stroke-dasharray: 3 3; }
+.trade-off path.best { fill: none; stroke: var(--deep); stroke-width: 2; }
+.trade-off path.axis { fill: none; stroke: var(--muted); }
+.attacker p + p { margin-top: .6rem; }
 .track { fill: var(--track); }
 .tick { fill: var(--muted); }
 .mark { fill: var(--ink); }
@@ -153,7 +162,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
   .banner { margin: -2rem -1.1rem 1.5rem; }
   section { grid-template-columns: minmax(0, 1fr); gap: .8rem; padding: 1.4rem 0 1.8rem; }
   .promise { font-size: 1.45rem; }
-  .bigs, .pairs-of-worlds { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
+  .bigs, .pairs-of-worlds, .attacker { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
   .plain.halves { columns: 1; }
   .pairs div { grid-template-columns: minmax(0, 1fr); gap: 0; }
   .scroll caption { max-width: calc(100vw - 2.2rem); }
@@ -177,8 +186,11 @@ _PAPER = """
   section { display: block; position: relative; padding: .75rem 0 .8rem 9.6rem; }
   section > header { position: absolute; left: 0; width: 8.4rem; }
   .top { padding-bottom: 1rem; }
-  .promise { font-size: 1.6rem; }
-  .pairs-of-worlds { grid-template-columns: 25rem minmax(0, 1fr); }
+  .promise { font-size: 1.6rem; max-width: 46ch; }
+  .odds, .reviewer, .plain { max-width: none; }
+  .pairs-of-worlds { grid-template-columns: 20rem minmax(0, 1fr); }
+  .attacker { grid-template-columns: 5.2rem minmax(0, 1fr); margin-top: .3rem; gap: 1rem; font-size: .92em; }
+  .attacker p + p { margin-top: .2rem; }
   figure { margin-top: .9rem; }
   h3 { margin: 1rem 0 .35rem; }
   .bigs { margin-bottom: .8rem; }
@@ -191,8 +203,8 @@ _PAPER = """
   .scroll { overflow: visible; }
   details { display: none; }
   section, figure, table, dl, .bigs, .grid li, .checks li, .apart, tr { break-inside: avoid; }
-  section:is(.implementation, .utility, .provenance, .internal) { break-inside: auto; }
-  section:is(.implementation, .provenance) dl { break-inside: auto; }
+  section:is(.composition, .implementation, .utility, .provenance, .internal) { break-inside: auto; }
+  section:is(.composition, .implementation, .provenance) dl { break-inside: auto; }
   section.internal { break-before: page; }
   h3, caption { break-after: avoid; }
 }

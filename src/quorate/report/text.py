@@ -8,10 +8,10 @@ from textwrap import wrap
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Outcome
 from quorate.report import sentences
+from quorate.report.baseline import baseline, scored
 from quorate.report.facts import Facts
-from quorate.report.findings import Score
 from quorate.report.method import words_of
-from quorate.report.notation import columns, percent, shortened, visible, wilson_interval
+from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.plain import Plain
 
 NARROWEST = 40  #: columns; below that a table cannot be read
@@ -64,7 +64,8 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     outputs = outputs or Outputs()
     rows = [
         *words_of(facts).text_rows(facts, width - _LABEL),
-        *(("student", _score(score)) for score in (facts.utility.student,) if score is not None),
+        *(("student", scored(score)) for score in (facts.utility.student,) if score is not None),
+        *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
         *(("weak", words) for words in _weak(facts)),
         *(
             ("no privacy", f"accuracy {percent(score.accuracy)}, the same student trained on the private rows")
@@ -107,14 +108,6 @@ def guarantee_line(facts: Facts) -> str:
     promised = facts.guarantee
     earlier = "; not for what an earlier run with seeded noise wrote" * promised.seeded_earlier
     return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}"
-
-
-def _score(score: Score) -> str:
-    low, high = wilson_interval(score.accuracy, score.n_rows)
-    words = f"accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
-    if score.balanced_accuracy is not None:
-        words += f" · balanced {percent(score.balanced_accuracy)}"
-    return f"{words} · {score.n_rows:,} rows"
 
 
 def _weak(facts: Facts) -> list[str]:

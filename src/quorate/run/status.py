@@ -12,6 +12,9 @@ from quorate.ledger import Ledger
 from quorate.pipeline.stages import CHUNK, COORDINATES, FINISHED
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND, LABEL, is_closed
+from quorate.report.baseline import baseline
+from quorate.report.findings import Score
+from quorate.report.plain import as_json
 from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.run.folder import RunFolder
@@ -96,6 +99,10 @@ class RunStatus:
         What became of the queries; None where the run is not finished, or has none.
     rounds : Rounds or None
         What became of the rounds of the direct method, likewise.
+    student : Score or None
+        How good the student is on public rows with labels; None where the run is not finished, or there are none.
+    baseline : str or None
+        What always saying the commonest class of those rows would score, in words.
     """
 
     run: Path
@@ -106,6 +113,8 @@ class RunStatus:
     account: AccountStatus | None
     answers: AnswerCounts | None
     rounds: Rounds | None
+    student: Score | None = None
+    baseline: str | None = None
 
     @property
     def next_step(self) -> str:
@@ -139,6 +148,7 @@ class RunStatus:
             "answers": self.answers and self.answers.numbers,
             "rounds": self.rounds
             and {"rounds": self.rounds.rounds, "stored": self.rounds.stored, "interrupted": self.rounds.interrupted},
+            "student": self.student and as_json(self.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
             "next": self.next_step,
         }
@@ -182,6 +192,8 @@ def read_status(run: Path) -> RunStatus:
         account=account,
         answers=facts.answers if facts is not None and facts.rounds is None else None,
         rounds=None if facts is None else facts.rounds,
+        student=None if facts is None else facts.utility.student,
+        baseline=None if facts is None else baseline(facts, facts.utility.student),
     )
 
 

@@ -10,6 +10,7 @@ from quorate.accounting import epsilon as price
 from quorate.direct.plan import noise_for
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger, Reservation
+from quorate.pipeline.attacker import attack_curve
 from quorate.pipeline.direct.checks import direct_checks
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
 from quorate.pipeline.direct.task import DirectTask, rho_of
@@ -57,6 +58,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
+        attacker=attack_curve(task.plan.event, task.epsilon),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,

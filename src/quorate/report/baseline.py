@@ -1,0 +1,64 @@
+"""What a score stands beside: how often always saying the commonest class of the same public rows is right."""
+
+from __future__ import annotations
+
+from quorate.report.facts import Facts
+from quorate.report.findings import Score
+from quorate.report.notation import percent, shortened, visible, wilson_interval
+
+_NAME = 40  # columns of a class name
+
+
+def scored(score: Score) -> str:
+    """Return a score in one line: accuracy with a 95 % interval, balanced accuracy, rows.
+
+    Examples
+    --------
+    >>> scored(Score(n_rows=2000, accuracy=0.84, balanced_accuracy=0.76))
+    'accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.0 % · 2,000 rows'
+    """
+    low, high = wilson_interval(score.accuracy, score.n_rows)
+    words = f"accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
+    if score.balanced_accuracy is not None:
+        words += f" · balanced {percent(score.balanced_accuracy)}"
+    return f"{words} · {score.n_rows:,} rows"
+
+
+def commonest_class(facts: Facts, score: Score | None) -> str | None:
+    """Return the name of the commonest class among the rows that a score was measured on; None where it is not told."""
+    if score is None or score.commonest is None:
+        return None
+    return shortened(visible(facts.setup.classes[score.class_rows.index(max(score.class_rows))]), _NAME)
+
+
+def balanced(score: Score) -> float:
+    """Return the balanced accuracy of always saying one class."""
+    return 1 / sum(count > 0 for count in score.class_rows)
+
+
+def verdict(score: Score | None) -> str | None:
+    """Return that a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is.
+
+    Examples
+    --------
+    >>> verdict(Score(n_rows=2000, accuracy=0.74, recall=[0.9, 0.62], class_rows=[1500, 500]))
+    'the student is no better'
+    """
+    if score is None or score.commonest is None:
+        return None
+    low, _ = wilson_interval(score.accuracy, score.n_rows)
+    if score.accuracy <= score.commonest:
+        return "the student is no better"
+    return "the student is not clearly better" if low <= score.commonest else None
+
+
+def baseline(facts: Facts, score: Score | None) -> str | None:
+    """Return the sentence that stands beside a score; None where the labels of public rows do not allow one."""
+    name = commonest_class(facts, score)
+    if name is None or score is None or score.commonest is None:
+        return None
+    found = verdict(score)
+    return (
+        f"accuracy {percent(score.commonest)} by always saying {name}, the commonest class"
+        f"{'' if found is None else f'; {found}'}"
+    )
