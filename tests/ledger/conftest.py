@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -89,12 +92,12 @@ def on_disk(tmp_path: Path) -> Iterator[Place]:
     place.close()
 
 
-@pytest.fixture(scope="session")
-def nursery() -> Iterator[Callable[..., Any]]:
+@contextmanager
+def a_nursery(**environment: str) -> Iterator[Callable[..., Any]]:
     """A process that forks children to order, so that the libraries are imported once."""
-    script = Path(__file__).with_name("nursery.py")
+    script, environ = Path(__file__).with_name("nursery.py"), {**os.environ, **environment}
     with subprocess.Popen(
-        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ
     ) as process:
 
         def order(**what: Any) -> Any:
@@ -107,3 +110,23 @@ def nursery() -> Iterator[Callable[..., Any]]:
         yield order
         assert process.stdin is not None
         process.stdin.close()
+
+
+@pytest.fixture(scope="session")
+def nursery() -> Iterator[Callable[..., Any]]:
+    """A process that forks children which are killed, or contend."""
+    with a_nursery() as order:
+        yield order
+
+
+@pytest.fixture(scope="session")
+def failing_nursery(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Any]]:
+    """A process that forks children whose disk fails."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: writes and syncs cannot be made to fail")
+    library = tmp_path_factory.mktemp("faults") / "storage_faults.so"
+    source = Path(__file__).parent / "faults" / "storage_faults.c"
+    subprocess.run([compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"], check=True)
+    with a_nursery(LD_PRELOAD=str(library)) as order:
+        yield order

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import os
@@ -9,11 +10,12 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from quorate.accounting import PureDP
-from quorate.errors import BudgetExhausted, LedgerBusy, PreconditionFailed
+from quorate.errors import BudgetExhausted, LedgerBusy, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, LedgerStore, SqliteStore
 
 BUDGET = Budget(1.0, 1e-5)
@@ -126,20 +128,49 @@ def contend(path: str, processes: int) -> dict[str, int]:
     return {"held": told.count(b"h"), "busy": told.count(b"b"), "other": told.count(b"e")}
 
 
-def spend(url: str, processes: int, answers: int) -> list[list[int]]:
-    """Let many processes draw from one ledger until nothing is left; each tells which answers it was given."""
+def opened(place: str, longest: float) -> Ledger:
+    """Open a ledger, by its URL or path; where another process holds it, try again after a while."""
+    while True:
+        try:
+            return Ledger(place, budget=BUDGET)
+        except LedgerBusy:
+            time.sleep(longest * os.urandom(1)[0] / 256)
+
+
+def ask_ledger(place: str, number: int, answers: int, longest: float) -> list[int]:
+    """Draw until nothing is left; a file is let go of after a few answers, so that others have a turn."""
+    given: list[int] = []
+    while True:
+        with opened(place, longest) as ledger:
+            reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": answers}, key="labels")
+            try:
+                for _ in range(10**6 if "://" in place else 3):
+                    block = reservation.draw("label", client=str(number))
+                    reservation.store(block, [number])
+                    given.append(block.first)
+            except BudgetExhausted:
+                return given
+
+
+def ask_file(place: str, number: int, answers: int) -> list[int]:
+    """A twin: the budget is a number in a file, which is read, and written anew where something is left."""
+    given, file = [], Path(place)
+    while True:
+        spent = int(file.read_text() or 0) if file.exists() else 0
+        if spent >= answers:
+            return given
+        time.sleep(0.0005)
+        file.write_text(str(spent + 1))
+        given.append(spent)
+
+
+def spend(place: str, processes: int, answers: int, twin: bool = False) -> list[list[int]]:
+    """Let many processes ask until nothing is left; each tells which answers it was given."""
 
     def ask(number: int, tell: int) -> None:
-        ledger = Ledger(url, budget=BUDGET)
-        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": answers}, key="labels")
-        given = []
-        try:
-            while True:
-                block = reservation.draw("label", client=str(number))
-                reservation.store(block, [number])
-                given.append(block.first)
-        except BudgetExhausted:
-            os.write(tell, json.dumps(given).encode())
+        longest = 0.002 * processes
+        given = ask_file(place, number, answers) if twin else ask_ledger(place, number, answers, longest)
+        os.write(tell, json.dumps(given).encode())
 
     ends, children = [], []
     for number in range(processes):
@@ -157,6 +188,62 @@ def spend(url: str, processes: int, answers: int) -> list[list[int]]:
     for child in children:
         os.waitpid(child, 0)
     return given
+
+
+def failing_disk(
+    folder: str, told: str, kind: int, place: int, code: int, sticky: bool, careless: bool
+) -> dict[str, Any]:
+    """Label in a child whose disk fails at the given write or sync; a careless one answers all the same.
+
+    It tells whether the disk did fail, and whether anything was admitted after it.
+    """
+
+    def work(tell: int) -> None:
+        library = ctypes.CDLL(None)
+        library.quorate_fault_arm(folder.encode(), kind, ctypes.c_long(place), code, int(sticky))
+        found = {"stopped": False, "admitted": False}
+        try:
+            found = label_on(folder, told, careless)
+        except LedgerIntegrityError:  # not even opened
+            found["stopped"] = True
+        os.write(tell, json.dumps({**found, "met": library.quorate_fault_met()}).encode())
+
+    read, write = os.pipe()
+    child = fork(lambda: work(write))
+    os.close(write)
+    found = os.read(read, 65536)
+    os.close(read)
+    os.waitpid(child, 0)
+    return dict(json.loads(found)) if found else {"died": True}
+
+
+def label_on(folder: str, told: str, careless: bool) -> dict[str, bool]:
+    """Label until all is answered or the ledger stops; try again then."""
+    found = {"stopped": False, "admitted": False}
+    ledger = Ledger(folder + "/ledger.db", budget=BUDGET)
+    reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": ANSWERS}, key="labels")
+    for first in range(0, ANSWERS, 2):
+        answers = list(os.urandom(2))
+        try:
+            block = reservation.draw("label", 2)
+            write_line(told + ".noise", [block.first, block.count])
+            reservation.store(block, answers)
+        except LedgerIntegrityError:
+            found["stopped"] = True
+            if not careless:
+                break
+        write_line(told + ".released", [first, answers])
+    for act in (lambda: reservation.draw("label"), lambda: ledger.spent, lambda: ledger.verify()):
+        try:
+            act()
+        except LedgerIntegrityError:
+            continue
+        except BudgetExhausted:
+            pass
+        found["admitted"] = found["stopped"]
+    with suppress(LedgerIntegrityError):
+        ledger.close()
+    return found
 
 
 def inherit(path: str) -> dict[str, Any]:
@@ -190,6 +277,7 @@ def main() -> None:
         "killed": killed,
         "contend": contend,
         "spend": spend,
+        "failing_disk": failing_disk,
         "inherit": inherit,
     }
     for line in sys.stdin:

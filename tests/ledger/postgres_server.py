@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 
 def binaries() -> Path | None:
@@ -83,11 +84,26 @@ class Server:
 
     def sql(self, *statements: str) -> None:
         """Do what somebody with a database tool can do."""
-        import psycopg
-
-        with psycopg.connect(host=str(self.folder), user="quorate", dbname="postgres", autocommit=True) as connection:
+        with self.connect() as connection:
             for statement in statements:
                 connection.execute(statement)
+
+    def rows(self, query: str, *arguments: object) -> list[Any]:
+        """Read rows."""
+        with self.connect() as connection:
+            found: list[Any] = connection.execute(query, arguments).fetchall()
+            return found
+
+    def insert(self, table: str, rows: list[Any]) -> None:
+        """Put rows into a table."""
+        with self.connect() as connection:
+            for row in rows:
+                connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
+
+    def connect(self) -> Any:
+        import psycopg
+
+        return psycopg.connect(host=str(self.folder), user="quorate", dbname="postgres", autocommit=True)
 
 
 @contextmanager

@@ -26,7 +26,7 @@ POINTS = [
 ]
 
 
-def told(path: Path, what: str) -> list:
+def told(path: Path, what: str) -> list[list]:
     file = path.with_name(f"{path.name}.{what}")
     return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 

@@ -198,7 +198,7 @@ def test_servers_that_open_a_new_ledger_at_once_open_one(server):
 
 def test_eight_processes_spend_exactly_the_cap(server, nursery):
     url = server.url()
-    given = nursery(do="spend", url=url, processes=8, answers=60)
+    given = nursery(do="spend", place=url, processes=8, answers=60)
     assert sorted(first for firsts in given for first in firsts) == list(range(60))
     with Ledger(url) as ledger:
         ledger.verify(prices=True)

@@ -18,6 +18,7 @@ import pytest
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger import Budget, Ledger
+from quorate.ledger import sqlite as sqlite_store
 
 BUDGET = Budget(1.0, 1e-5)
 FILES = ("ledger.db", "ledger.db.anchor")
@@ -108,6 +109,32 @@ def test_the_disk_is_waited_for(on_disk):
         name: store._connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
     }
     assert settings == {"journal_mode": "wal", "synchronous": 2}  # 2 is FULL
+
+
+def test_the_logs_name_is_on_the_disk_before_the_first_commit(path, monkeypatch):
+    """SQLite ignores an error of its own sync of the folder (unixSync), so the ledger makes one before it."""
+    log, synced = path.with_name("ledger.db-wal"), []
+    honest = sqlite_store.sync_folder
+
+    def note(folder):
+        synced.append((log.exists(), log.stat().st_size if log.exists() else 0))
+        honest(folder)
+
+    monkeypatch.setattr(sqlite_store, "sync_folder", note)
+    with Ledger(path) as ledger:
+        assert synced == []  # reading needs none
+        ledger.reservations()[0].draw("label")
+        ledger.reservations()[0].draw("label")
+    assert synced == [(True, 0)]
+
+    def fail(folder):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(sqlite_store, "sync_folder", fail)
+    with Ledger(path) as ledger, pytest.raises(LedgerIntegrityError):
+        ledger.reservations()[0].draw("label")
+    with Ledger(path) as ledger:
+        assert ledger.reservations()[0].remaining("label") == 4
 
 
 # --- older, deleted, replaced --------------------------------------------------------------------------------

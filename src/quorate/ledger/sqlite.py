@@ -77,6 +77,7 @@ class SqliteStore:
     ) -> None:
         self._connection: sqlite3.Connection | None = None
         self._lock: int | None = None
+        self._log_named = False
         if not isinstance(path, str | os.PathLike):
             raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
         self.path = Path(path).parent.resolve() / Path(path).name
@@ -139,6 +140,7 @@ class SqliteStore:
         """Append in one transaction, wait for the disk, then anchor ``head`` and wait again."""
         with self._guarded("written"):
             connection = self._open_connection()
+            self._name_log()
             connection.execute("BEGIN IMMEDIATE")
             self._at("begun")
             first = head.sequence - len(lines) + 1
@@ -193,6 +195,16 @@ class SqliteStore:
             os.write(self._lock, b"a ledger is here\n")
             os.fsync(self._lock)
 
+    def _name_log(self) -> None:
+        """Put the log's name on the disk before the first commit of this process.
+
+        SQLite does so with its first commit, and goes on where the disk reports an error then: a power cut could take
+        the log away, with all that was waited for.
+        """
+        if not self._log_named:
+            sync_folder(self.path.parent)
+            self._log_named = True
+
     def _refuse_what_is_missing(self, anchor: Head | None) -> None:
         exists, log = self.path.exists(), _beside(self.path, "-wal").exists()
         if anchor is None and (exists or log):
@@ -235,7 +247,7 @@ class SqliteStore:
         if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
             raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
         if new:
-            sync_folder(self.path.parent)
+            self._name_log()
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:

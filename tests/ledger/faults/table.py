@@ -1,0 +1,77 @@
+"""The table of the fault matrix: what a full run counted, a line a fault, in docs/ledger-faults.md.
+
+``pytest -m faults`` runs the full form, which takes some minutes, and writes each line as its row ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGE = Path(__file__).parents[3] / "docs" / "ledger-faults.md"
+BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
+HEADER = (
+    "| fault | cases | what was counted | violations | its broken twin | caught |\n"
+    "| --- | --- | --- | --- | --- | --- |\n"
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What one row of the matrix found.
+
+    Attributes
+    ----------
+    fault : str
+        The row's name.
+    cases : int
+        How often it was tried.
+    counted : str
+        What happened meanwhile, in figures.
+    violations : int
+        How often a promise was broken.
+    twin : str
+        What its broken twin does.
+    caught : int
+        How many violations the same check finds in the twin.
+    """
+
+    fault: str
+    cases: int
+    counted: str
+    violations: int
+    twin: str
+    caught: int
+
+    def __str__(self) -> str:
+        return (
+            f"| {self.fault} | {self.cases:,} | {self.counted} | {self.violations} | {self.twin} | {self.caught:,} |\n"
+        )
+
+
+def lines() -> dict[str, str]:
+    """The lines that stand on the page, by fault."""
+    figures = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
+    return {line.split(" | ")[0].removeprefix("| "): line for line in figures.splitlines(keepends=True)[2:]}
+
+
+def write(line: Line, order: list[str]) -> None:
+    """Put a line in its place; rows of other processes are left as they are."""
+    with PAGE.open("r+", encoding="utf-8") as page:
+        fcntl.flock(page, fcntl.LOCK_EX)
+        standing = {**lines(), line.fault: str(line)}
+        figures = HEADER + "".join(standing[fault] for fault in order if fault in standing)
+        text = page.read()
+        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+        page.seek(0)
+        page.truncate()
+        page.write(text[:begin] + figures + text[end:])
+
+
+def figures_of(line: str) -> tuple[int, int, int]:
+    """Cases, violations and what was caught of the twin, as a line of the page tells them."""
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    whole = [int(re.sub(r"\D", "", cells[place])) for place in (1, 3, 5)]
+    return whole[0], whole[1], whole[2]

@@ -1,0 +1,286 @@
+"""The trials of the fault matrix: each tries a fault many times, and its broken twin with the same check."""
+
+from __future__ import annotations
+
+import errno
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.ledger.faults.images import BUDGET, LOSSES, Recording, lines_of, recorded, silent_changes, surprises
+from tests.ledger.faults.table import Line
+from tests.ledger.test_crashes import POINTS, breaches, told
+
+from quorate.accounting import PureDP
+from quorate.errors import LedgerIntegrityError
+from quorate.ledger import Ledger, chain, journal
+from quorate.ledger.entries import Entry
+from quorate.ledger.json_values import canonical
+
+Nursery = Callable[..., Any]
+
+
+# --- broken twins of the ledger ----------------------------------------------------------------------------------
+
+
+@contextmanager
+def without_anchor() -> Iterator[None]:
+    """A ledger that does not ask whether it holds its anchor."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chain, "check_anchor", lambda state, anchor: None)
+        yield
+
+
+@contextmanager
+def without_hashes() -> Iterator[None]:
+    """A ledger that takes the hash that an entry names, and computes none."""
+
+    def believe(line: Any) -> Entry:
+        try:
+            return Entry.from_object(json.loads(line))
+        except (ValueError, TypeError, AttributeError, KeyError) as error:
+            raise LedgerIntegrityError("no entry") from error
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (chain, journal):
+            patch.setattr(module, "read_line", believe)
+        yield
+
+
+# --- kill -9 -----------------------------------------------------------------------------------------------------
+
+
+def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | None = None, seed: int = 1) -> Line:
+    """Half of them at named points, in turn, and half at random moments."""
+    chance, found, killed = random.Random(seed), Counter[str](), 0
+    points = [point for point in POINTS if url is None or not point.startswith("anchor ")]
+    run = 0
+    while killed < times:
+        path, place = folder / f"{run}" / "ledger.db", None if url is None else url()
+        path.parent.mkdir(parents=True)
+        for _ in range(4):  # the same run, resumed after each kill
+            named = killed % 2 == 0
+            what = {"point": points[killed // 2 % len(points)] if named else None, "occurrence": chance.randrange(6)}
+            delay = None if named else chance.uniform(0, 0.03)
+            result = nursery(do="killed", path=str(path), order="honest", delay=delay, url=place, **what)
+            killed += result["killed"]
+            found.update(breaches(path, place))
+            if result["finished"]:
+                break
+        shutil.rmtree(path.parent)
+        run += 1
+    twin = Counter[str]()
+    for number, (order, point) in enumerate(
+        (order, point)
+        for order in ("answers before charge", "answers before store")
+        for point in ("begun", "inserted", "drawn", "noised")
+    ):
+        path, place = folder / f"twin {number}" / "ledger.db", None if url is None else url()
+        path.parent.mkdir()
+        nursery(do="killed", path=str(path), point=point, occurrence=8, order=order, delay=None, url=place)
+        twin.update(breaches(path, place))
+    store = "SQLite" if url is None else "PostgreSQL"
+    return Line(
+        f"kill −9, {store}",
+        killed,
+        f"half at {len(points)} named points, half at random moments, in {run} runs",
+        sum(found.values()),
+        "answers before charge, or before store",
+        sum(twin.values()),
+    )
+
+
+# --- what a power cut leaves -------------------------------------------------------------------------------------
+
+
+def power_cuts(folder: Path, times: int, seed: int = 1) -> Line:
+    """As many of each kind of loss; the ledger holds exactly the commits that are fully kept."""
+    recording = recorded(folder / "recording")
+    cases = [loss for loss in LOSSES for _ in range(times // len(LOSSES))]
+    found = list(surprises(recording, folder / "honest", cases, seed))
+    with without_anchor():
+        twin = list(surprises(recording, folder / "twin", cases[:: max(1, len(cases) // 60)], seed))
+    return Line(
+        "log cut, torn, dropped in parts",
+        len(cases),
+        f"as many each: {', '.join(LOSSES)}",
+        len(found),
+        "does not look at its anchor",
+        len(twin),
+    )
+
+
+def bit_flips(folder: Path, times: int, seed: int = 1) -> Line:
+    """Every flip is refused, or changes nothing that is read."""
+    recording = recorded(folder / "recording")
+    in_entries = times // 6
+    silent, noticed = silent_changes(recording, folder / "honest", times - in_entries, seed, in_entries=False)
+    more, noticed_there = silent_changes(recording, folder / "entries", in_entries, seed, in_entries=True)
+    with without_hashes():
+        twin, _ = silent_changes(recording, folder / "twin", 80, seed, in_entries=True)
+    refused = noticed + noticed_there
+    told = f"{refused:,} refused, {times - refused:,} changed nothing that is read"
+    return Line("bit flips", times, told, silent + more, "computes no hash anew", twin)
+
+
+# --- a disk that fails -------------------------------------------------------------------------------------------
+
+
+def storage_errors(folder: Path, nursery: Nursery, places: int, seed: int = 1) -> Line:
+    """A full disk at every write, and a failed sync at every sync, up to a number of places."""
+    found = Counter[str]()
+    stopped = 0
+    for kind, code in ((0, errno.ENOSPC), (1, errno.EIO)):
+        for place in range(places):
+            here = folder / f"{kind} {place}"
+            wrong, met = storage_breaches(here, nursery, kind, place, code, careless=False)
+            found.update(wrong)
+            stopped += met
+    twin = [
+        one
+        for place in (20, 30)
+        for one in storage_breaches(folder / f"twin {place}", nursery, 0, place, errno.ENOSPC, careless=True)[0]
+    ]
+    told = f"{places} writes to a full disk, {places} syncs with EIO; {stopped} stopped the ledger"
+    return Line("full disk, failed sync", 2 * places, told, sum(found.values()), "answers all the same", len(twin))
+
+
+def storage_breaches(
+    folder: Path, nursery: Nursery, kind: int, place: int, code: int, *, careless: bool
+) -> tuple[list[str], bool]:
+    """What is wrong after the disk failed at one place; and whether it failed."""
+    where = folder / "ledger"
+    where.mkdir(parents=True)
+    aside = folder / "ledger.db"  # what was told stands on another disk
+    result = nursery(
+        do="failing_disk",
+        folder=str(where),
+        told=str(aside),
+        kind=kind,
+        place=place,
+        code=code,
+        sticky=kind == 0,
+        careless=careless,
+    )
+    wrong = []
+    if result.get("died") or (result["met"] and not result["stopped"]):
+        wrong.append("the disk failed, and no error was told")
+    if result.get("admitted"):
+        wrong.append("something was admitted after an error")
+    wrong += released_unrecorded(where / "ledger.db", aside)
+    met = bool(result.get("met"))
+    shutil.rmtree(folder)
+    return wrong, met
+
+
+def released_unrecorded(path: Path, aside: Path) -> list[str]:
+    """Open the ledger on a disk that works again; name what was released and is not on record."""
+    with Ledger(path, budget=BUDGET) as ledger:
+        ledger.verify()
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 40}, key="labels")
+        blocks = {block.first: block for block in reservation.blocks("label")}
+    wrong = [
+        "an answer left that is not on record"
+        for first, answers in told(aside, "released")
+        if first not in blocks or blocks[first].answers != answers
+    ]
+    return wrong + ["noise was drawn uncharged" for first, _ in told(aside, "noise") if first not in blocks]
+
+
+# --- many on one budget ------------------------------------------------------------------------------------------
+
+
+def crowds(folder: Path, nursery: Nursery, repeats: int, processes: int, url: Callable[[], str] | None = None) -> Line:
+    """Many processes on one budget are given exactly the cap, each answer once."""
+    answers, wrong, given = 2 * processes + 30, 0, 0
+    for repeat in range(repeats):
+        place = str(folder / f"{repeat}.db") if url is None else url()
+        firsts = [
+            one for each in nursery(do="spend", place=place, processes=processes, answers=answers) for one in each
+        ]
+        given += len(firsts)
+        wrong += sorted(firsts) != list(range(answers))
+        with Ledger(place) as ledger:
+            ledger.verify(prices=True)
+            wrong += ledger.reservations()[0].remaining("label") != 0
+    firsts = nursery(do="spend", place=str(folder / "twin"), processes=processes, answers=answers, twin=True)
+    beyond = sum(len(each) for each in firsts) - answers
+    store = "SQLite" if url is None else "PostgreSQL"
+    counted = f"{processes} processes each; {given:,} answers given, {repeats * answers:,} is the cap"
+    return Line(
+        f"many processes on one budget, {store}", repeats, counted, wrong, "reads what is left, then writes it", beyond
+    )
+
+
+# --- files -------------------------------------------------------------------------------------------------------
+
+
+def old_and_edited_files(folder: Path) -> Line:
+    """Every older file, deleted file, deleted anchor and edited field is refused."""
+    recording = recorded(folder / "recording", commits=12)
+    cases = list(tampered(recording))
+    taken = sum(is_taken(folder / "honest", case) for case in cases)
+    with without_anchor(), without_hashes():
+        twin = sum(is_taken(folder / "twin", case) for case in cases)
+    told = f"older files, missing files and anchors, and {len(edits(recording)):,} edited fields"
+    return Line("old, deleted, edited", len(cases), told, taken, "looks at no anchor and computes no hash", twin)
+
+
+def tampered(recording: Recording) -> Iterator[tuple[bytes | None, bytes, bytes | None]]:
+    """Database, log and anchor, each whole, older, or gone (None)."""
+    newest, all_of_it = recording.anchors[-1], recording.checkpointed
+    for end, head in zip(recording.ends[:-1], recording.heads, strict=False):
+        if head < recording.heads[-1]:
+            yield recording.database, recording.log[:end], newest
+    yield recording.database, b"", newest
+    yield None, b"", newest
+    yield b"", b"", newest
+    yield all_of_it, b"", None
+    yield None, b"", None
+    for edited in edits(recording):
+        yield edited, b"", newest
+
+
+def edits(recording: Recording) -> list[bytes]:
+    """The database with one value of one entry changed to another of the same length."""
+    changed = []
+    for line in recording.lines:
+        for edited in edited_values(json.loads(line)):
+            text = canonical(edited).encode()
+            if text != line and len(text) == len(line):
+                changed.append(recording.checkpointed.replace(line, text, 1))
+    return changed
+
+
+def edited_values(value: Any) -> Iterator[Any]:
+    """The JSON value with one number or text in it turned round, or a number raised by one."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            yield from ({**value, name: edited} for edited in edited_values(item))
+    elif isinstance(value, list):
+        for place, item in enumerate(value):
+            yield from ([*value[:place], edited, *value[place + 1 :]] for edited in edited_values(item))
+    elif isinstance(value, str):
+        yield value[::-1]
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield from (value + 1, int(str(value)[::-1].lstrip("0-") or "0"))
+
+
+def is_taken(folder: Path, case: tuple[bytes | None, bytes, bytes | None]) -> bool:
+    """Whether a ledger that was tampered with is opened."""
+    folder.mkdir(parents=True)
+    path = folder / "ledger.db"
+    for ending, content in zip(("", "-wal", ".anchor"), case, strict=True):
+        if content is not None and (content or not ending):
+            path.with_name(path.name + ending).write_bytes(content)
+    path.with_name("ledger.db.lock").write_bytes(b"a ledger is here\n")
+    try:
+        return lines_of(path) is not None
+    finally:
+        shutil.rmtree(folder)

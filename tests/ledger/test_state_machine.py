@@ -1,0 +1,546 @@
+"""Charges, crashes, restarts, old files, retries and two processes in any order, against a model of plain lists.
+
+The model knows what was acknowledged: what a call returned. What a crash interrupted is in doubt: it may be on record
+or not. Each broken twin is a ledger without one safeguard; the same machine must find a sequence that gives it away.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from tests.ledger.faults.trials import without_anchor
+from tests.ledger.postgres_server import Server
+
+from quorate.accounting import PureDP
+from quorate.errors import (
+    BudgetExhausted,
+    LedgerBusy,
+    LedgerIntegrityError,
+    PreconditionFailed,
+    QuorateError,
+    QuotaExhausted,
+)
+from quorate.ledger import Block, Budget, Ledger, Receipt, Reservation, SqliteStore, chain, reservation
+from quorate.ledger.postgres import PostgresStore
+
+BUDGET, PURPOSE = Budget(1.0, 1e-5), "online answer"
+SHELF = next((place for place in (Path("/dev/shm"),) if place.is_dir()), Path(tempfile.gettempdir()))
+POINTS = ["begun", "inserted", "committed", "anchored"]
+
+
+class CrashError(OSError):
+    """The process ends here."""
+
+
+# --- where a ledger lives ----------------------------------------------------------------------------------------
+
+
+class Files:
+    """A SQLite file: one process at a time. A crash leaves what lay on the disk at that moment."""
+
+    processes = 1
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="quorate-", dir=SHELF))
+        self.number, self.image = 0, False
+        (self.folder / "0").mkdir()
+        self.point: str | None = None
+
+    @property
+    def path(self) -> Path:
+        return self.folder / str(self.number) / "ledger.db"
+
+    def open(self) -> Ledger:
+        return Ledger(budget=BUDGET, store=SqliteStore(self.path, create=True, at=self.at))
+
+    def at(self, name: str) -> None:
+        if name == self.point:
+            self.point = None
+            shutil.copytree(self.path.parent, self.folder / str(self.number + 1))
+            self.image = True
+            raise CrashError(name)
+
+    def crashed(self) -> None:
+        """Go on from what the crash left, and not from what the closing of its remains makes of it."""
+        self.number += self.image
+        self.image = False
+
+    def save(self) -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in self.path.parent.iterdir()}
+
+    def put(self, files: dict[str, bytes]) -> None:
+        for file in self.path.parent.iterdir():
+            file.unlink()
+        for name, content in files.items():
+            (self.path.parent / name).write_bytes(content)
+
+    def older(self, old: dict[str, bytes], now: dict[str, bytes], *, anchor: bool) -> dict[str, bytes]:
+        return {**now, **{name: old[name] for name in old if anchor or not name.endswith(".anchor")}}
+
+    def without_anchor(self, now: dict[str, bytes]) -> dict[str, bytes]:
+        return {name: content for name, content in now.items() if not name.endswith(".anchor")}
+
+    def check_second(self) -> None:
+        with pytest.raises(LedgerBusy):
+            self.open()
+
+    def end(self) -> None:
+        shutil.rmtree(self.folder)
+
+
+class Tables:
+    """Tables of PostgreSQL: two processes at once. A crash cuts the connection."""
+
+    processes = 2
+    server: ClassVar[Server]
+
+    def __init__(self) -> None:
+        self.url = self.server.url()
+        self.name = self.url.partition("ledger=")[2]
+        self.point: str | None = None
+
+    def open(self) -> Ledger:
+        return Ledger(budget=BUDGET, store=PostgresStore(self.url, create=True, at=self.at))
+
+    def at(self, name: str) -> None:
+        if name == self.point:
+            self.point = None
+            raise CrashError(name)
+
+    def crashed(self) -> None:
+        pass
+
+    def save(self) -> dict[str, list[Any]]:
+        return {
+            table: self.server.rows(f"SELECT * FROM {table} WHERE ledger = %s", self.name)
+            for table in ("quorate_entry", "quorate_head")
+        }
+
+    def put(self, tables: dict[str, list[Any]]) -> None:
+        for table, rows in tables.items():
+            self.server.sql(f"DELETE FROM {table} WHERE ledger = '{self.name}'")
+            self.server.insert(table, rows)
+
+    def older(self, old: dict[str, Any], now: dict[str, Any], *, anchor: bool) -> dict[str, Any]:
+        return old if anchor else {**now, "quorate_entry": old["quorate_entry"]}
+
+    def without_anchor(self, now: dict[str, Any]) -> dict[str, Any]:
+        return {**now, "quorate_head": []}
+
+    def check_second(self) -> None:
+        self.open().close()
+
+    def end(self) -> None:
+        pass
+
+
+# --- the model ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Charge:
+    """A reservation that was acknowledged, in tenths of ε."""
+
+    tenths: int
+    count: int
+    drawn: int = 0
+
+
+@dataclass
+class Given:
+    """A block that was acknowledged; `process` can store it, and nobody can once that has ended."""
+
+    key: str
+    first: int
+    count: int
+    client: str
+    request: str | None
+    block: Block
+    process: Ledger
+    answers: list[int] | None = None
+
+
+@dataclass
+class Model:
+    """What was acknowledged."""
+
+    charges: dict[str, Charge] = field(default_factory=dict)
+    blocks: list[Given] = field(default_factory=list)
+    quotas: dict[str, int] = field(default_factory=dict)
+    drawn_by: dict[str, int] = field(default_factory=dict)
+    receipt: Receipt | None = None
+
+    @property
+    def spent(self) -> int:
+        return sum(charge.tenths for charge in self.charges.values())
+
+
+keys, clients, counts = st.sampled_from(["k1", "k2", "k3"]), st.sampled_from(["ann", "bob"]), st.integers(1, 4)
+requests, who = st.none() | st.sampled_from(["r1", "r2"]), st.integers(0, 1)
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    """Does things to a ledger, and to the model of it."""
+
+    home_of: ClassVar[Callable[[], Any]] = Files
+    broken: ClassVar[Callable[[], Any] | None] = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.patches = ExitStack()
+        if self.broken is not None:
+            self.patches.enter_context(type(self).broken())
+        self.home, self.model, self.saved = type(self).home_of(), Model(), []
+        self.ledgers = [self.home.open() for _ in range(self.home.processes)]
+
+    def teardown(self) -> None:
+        self.close()
+        self.patches.close()
+        self.home.end()
+
+    # --- help ----------------------------------------------------------------------------------------------------
+
+    def ledger(self, number: int) -> Ledger:
+        return self.ledgers[number % len(self.ledgers)]
+
+    def held(self, number: int, key: str) -> Reservation | None:
+        self.ledger(number).refresh()
+        return self.ledger(number).reservation(key)
+
+    def close(self) -> None:
+        for ledger in self.ledgers:
+            ledger.close()
+
+    def reopen(self) -> None:
+        self.ledgers = [self.home.open() for _ in range(self.home.processes)]
+
+    def attempt(self, expected: type[QuorateError] | None, act: Callable[[], Any]) -> Any:
+        if expected is None:
+            return act()
+        before = self.written()
+        with pytest.raises(expected):
+            act()
+        assert self.written() == before, "a refusal changed something"
+        return None
+
+    def written(self) -> int:
+        """How many entries there are, but for those that say that a process began to write."""
+        return sum(entry.kind != "started" for entry in self.ledger(0).entries())
+
+    def settle(self, doubtful: Callable[[], Any]) -> None:
+        """After a crash: open what it left; all that was acknowledged is there, and what is in doubt may be."""
+        for ledger in self.ledgers:
+            ledger.close()
+        self.home.crashed()
+        self.reopen()
+        doubtful()
+
+    # --- charges, draws, answers ---------------------------------------------------------------------------------
+
+    @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts)
+    def charge(self, number: int, key: str, tenths: int, count: int) -> None:
+        known, expected = self.model.charges.get(key), None
+        if known is not None:
+            expected = None if (known.tenths, known.count) == (tenths, count) else PreconditionFailed
+        elif self.model.spent + tenths > 10:
+            expected = BudgetExhausted
+        self.attempt(expected, lambda: self.reserve(number, key, tenths, count))
+        if expected is None:
+            self.model.charges.setdefault(key, Charge(tenths, count))
+
+    def reserve(self, number: int, key: str, tenths: int, count: int) -> Reservation:
+        return self.ledger(number).reserve(PureDP(tenths / 10), delta=0, purposes={PURPOSE: count}, key=key)
+
+    @rule(number=who, key=keys, count=counts, client=clients, request=requests)
+    def draw(self, number: int, key: str, count: int, client: str, request: str | None) -> None:
+        self.ask(number, key, count, client, request)
+
+    @precondition(lambda self: any(one.request for one in self.model.blocks))
+    @rule(number=who, data=st.data())
+    def retry(self, number: int, data: st.DataObject) -> None:
+        one = data.draw(st.sampled_from([one for one in self.model.blocks if one.request]))
+        self.ask(number, one.key, one.count, one.client, one.request)
+
+    def ask(self, number: int, key: str, count: int, client: str, request: str | None) -> None:
+        held, charge = self.held(number, key), self.model.charges.get(key)
+        assert (held is None) == (charge is None)
+        if held is None or charge is None:
+            return
+        under = [
+            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
+        ]
+        answered = next((one for one in under if one.answers is not None), None)
+        expected: type[QuorateError] | None = None
+        if under and (under[0].key, under[0].count) != (key, count):
+            expected = PreconditionFailed
+        elif answered is None and charge.drawn + count > charge.count:
+            expected = BudgetExhausted
+        elif answered is None and self.over_quota(client, count):
+            expected = QuotaExhausted
+        block = self.attempt(expected, lambda: held.draw(PURPOSE, count, client=client, key=request))
+        if block is None:
+            return
+        if answered is not None:
+            assert block.answers == answered.answers, "a retry gets the stored answer"
+            return
+        self.take(number, key, block, client, request)
+
+    def under(self, client: str, request: str | None) -> list[Given]:
+        """The blocks that were drawn for a request."""
+        same = (client, request)
+        return [one for one in self.model.blocks if request is not None and (one.client, one.request) == same]
+
+    def over_quota(self, client: str, count: int) -> bool:
+        quota = self.model.quotas.get(client)
+        return quota is not None and self.model.drawn_by.get(client, 0) + count > quota
+
+    def take(self, number: int, key: str, block: Block, client: str, request: str | None) -> None:
+        charge = self.model.charges[key]
+        assert block.first == charge.drawn, "noise is drawn once under each charge"
+        charge.drawn += block.count
+        self.model.drawn_by[client] = self.model.drawn_by.get(client, 0) + block.count
+        given = Given(key, block.first, block.count, client, request, block, self.ledger(number))
+        self.model.blocks.append(given)
+        self.model.receipt = block.receipt
+
+    @precondition(lambda self: self.model.blocks)
+    @rule(data=st.data(), letter=st.integers(0, 1))
+    def store(self, data: st.DataObject, letter: int) -> None:
+        given = data.draw(st.sampled_from(self.model.blocks))
+        number = next((place for place, ledger in enumerate(self.ledgers) if ledger is given.process), 0)
+        answers = [letter] * given.count
+        held = self.held(number, given.key)
+        assert held is not None
+        expected = None
+        if given.answers not in (None, answers) or (given.answers is None and given.process not in self.ledgers):
+            expected = PreconditionFailed
+        receipt = self.attempt(expected, lambda: held.store(given.block, answers))
+        if expected is None:
+            given.answers, self.model.receipt = answers, receipt
+
+    @rule(number=who, client=clients, quota=st.integers(0, 8))
+    def set_quota(self, number: int, client: str, quota: int) -> None:
+        same = self.model.quotas.get(client) == quota
+        self.attempt(PreconditionFailed if same else None, lambda: self.ledger(number).set_quota(client, quota, "r"))
+        self.model.quotas[client] = quota
+
+    # --- crashes and restarts ------------------------------------------------------------------------------------
+
+    @rule(number=who, key=keys, tenths=st.integers(1, 5), count=counts, point=st.sampled_from(POINTS))
+    def crash_in_a_charge(self, number: int, key: str, tenths: int, count: int, point: str) -> None:
+        if key in self.model.charges or self.model.spent + tenths > 10:
+            return
+        if self.crashes(point, lambda: self.reserve(number, key, tenths, count)):
+            recorded = self.ledger(0).reservation(key) is not None
+            assert recorded or point in ("begun", "inserted", "anchored"), "committed, and gone"
+            if recorded:
+                self.model.charges[key] = Charge(tenths, count)
+
+    @rule(number=who, key=keys, count=counts, client=clients, request=requests, point=st.sampled_from(POINTS))
+    def crash_in_a_draw(self, number: int, key: str, count: int, client: str, request: str | None, point: str) -> None:
+        charge, held = self.model.charges.get(key), self.held(number, key)
+        used = [
+            one for one in self.model.blocks if request is not None and (one.client, one.request) == (client, request)
+        ]
+        if (
+            charge is None
+            or held is None
+            or used
+            or charge.drawn + count > charge.count
+            or self.over_quota(client, count)
+        ):
+            return
+        process = self.ledger(number)
+        if self.crashes(point, lambda: held.draw(PURPOSE, count, client=client, key=request)):
+            blocks = self.ledger(0).reservation(key).blocks(PURPOSE)  # type: ignore[union-attr]
+            if sum(block.count for block in blocks) > charge.drawn:  # it counts as given, and was never answered
+                self.ledgers, live = [process], self.ledgers
+                self.take(0, key, blocks[-1], client, request)
+                self.ledgers = live
+
+    def crashes(self, point: str, act: Callable[[], Any]) -> bool:
+        self.home.point = point
+        try:
+            with pytest.raises(LedgerIntegrityError):
+                act()
+        finally:
+            self.home.point = None
+        self.settle(lambda: None)
+        return True
+
+    @rule()
+    def restart(self) -> None:
+        self.close()
+        self.saved.append((self.home.save(), self.model.receipt))
+        self.reopen()
+
+    # --- old files, missing anchors, a second process --------------------------------------------------------------
+
+    @precondition(lambda self: self.saved)
+    @rule(data=st.data(), anchor=st.sampled_from([False, False, True]))
+    def restore_an_old_file(self, data: st.DataObject, anchor: bool) -> None:
+        old, _ = data.draw(st.sampled_from(self.saved[-4:]))
+        newest = self.ledger(0).receipt()
+        self.close()
+        now = self.home.save()
+        self.home.put(self.home.older(old, now, anchor=anchor))
+        try:
+            ledger = self.home.open()
+        except LedgerIntegrityError:
+            assert not anchor, "ledger and anchor were restored together: nothing in them can tell"
+        else:
+            with ledger:
+                if ledger.head.sequence >= newest.sequence:
+                    ledger.check_receipt(newest)  # it was not older
+                else:
+                    assert anchor, "an older ledger was taken"
+                    with pytest.raises(LedgerIntegrityError):
+                        ledger.check_receipt(newest)
+        self.home.put(now)
+        self.reopen()
+
+    @rule()
+    def delete_the_anchor(self) -> None:
+        self.close()
+        now = self.home.save()
+        self.home.put(self.home.without_anchor(now))
+        with pytest.raises(LedgerIntegrityError):
+            self.home.open()
+        self.home.put(now)
+        self.reopen()
+
+    @rule()
+    def another_process(self) -> None:
+        self.home.check_second()
+
+    # --- what always holds ---------------------------------------------------------------------------------------
+
+    @invariant()
+    def what_was_acknowledged_is_on_record_and_the_cap_holds(self) -> None:
+        for ledger in self.ledgers:
+            ledger.refresh()
+            assert round(ledger.spent.epsilon * 10) == self.model.spent <= 10
+            for key, charge in self.model.charges.items():
+                held = ledger.reservation(key)
+                assert held is not None
+                assert held.remaining(PURPOSE) == charge.count - charge.drawn >= 0
+                told = {block.first: block.answers for block in held.blocks(PURPOSE)}
+                mine = {one.first: one.answers for one in self.model.blocks if one.key == key}
+                assert told == mine
+            for client, drawn in self.model.drawn_by.items():
+                assert ledger.quota(client).drawn == drawn
+            if self.model.receipt is not None:
+                ledger.check_receipt(self.model.receipt)
+
+    @invariant()
+    def the_chain_is_sound(self) -> None:
+        lines = [entry.to_json() for entry in self.ledger(0).entries()]
+        assert chain.verify(lines).head == self.ledger(0).head
+
+
+class SharedLedgerMachine(LedgerMachine):
+    """The same on PostgreSQL, with two processes at work."""
+
+    home_of = Tables
+
+
+# --- broken twins ------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def redrawing() -> Iterator[None]:
+    """A retry whose answer was lost is drawn anew under the old charge."""
+    honest = reservation.admit_draw
+
+    def admit(state: Any, content: Any, *, after: int | None = None) -> Any:
+        use = state.keys.get((content.client, content.key))
+        again = use is not None and (use.kind, use.body_hash) == (content.kind, content.body_hash)
+        return use.entries[-1] if again else honest(state, content, after=after)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reservation, "admit_draw", admit)
+        yield
+
+
+@contextmanager
+def writing_behind() -> Iterator[None]:
+    """What was appended is written with the next append, or at the end."""
+    honest, close = SqliteStore.append, SqliteStore.close
+    waiting: dict[int, tuple[list[str], Any]] = {}
+
+    def append(self: SqliteStore, lines: list[str], head: Any) -> None:
+        before = waiting.pop(id(self), None)
+        if before is not None:
+            honest(self, *before)
+        waiting[id(self)] = (list(lines), head)
+
+    def flush(self: SqliteStore) -> None:
+        before = waiting.pop(id(self), None)
+        if before is not None and self._connection is not None:
+            honest(self, *before)
+        close(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqliteStore, "append", append)
+        patch.setattr(SqliteStore, "close", flush)
+        yield
+
+
+@contextmanager
+def forgetting_others() -> Iterator[None]:
+    """A server decides by what it remembers, and takes no lock."""
+
+    def begin(self: PostgresStore, after: int) -> list[object]:
+        self._start()
+        self._at("begun")
+        return []
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PostgresStore, "begin", begin)
+        yield
+
+
+FEW = settings(max_examples=25, stateful_step_count=25, deadline=None)
+UNTIL_FOUND = settings(max_examples=300, stateful_step_count=25, deadline=None, phases=[Phase.generate], database=None)
+
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = FEW
+
+
+@pytest.fixture
+def tables(server: Server) -> None:
+    Tables.server = server
+
+
+def test_two_servers_on_one_ledger(tables: None) -> None:
+    run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=6))  # type: ignore[no-untyped-call]
+
+
+@pytest.mark.parametrize(
+    ("broken", "found"),
+    [
+        (redrawing, "noise is drawn once|DID NOT RAISE"),  # twice under one charge, or where nothing is left
+        (without_anchor, "an older ledger was taken"),
+        (writing_behind, "was changed by somebody else"),
+    ],
+)
+def test_the_machine_catches_a_broken_ledger(broken: Any, found: str) -> None:
+    twin = type("Twin", (LedgerMachine,), {"broken": staticmethod(broken)})
+    with pytest.raises((AssertionError, QuorateError, pytest.fail.Exception), match=found):
+        run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
+
+
+def test_the_machine_catches_servers_that_forget_each_other(tables: None) -> None:
+    twin = type("Twin", (SharedLedgerMachine,), {"broken": staticmethod(forgetting_others)})
+    with pytest.raises((AssertionError, QuorateError, KeyError)):
+        run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
