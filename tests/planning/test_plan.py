@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -53,9 +54,12 @@ def test_with_enough_teachers_it_can_answer() -> None:
 
 
 def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() -> None:
-    def expect(facts: PublicFacts, row: PlanRow) -> Expected:
+    def expected(row: PlanRow) -> Expected:
         value = {"NoisyCounts": 0.7, "LaplaceNoisyMax": 0.9}.get(row.name, 0.5) - (row.n_teachers or 0) / 1e5
         return Expected(accuracy=value, low=value - 0.01, high=value + 0.01, basis="labelled public rows")
+
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        return [replace(row, expected=expected(row)) for row in rows]
 
     kinds = [NoisyCounts, LaplaceNoisyMax, GaussianNoisyMax]
     found = plan_votes(FACTS, grid=Grid(mechanisms=kinds, n_teachers=[100]), expectation=expect, commonest=0.75)
@@ -64,9 +68,10 @@ def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() ->
 
 
 def test_a_row_that_learns_nothing_and_one_epsilon_that_changes_nothing_are_told() -> None:
-    def expect(facts: PublicFacts, row: PlanRow) -> Expected:
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         value = {0.25: 0.5, 0.5: 0.76, 1.0: 0.9, 2.0: 0.95, 4.0: 0.955, 8.0: 0.957}[facts.epsilon]
-        return Expected(accuracy=value, low=value, high=value, basis="labelled public rows")
+        told = Expected(accuracy=value, low=value, high=value, basis="labelled public rows")
+        return [replace(row, expected=told) for row in rows]
 
     grid = Grid(mechanisms=[NoisyCounts], n_teachers=[100])
     found = plan_votes(FACTS, grid=grid, expectation=expect, commonest=0.755)

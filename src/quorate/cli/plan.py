@@ -34,17 +34,29 @@ class Point(click.ParamType[tuple[float, float]]):
     "--curve", "learning_curve", type=Point(), multiple=True, metavar="ROWS:ACCURACY",
     help="A point of one teacher's learning curve, as you know it from elsewhere; give several.",
 )  # fmt: skip
+@click.option(
+    "--rehearse", type=click.Choice(["auto", "labels", "rules", "synthetic", "no"]), default="auto",
+    help="Play the best rows on public rows: with the labels of [data] evaluation (auto, where there are some), or "
+    "with labels of rules drawn at random, a guess about another task.",
+)  # fmt: skip
 @as_json
 def command(
-    run: Path, n_records: int | None, n_rows: int | None, learning_curve: tuple[tuple[float, float], ...], as_json: bool
+    run: Path,
+    n_records: int | None,
+    n_rows: int | None,
+    learning_curve: tuple[tuple[float, float], ...],
+    rehearse: Any,
+    as_json: bool,
 ) -> None:
     """Compare what the budget of RUN (default: here) would buy: methods, mechanisms, teachers, queries.
 
-    Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent.
+    Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent. Where there are
+    labelled public rows ([data] evaluation), the best rows are rehearsed on them, which takes up to half a minute.
     """
     from quorate.run.planned import plan_folder
 
-    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=learning_curve or None)
+    curve = learning_curve or None
+    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse)
     if as_json:
         print_json(made.tree())
         return

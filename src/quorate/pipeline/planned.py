@@ -3,50 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
+from dataclasses import replace
+from typing import Any, Literal
 
 from quorate.arguments import count, real
-from quorate.data import PublicPool, check_classes, row_digests
-from quorate.data.rows import Rows
+from quorate.data import check_classes
 from quorate.direct.plan import FeatureMapName, feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.pipeline.inputs import Inputs, PrivateRows, Views, look
-from quorate.pipeline.models import built_in
+from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.direct_row import direct_row, direct_row_unknown
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.made_up import MeanOf
+from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.vote_rows import Grid
 from quorate.release.target import floor_budget
-from quorate.students import as_student
-from quorate.types import Secret
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class PublicSide:
-    """The public rows of a plan, as models see them.
-
-    Attributes
-    ----------
-    pool : Rows
-        Unlabelled public rows.
-    views : Views
-        How teachers and student see rows.
-    schema : Schema
-        How the direct method sees them.
-    n_distinct : int
-        Points that can be asked.
-    """
-
-    pool: Rows
-    views: Views
-    schema: Schema
-    n_distinct: int
 
 
 def plan(
@@ -69,6 +42,9 @@ def plan(
     n_teachers: Sequence[int] | None = None,
     queries: Sequence[int] | None = None,
     mechanisms: Sequence[Any] | None = None,
+    y_public: Any = None,
+    evaluation: tuple[Any, Any] | None = None,
+    rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     learning_curve: Sequence[tuple[float, float]] | None = None,
     commonest: float | None = None,
 ) -> Plan:
@@ -103,6 +79,14 @@ def plan(
         Numbers of teachers and of queries to compare, in place of the default grid.
     mechanisms : sequence of type or mechanism, optional
         Likewise.
+    y_public : (n_public,) labels, optional
+        Labels of the public rows, where they are known: they play the private rows in a rehearsal.
+    evaluation : (X, y), optional
+        Other public rows with labels, likewise.
+    rehearse : {"auto", "labels", "rules", "synthetic", "no"}
+        What the expected accuracy is rehearsed with: labelled public rows ("auto" where there are some), labels from
+        rules drawn at random on the pool, or made-up rows as well. The last two are guesses about another task, and
+        the plan says so.
     learning_curve : sequence of (rows, accuracy), optional
         Accuracy of one teacher by the rows it learns from, as you know it from elsewhere.
     commonest : float, optional
@@ -143,7 +127,12 @@ def plan(
         n_rows=n_rows,
         unit=unit,
     )
-    return plan_votes(
+    curve = None if learning_curve is None else LearningCurve.of(learning_curve)
+    models = Models(teacher, student, feature_map)
+    rehearsals: tuple[Rehearsal, ...] = ()
+    if curve is None:
+        rehearsals = rehearsals_of(facts, side, told, models, how=rehearse, y_public=y_public, evaluation=evaluation)
+    made = plan_votes(
         facts,
         grid=Grid(
             mechanisms=mechanisms,
@@ -151,32 +140,18 @@ def plan(
             queries=_numbers("queries", queries, most=facts.n_public),
         ),
         direct=row_of_direct(facts, side, feature_map=feature_map),
-        learning_curve=None if learning_curve is None else LearningCurve.of(learning_curve),
-        commonest=None if commonest is None else real("commonest", commonest, above=0, below=1),
+        expectation=None if not rehearsals else rehearsals[0] if len(rehearsals) == 1 else MeanOf(rehearsals),
+        learning_curve=curve,
+        commonest=_commonest(commonest, rehearsals),
         n_labelled=n_labelled,
     )
+    return replace(made, notes=(*made.notes, *notes_of(rehearsals)))
 
 
-def public_side(
-    public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None, built_in_models: bool = False
-) -> PublicSide:
-    """Check the public rows, and decide how models see them, as a run would.
-
-    Raises
-    ------
-    DataRefused, InvalidParameter
-        As a run would raise them.
-    """
-    pool = (public if isinstance(public, PublicPool) else PublicPool(public)).rows()
-    digests = row_digests(pool)
-    nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
-    views = look(
-        Inputs(private=Secret(nobody), public=pool, digests=digests, classes=tuple(classes)),
-        teacher=built_in("logistic", "teacher") if teacher is None else teacher,
-        student=as_student(built_in("logistic", "student") if student is None else student).learner,
-        built_in=built_in_models or teacher is None,
-    )
-    return PublicSide(pool=pool, views=views, schema=Schema.of(pool), n_distinct=len(set(digests)))
+def _commonest(given: float | None, rehearsals: Sequence[Rehearsal]) -> float | None:
+    if given is not None:
+        return real("commonest", given, above=0, below=1)
+    return rehearsals[0].material.commonest if len(rehearsals) == 1 else None
 
 
 def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: FeatureMapName = "auto") -> PlanRow:
@@ -211,6 +186,3 @@ def _numbers(name: str, given: Sequence[int] | None, *, most: int | None) -> tup
     if most is not None and max(numbers) > most:
         raise InvalidParameter(f"{name} must be at most {most:,} here, got {max(numbers):,}")
     return numbers
-
-
-__all__ = ["plan", "PublicSide", "public_side", "row_of_direct"]

@@ -32,6 +32,8 @@ class Expected:
         A range that is to hold the accuracy of nine runs in ten.
     basis : str
         One of :data:`BASES`.
+    rehearsals : int
+        How many were played; 0 where none was.
 
     Examples
     --------
@@ -43,6 +45,7 @@ class Expected:
     low: float
     high: float
     basis: Basis
+    rehearsals: int = 0
 
     def __str__(self) -> str:
         return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
@@ -51,5 +54,5 @@ class Expected:
         """Return it as JSON has it."""
         return {
             "accuracy": round(self.accuracy, 4), "low": round(self.low, 4), "high": round(self.high, 4),
-            "basis": self.basis,
+            "basis": self.basis, "rehearsals": self.rehearsals,
         }  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,8 +20,8 @@ from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 CLOSE = 0.01  # accuracies that differ by less are told as the same
 
-#: From a row and the facts that it is for (another ε than the plan's, perhaps) to what is expected of its student.
-Expectation = Callable[[PublicFacts, PlanRow], Expected | None]
+#: From rows, and the facts that they are for (of another ε than the plan's, perhaps), to rows with what is expected.
+Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,7 +170,7 @@ def plan_votes(
     direct : PlanRow, optional
         The row of the direct method, where public rows tell its coordinates.
     expectation : callable, optional
-        What is expected of a row's student: a rehearsal.
+        What is expected of the rows' students: a rehearsal.
     learning_curve : LearningCurve, optional
         Of one teacher, where there is no rehearsal.
     commonest : float, optional
@@ -187,9 +188,7 @@ def plan_votes(
     expect = expectation or _of_curve(learning_curve)
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
-    rows = [row if row.cannot else replace(row, expected=expect(facts, row)) for row in possible]
-    rows += learner_rows(facts, n_labelled=n_labelled)
-    ordered = _in_order(facts, rows)
+    ordered = _in_order(facts, [*expect(facts, possible), *learner_rows(facts, n_labelled=n_labelled)])
     return Plan(
         facts=facts,
         rows=ordered,
@@ -201,11 +200,16 @@ def plan_votes(
 
 
 def _of_curve(curve: LearningCurve | None) -> Expectation:
-    def expect(facts: PublicFacts, row: PlanRow) -> Expected | None:
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         del facts  # a row of another ε has the noise of that ε
-        if curve is None or row.share_noise is None or row.rows_each is None:
-            return None
-        return curve.student(row.rows_each, row.share_noise)
+        if curve is None:
+            return list(rows)
+        return [
+            row
+            if row.cannot or row.share_noise is None or row.rows_each is None
+            else replace(row, expected=curve.student(row.rows_each, row.share_noise))
+            for row in rows
+        ]
 
     return expect
 
@@ -220,21 +224,20 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 
 
 def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> AtEpsilon:
-    """The way of the first row at another ε, with the number of teachers that the recipe takes there."""
-    there = replace(facts, epsilon=epsilon)
-    row = first
+    """The way of the first row at another ε: of the numbers of teachers in the grid, the nearest to the recipe's."""
+    there, row = replace(facts, epsilon=epsilon), first
     if first.way == "votes" and first.mechanism is not None and not first.cannot:
         middle = numbers_of_teachers(there)
-        n_teachers = middle[len(middle) // 2]
-        (row,) = vote_rows(
-            there,
-            Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=[first.n_queries or 1]),
-        )
+        wanted = middle[len(middle) // 2]
+        n_teachers = min(numbers_of_teachers(facts), key=lambda n: abs(math.log(n / wanted)))
+        queries = [first.n_queries or 1]
+        (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
+    (row,) = expect(there, [replace(row, expected=None)])
     return AtEpsilon(
         epsilon=epsilon,
         worlds=worlds_told_apart(epsilon, facts.delta),
         n_teachers=row.n_teachers,
-        expected=None if row.cannot else expect(there, row),
+        expected=row.expected,
     )
 
 
@@ -246,7 +249,9 @@ def _in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...
     able = [row for row in rows if not row.cannot and row.way != "few labels"]
     named = [row for row in rows if not row.cannot and row.way == "few labels"]
     unable = [row for row in rows if row.cannot]
-    known = sorted((row for row in able if row.expected is not None), key=lambda row: -_accuracy(row))
+    known = sorted(
+        (row for row in able if row.expected is not None), key=lambda row: (_brief(row, able), -_accuracy(row))
+    )
     unknown = sorted((row for row in able if row.expected is None), key=lambda row: _balance(facts, row, able))
     ordered = [*known, *unknown, *named, *unable]
     return (replace(ordered[0], why=_reason(facts, ordered)), *ordered[1:]) if ordered else ()
@@ -254,6 +259,12 @@ def _in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...
 
 def _accuracy(row: PlanRow) -> float:
     return 0.0 if row.expected is None else row.expected.accuracy
+
+
+def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
+    """Whether a row was rehearsed less than others were: its figure is coarse, and comes after theirs."""
+    played = [0 if each.expected is None else each.expected.rehearsals for each in rows]
+    return row.expected is not None and row.expected.rehearsals < max(played, default=0)
 
 
 def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float:

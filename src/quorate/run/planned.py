@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from quorate.data import PublicPool, read_data
+from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.planned import plan
@@ -21,6 +22,7 @@ def plan_folder(
     n_records: int | None = None,
     n_rows: int | None = None,
     learning_curve: Sequence[tuple[float, float]] | None = None,
+    rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     **how: Any,
 ) -> Plan:
     """Plan a run from its settings and its public rows.
@@ -33,6 +35,8 @@ def plan_folder(
         Numbers of private units and rows, where ``quorate.toml`` does not declare them.
     learning_curve : sequence of (rows, accuracy), optional
         Of one teacher.
+    rehearse : str
+        As for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
     **how
         More of :func:`quorate.plan`.
 
@@ -58,6 +62,9 @@ def plan_folder(
         epsilon=settings.run.epsilon or settings.budget.epsilon,
         delta=settings.run.delta or settings.budget.delta,
         learning_curve=learning_curve,
+        evaluation=_evaluation(settings) if rehearse in ("auto", "labels") else None,
+        rehearse=rehearse,
+        feature_map=_feature_map(settings),
         **models_of(settings, root),
         **how,
     )
@@ -73,6 +80,23 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
         "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
         "online_answers": settings.mechanism.online_answers,
     }
+
+
+def _evaluation(settings: Settings) -> tuple[Any, Any] | None:
+    """Read the labelled public rows, where ``quorate.toml`` names them."""
+    data = settings.data
+    if data.evaluation is None:
+        return None
+    if not data.evaluation.exists():
+        raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
+    table = read_data(data.evaluation, label=data.label, drop=[] if data.unit is None else [data.unit])
+    return table.X, table.y
+
+
+def _feature_map(settings: Settings) -> FeatureMapName:
+    """Return the direct method's feature map; a transformer of the user's own is not planned with."""
+    given = settings.method.feature_map
+    return given if given in FEATURE_MAPS else "auto"
 
 
 def _public(settings: Settings) -> PublicPool:

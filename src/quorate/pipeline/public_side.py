@@ -1,0 +1,190 @@
+"""What a plan sees: public rows as a run would show them to its models, and labels to rehearse with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorate.accounting.figures import several
+from quorate.arguments import one_of
+from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests
+from quorate.data.rows import Rows
+from quorate.direct.plan import FeatureMapName
+from quorate.direct.schema import Schema
+from quorate.ensemble import as_teacher
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.pipeline.inputs import Inputs, PrivateRows, Views, look
+from quorate.pipeline.models import built_in
+from quorate.planning import PublicFacts
+from quorate.planning.expected import BASES, Basis
+from quorate.planning.rehearsal.made_up import MOST_SYNTHETIC, RULES, drawn_rule, synthetic_rows
+from quorate.planning.rehearsal.material import Material
+from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.students import as_student
+from quorate.types import IntArray, Secret
+
+REHEARSE = ("auto", "labels", "rules", "synthetic", "no")
+
+
+class Models(NamedTuple):
+    """Who votes, who learns, and the features of the direct method; None for the defaults."""
+
+    teacher: Any = None
+    student: Any = None
+    feature_map: FeatureMapName = "auto"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublicSide:
+    """The public rows of a plan, as models see them.
+
+    Attributes
+    ----------
+    pool : Rows
+        Unlabelled public rows.
+    views : Views
+        How teachers and student see rows.
+    schema : Schema
+        How the direct method sees them.
+    n_distinct : int
+        Points that can be asked.
+    """
+
+    pool: Rows
+    views: Views
+    schema: Schema
+    n_distinct: int
+
+
+def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
+    """Check the public rows, and decide how models see them, as a run would.
+
+    Raises
+    ------
+    DataRefused, InvalidParameter
+        As a run would raise them.
+    """
+    pool = (public if isinstance(public, PublicPool) else PublicPool(public)).rows()
+    digests = row_digests(pool)
+    nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
+    views = look(
+        Inputs(private=Secret(nobody), public=pool, digests=digests, classes=tuple(classes)),
+        teacher=built_in("logistic", "teacher") if teacher is None else teacher,
+        student=as_student(built_in("logistic", "student") if student is None else student).learner,
+        built_in=teacher is None,
+    )
+    return PublicSide(pool=pool, views=views, schema=Schema.of(pool), n_distinct=len(set(digests)))
+
+
+def rehearsals_of(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    classes: Sequence[Any] | None,
+    models: Models,
+    *,
+    how: str,
+    y_public: Any,
+    evaluation: tuple[Any, Any] | None,
+) -> tuple[Rehearsal, ...]:
+    """Return what plays the plan's rows: one rehearsal on true labels, or one for each rule that is drawn.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused
+        If the rows to play with are missing, too few, or do not fit the pool.
+    """
+    one_of("rehearse", how, REHEARSE)
+    labelled = y_public is not None or evaluation is not None
+    if how == "no" or (how == "auto" and not labelled):
+        return ()
+    classes = tuple(classes or range(facts.n_classes))
+    if how == "synthetic":
+        rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
+        side = public_side(rows, classes, teacher=models.teacher, student=models.student)
+    if side is None or (how in ("auto", "labels") and not labelled):
+        raise InvalidParameter(
+            f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
+            'public= and y_public= or evaluation=, or take rehearse="synthetic"'
+        )
+    effort = Effort.of(facts.n_public, facts.width, facts.n_classes)
+    if how in ("auto", "labels"):
+        material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
+        return (Rehearsal(material=material, facts=facts, effort=effort),)
+    brief = replace(effort, folds=min(2, effort.folds), repeats=1)
+    basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
+    return tuple(
+        Rehearsal(material=ruled_material(side, classes, models, basis, seed), facts=facts, effort=brief, seed=seed)
+        for seed in range(RULES)
+    )
+
+
+def labelled_material(
+    side: PublicSide,
+    classes: Sequence[Any],
+    models: Models,
+    *,
+    y_public: Any = None,
+    evaluation: tuple[Any, Any] | None = None,
+) -> Material:
+    """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both."""
+    in_pool = None
+    if evaluation is not None:
+        _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
+        codes = encode_labels(evaluation[1], classes, name="evaluation labels")
+    else:
+        rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
+        in_pool = np.arange(len(codes))
+    if len(codes) != n_rows(rows):
+        raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
+    return _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
+
+
+def ruled_material(side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, seed: int) -> Material:
+    """Give the pool labels by a rule that is drawn."""
+    codes = drawn_rule(side.views.numbers(side.pool), len(classes), seed)
+    return _material(side, side.pool, codes, np.arange(len(codes)), basis, classes, models)
+
+
+def _material(
+    side: PublicSide,
+    rows: Rows,
+    codes: IntArray,
+    in_pool: IntArray | None,
+    basis: Basis,
+    classes: Sequence[Any],
+    models: Models,
+) -> Material:
+    see, schema = side.views, side.schema
+    return Material(
+        pool=(see.teacher(side.pool), see.student(side.pool), schema.numbers(schema.parsed(side.pool)[0])),
+        points=see.numbers(side.pool),
+        rows=(see.teacher(rows), see.student(rows), schema.parsed(rows)[0]),
+        codes=codes,
+        in_pool=in_pool,
+        teacher=as_teacher(built_in("logistic", "teacher") if models.teacher is None else models.teacher),
+        student=as_student(built_in("logistic", "student") if models.student is None else models.student),
+        classes=tuple(classes),
+        basis=basis,
+        schema=schema,
+        feature_map=models.feature_map,
+    )
+
+
+def notes_of(rehearsals: Sequence[Rehearsal]) -> tuple[str, ...]:
+    """Say what a plan's figures rest on, and what its rehearsals found."""
+    if not rehearsals:
+        return ()
+    first = rehearsals[0]
+    said = [BASES[first.material.basis]]
+    if constant := first.constant:
+        rows = round((first.facts.rows or 1) / max(constant))
+        said.append(
+            f"with {several(max(constant), 'teacher')}, of {several(rows, 'row')} each, every teacher says one class "
+            "whatever it is asked"
+        )
+    if first.not_rehearsed is not None:
+        said.append(first.not_rehearsed)
+    return tuple(said)

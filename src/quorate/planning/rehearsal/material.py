@@ -1,0 +1,86 @@
+"""What a rehearsal plays with: public rows as each model sees them, and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.data.rows import n_rows
+from quorate.direct.plan import FeatureMapName, feature_map_for
+from quorate.direct.schema import Schema
+from quorate.ensemble import Teacher
+from quorate.errors import InvalidParameter
+from quorate.planning.expected import Basis
+from quorate.students import Student
+from quorate.types import IntArray
+
+FEWEST = 40  # labelled public rows below which nothing is rehearsed
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class Material:
+    """Public rows and labels.
+
+    Attributes
+    ----------
+    pool : as teachers, as the student and as the direct method see it
+        The unlabelled public rows, which are asked: three tables of ``n_public`` rows, in one order.
+    points : (n_public, d) array or sparse matrix
+        The same rows as numbers.
+    rows : as teachers, as the student and as the direct method see it
+        The rows with labels, of which some play the private ones and the others are scored on.
+    codes : IntArray, (n_labelled,)
+        Their classes.
+    in_pool : IntArray or None, (n_labelled,)
+        Which row of the pool each of them is, where the labels are those of the pool.
+    teacher, student : Teacher, Student
+        Who votes, and who learns.
+    classes : tuple
+        The declared classes.
+    basis : str
+        Where the labels are from.
+    schema : Schema or None
+        How the direct method reads rows; None where it is not compared.
+    feature_map : str
+        Of the direct method.
+    """
+
+    pool: tuple[Any, Any, Any] = field(repr=False)
+    points: Any = field(repr=False)
+    rows: tuple[Any, Any, Any] = field(repr=False)
+    codes: IntArray = field(repr=False)
+    in_pool: IntArray | None = field(repr=False)
+    teacher: Teacher
+    student: Student
+    classes: tuple[Any, ...]
+    basis: Basis
+    schema: Schema | None = field(repr=False)
+    feature_map: FeatureMapName = "auto"
+
+    def __post_init__(self) -> None:
+        if len(self.codes) < FEWEST:
+            raise InvalidParameter(
+                f"a rehearsal takes {FEWEST} labelled public rows or more, got {len(self.codes)}; without them give "
+                "learning_curve=, or leave the rehearsal out"
+            )
+
+    @property
+    def n_public(self) -> int:
+        """Rows that may be asked."""
+        return n_rows(self.points)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
+    def commonest(self) -> float:
+        """Accuracy of always saying the commonest class of the labelled rows."""
+        return float(np.bincount(self.codes, minlength=self.n_classes).max() / len(self.codes))
+
+    def fitted_map(self) -> Any:
+        """Return the direct method's feature map, fitted on the pool."""
+        return feature_map_for(self.feature_map, self.pool[2])

@@ -1,0 +1,267 @@
+"""Play the rows of a plan on public rows: all of them briefly, then the best of them at length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.mechanisms import Mechanism, NoisyCounts
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_facts import PublicFacts
+from quorate.planning.rehearsal.estimate import Played, estimate
+from quorate.planning.rehearsal.material import Material
+from quorate.planning.rehearsal.rounds import round_codes
+from quorate.planning.rehearsal.votes import SampledVotes, sample_votes, student_codes
+from quorate.planning.vote_rows import numbers_of_teachers
+from quorate.types import IntArray
+
+REFINED = 4  # rows that are played at length, beside the recipe's own and the direct method
+SECONDS_A_CELL = 3e-7  # of one student: measured on tables of 100 to 800 columns
+SECONDS = 16.0  # that all students together may take, more or less
+WIDEST = 1_000  # columns beyond which a student reads directions of the pool
+FEWEST_ASKED = 400
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effort:
+    """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
+
+    Attributes
+    ----------
+    folds, repeats : int
+        Divisions of the labelled rows, of which one part is scored on; and draws of the noise for each.
+    teachers : int
+        How many are trained for one size of a shard, at most.
+    asked : int
+        Rows of the pool that are asked.
+    every_row : bool
+        Whether all mechanisms are played briefly first, or noisy counts alone.
+    """
+
+    folds: int
+    repeats: int
+    teachers: int
+    asked: int
+    every_row: bool
+
+    @classmethod
+    def of(cls, n_public: int, width: int, n_classes: int) -> Effort:
+        """Return the effort for a task of this size.
+
+        Examples
+        --------
+        >>> Effort.of(160, 111, 2)
+        Effort(folds=4, repeats=3, teachers=128, asked=160, every_row=True)
+        >>> Effort.of(5_000, 784, 10).asked
+        400
+        """
+        one = SECONDS_A_CELL * n_public * min(max(width, 10), WIDEST) * n_classes
+        for folds, repeats, teachers, students in (
+            (4, 3, 128, 300),
+            (3, 2, 128, 190),
+            (2, 2, 64, 150),
+            (2, 1, 64, 120),
+        ):
+            if one * students <= SECONDS:
+                return cls(folds=folds, repeats=repeats, teachers=teachers, asked=n_public, every_row=True)
+        asked = int(min(n_public, max(FEWEST_ASKED, n_public * SECONDS / (one * 24))))
+        return cls(folds=2, repeats=1, teachers=64, asked=asked, every_row=False)
+
+
+@dataclass(slots=True, eq=False)
+class Rehearsal:
+    """What is expected of a plan's rows, by playing them.
+
+    Parameters
+    ----------
+    material : Material
+        Public rows and labels.
+    facts : PublicFacts
+        Of the plan; its sizes, whatever ε is asked for.
+    effort : Effort
+        How much is played.
+    seed : int
+        Of all draws.
+    """
+
+    material: Material
+    facts: PublicFacts
+    effort: Effort
+    seed: int = 0
+    _votes: dict[tuple[int, int], SampledVotes | None] = field(default_factory=dict)
+    _map: Any = None
+    _plans: dict[float, DirectPlan] = field(default_factory=dict)
+
+    def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        """Return the rows with what is expected of them; those that cannot be played stay as they are."""
+        if len(rows) == 1:  # the way of a plan's first row, at another ε
+            return [self._told(rows[0], self._played(facts, rows[0], range(2 if self.effort.every_row else 1), 1))]
+        briefly = {row.key: self._told(row, self._played(facts, row, [0], 1)) for row in rows if self._worth(row)}
+        known = {key: row.expected.accuracy for key, row in briefly.items() if row.expected is not None}
+        best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
+        folds, repeats = range(self.effort.folds), self.effort.repeats
+        return [
+            self._told(row, self._played(facts, row, folds, repeats)) if row.key in best else briefly.get(row.key, row)
+            for row in rows
+        ]
+
+    def _worth(self, row: PlanRow) -> bool:
+        """Whether a row is played at all; where time is short, of the mechanisms noisy counts alone."""
+        return self.effort.every_row or row.way == "direct" or isinstance(row.mechanism, NoisyCounts)
+
+    def _kept(self, key: str) -> bool:
+        """Whether a row is played at length however it did: the direct method, and the recipe's own."""
+        numbers = numbers_of_teachers(self.facts)
+        return key.startswith(("direct/", f"votes/NoisyCounts/{numbers[len(numbers) // 2]}/"))
+
+    def _told(self, row: PlanRow, played: list[Played]) -> PlanRow:
+        if not played:
+            return row
+        expected = estimate(played, self.material.basis)
+        answered = row.answered if row.way != "votes" else float(np.mean([each.answered for each in played]))
+        return replace(row, expected=replace(expected, rehearsals=len(played)), answered=answered)
+
+    def _played(self, facts: PublicFacts, row: PlanRow, folds: Sequence[int], repeats: int) -> list[Played]:
+        if row.cannot or (row.way == "votes" and row.mechanism is None):
+            return []
+        play = self._play_votes if row.way == "votes" else self._play_direct
+        found = [play(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
+        return [each for each in found if each is not None]
+
+    # --- teachers ----------------------------------------------------------------------------------------------------
+
+    def _play_votes(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
+        assert row.mechanism is not None and row.n_teachers is not None and row.n_queries is not None  # noqa: S101, PT018
+        sampled = self._sampled(row.n_teachers, fold)
+        if sampled is None:
+            return None
+        _, held = self._divided(fold)
+        asked, mechanism = self._asked(row.n_queries, row.mechanism)
+        accuracies, answered = [], 1.0
+        for shares in sampled.ensembles:
+            codes, share = student_codes(
+                self.material,
+                shares,
+                mechanism,
+                asked,
+                n_teachers=row.n_teachers,
+                held=held,
+                seed=self._seed(fold, repeat),
+            )
+            accuracies.append(float((codes == self.material.codes[held]).mean()))
+            answered = answered if len(accuracies) > 1 else share
+        return Played(
+            whole=accuracies[0],
+            halves=float(np.mean(accuracies[1:])),
+            fold=fold,
+            n_scored=len(held),
+            size=sampled.independent / row.n_teachers,
+            answered=answered,
+        )
+
+    def _asked(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
+        """Return the rows to ask; where fewer are asked than in the run, with as much less noise in each."""
+        order = np.random.default_rng([self.seed, 5]).permutation(self.material.n_public)
+        asked = np.sort(order[: min(n_queries, self.effort.asked)])
+        noise = mechanism.answer_noise
+        if len(asked) < n_queries and isinstance(mechanism, NoisyCounts) and noise is not None:
+            mechanism = replace(mechanism, sigma=noise.scale * (len(asked) / n_queries) ** 0.5)
+        return asked, mechanism
+
+    def _sampled(self, n_teachers: int, fold: int) -> SampledVotes | None:
+        key = (n_teachers, fold)
+        if key not in self._votes:
+            trained_on, held = self._divided(fold)
+            rows_each = max(1, round((self.facts.rows or n_teachers) / n_teachers))
+            self._votes[key] = sample_votes(
+                self.material,
+                trained_on,
+                held,
+                rows_each=rows_each,
+                n_teachers=max(2, 2 * (min(n_teachers, self.effort.teachers) // 2)),
+                seed=self._seed(fold, 0),
+            )
+        return self._votes[key]
+
+    # --- rounds ------------------------------------------------------------------------------------------------------
+
+    def _play_direct(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
+        del row  # its settings follow from the facts
+        if self.material.schema is None:
+            return None
+        plan = self.direct_plan(facts)
+        trained_on, held = self._divided(fold)
+        order = np.random.default_rng(self._seed(fold, 0)).permutation(trained_on)
+        parts = [order, *np.array_split(order, 2)]
+        rows_each = (facts.rows or 1) / (facts.n_records or 1)
+        accuracies = [
+            float(
+                (
+                    round_codes(self.material, plan, part, held, rows_each=rows_each, seed=self._seed(fold, repeat))
+                    == self.material.codes[held]
+                ).mean()
+            )
+            for part in parts
+        ]
+        return Played(
+            whole=accuracies[0],
+            halves=float(np.mean(accuracies[1:])),
+            fold=fold,
+            n_scored=len(held),
+            size=len(trained_on) / (facts.rows or len(trained_on)),
+        )
+
+    def direct_plan(self, facts: PublicFacts) -> DirectPlan:
+        """Return what the direct method would do at this budget; the feature map is fitted once."""
+        if facts.epsilon not in self._plans:
+            if self._map is None:
+                self._map = self.material.fitted_map()
+            self._plans[facts.epsilon] = plan_direct(
+                self._map,
+                self.material.pool[2],
+                n_classes=facts.n_classes,
+                n_units=facts.n_records or 1,
+                epsilon=facts.epsilon,
+                delta=facts.delta,
+            )
+        return self._plans[facts.epsilon]
+
+    # --- who plays what ----------------------------------------------------------------------------------------------
+
+    def _divided(self, fold: int) -> tuple[IntArray, IntArray]:
+        """Return the labelled rows that play private ones, and those that are scored on."""
+        order = np.random.default_rng([self.seed, 2]).permutation(len(self.material.codes))
+        held = np.array_split(order, max(2, self.effort.folds))[fold]
+        return np.setdiff1d(order, held), np.sort(held)
+
+    def _seed(self, fold: int, repeat: int) -> int:
+        return 1 + self.seed + 1_000 * fold + 17 * repeat
+
+    @property
+    def not_rehearsed(self) -> str | None:
+        """Say that shards are larger than what could be rehearsed, where that is so."""
+        missing = [n_teachers for (n_teachers, _), votes in self._votes.items() if votes is None]
+        if not missing:
+            return None
+        return (
+            f"with {max(missing):,} teachers or fewer a shard is larger than half of the labelled public rows, and "
+            "could not be rehearsed"
+        )
+
+    @property
+    def constant(self) -> tuple[int, ...]:
+        """Numbers of teachers at which every sampled teacher says one class whatever it is asked."""
+        return tuple(sorted({n for (n, _), votes in self._votes.items() if votes is not None and votes.one_class}))
+
+    def curve(self) -> tuple[tuple[float, float], ...]:
+        """Return what single teachers were seen to do: rows of a shard, and how often they are right."""
+        total = self.facts.rows or 1
+        by_size: dict[int, list[float]] = {}
+        for (n_teachers, _), votes in self._votes.items():
+            if votes is not None:
+                by_size.setdefault(n_teachers, []).append(votes.right)
+        return tuple((total / n, float(np.mean(seen))) for n, seen in sorted(by_size.items(), reverse=True))

@@ -1,0 +1,193 @@
+r"""Votes without private rows: what K teachers on disjoint shards of n rows would say, from a few dozen teachers.
+
+A teacher that is trained on r rows drawn without replacement from the labelled public rows has the law of one of the K.
+What is wrong with an ensemble of B such teachers is that they share rows: the mean of their votes varies like that of
+about :math:`\min(B, T/r)` independent ones, T being the rows that they are drawn from, where the true ensemble has
+:math:`K = n/r`. So B/2 teachers are drawn from one half of these rows and B/2 from the other. Each half alone is an
+ensemble of half the size, and both together one of the whole size; what the student loses by the step from whole to
+half, it gains again by the step from whole to endless, to first order in one over the size
+(:func:`~quorate.planning.rehearsal.estimate.estimate`).
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.data.rows import take
+from quorate.ensemble import ABSTAINED
+from quorate.ensemble.training import rows_alone
+from quorate.labelling.released import ReleaseBuilder
+from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
+from quorate.planning.rehearsal.material import Material
+from quorate.release.source import noise_and_key
+from quorate.students import StudentData
+from quorate.types import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SampledVotes:
+    """Votes of sampled teachers on the pool.
+
+    Attributes
+    ----------
+    shares : FloatArray, (2, n_public, n_classes)
+        Share of each half's teachers that vote for each class.
+    independent : float
+        How many independent teachers they are worth together.
+    right : float
+        How often one of them is right on rows that none was trained on.
+    one_class : bool
+        Whether every one of them says one class whatever it is asked.
+    """
+
+    shares: FloatArray
+    independent: float
+    right: float
+    one_class: bool
+
+    @property
+    def ensembles(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Shares of all teachers, and of each half alone."""
+        return self.shares.mean(axis=0), self.shares[0], self.shares[1]
+
+
+def sample_votes(
+    material: Material, trained_on: IntArray, held: IntArray, *, rows_each: int, n_teachers: int, seed: int
+) -> SampledVotes | None:
+    """Train sampled teachers of so many rows, and count their votes on the pool.
+
+    Parameters
+    ----------
+    material : Material
+        Public rows.
+    trained_on, held : IntArray
+        Labelled rows that play private ones, and those that are scored on.
+    rows_each : int
+        Rows of a shard.
+    n_teachers : int
+        How many are trained, an even number.
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    SampledVotes or None
+        None where half of the rows is smaller than a shard.
+    """
+    order = np.random.default_rng(seed).permutation(trained_on)
+    halves = np.array_split(order, 2)
+    if min(map(len, halves)) < rows_each:
+        return None
+    rng = np.random.default_rng([seed, 1])
+    shares, right, one_class = [], [], True
+    pool_and_held = material.pool[0], take(material.rows[0], held)
+    for half in halves:
+        counts = np.zeros((material.n_public, material.n_classes))
+        for number in range(n_teachers // 2):
+            shard = np.sort(rng.choice(half, rows_each, replace=False))
+            on_pool, on_held = _votes(material, shard, pool_and_held, seed=number)
+            _add(counts, on_pool, own=None if material.in_pool is None else material.in_pool[shard])
+            right.append(float((on_held == material.codes[held]).mean()))
+            one_class = one_class and len(np.unique(on_pool)) == 1
+        shares.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))
+    return SampledVotes(
+        shares=np.stack(shares),
+        independent=min(n_teachers, len(order) / rows_each),
+        right=float(np.mean(right)),
+        one_class=one_class,
+    )
+
+
+def _votes(material: Material, shard: IntArray, asked: tuple[object, ...], *, seed: int) -> list[IntArray]:
+    """Train one teacher on one shard; where it fails it abstains, as in a run."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            voter = material.teacher.train(rows_alone(material.rows[0], shard), material.codes[shard], seed)
+            return [np.asarray(voter.vote(each)) for each in asked]
+    except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
+        return [np.full(each.shape[0], ABSTAINED, dtype=np.int64) for each in asked]  # type: ignore[attr-defined]
+
+
+def _add(counts: FloatArray, votes: IntArray, *, own: IntArray | None) -> None:
+    """Add one teacher's votes; on rows of its own shard it has none, since it has seen their labels."""
+    heard = votes >= 0
+    if own is not None:
+        heard[own] = False
+    rows = np.flatnonzero(heard)
+    counts[rows, votes[rows]] += 1
+
+
+def whole_votes(shares: FloatArray, n_teachers: int) -> IntArray:
+    """Return integer votes ``(n, n_classes)`` of K teachers with these shares; each row adds up to K.
+
+    Examples
+    --------
+    >>> whole_votes(np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]]), 7).tolist()
+    [[4, 2, 1], [7, 0, 0]]
+    """
+    exact = shares * n_teachers
+    votes = np.floor(exact).astype(np.int64)
+    left = n_teachers - votes.sum(axis=1)
+    order = np.argsort(-(exact - votes), axis=1, kind="stable")
+    place = np.argsort(order, axis=1, kind="stable")
+    found: IntArray = votes + (place < left[:, None])
+    return found
+
+
+def student_codes(
+    material: Material,
+    shares: FloatArray,
+    mechanism: Mechanism,
+    asked: IntArray,
+    *,
+    n_teachers: int,
+    held: IntArray,
+    seed: int,
+) -> tuple[IntArray, float]:
+    """Release votes with the mechanism's own noise, fit the student, and return its codes and the share answered.
+
+    Parameters
+    ----------
+    material : Material
+        Public rows.
+    shares : FloatArray, (n_public, n_classes)
+        Of the votes.
+    mechanism : Mechanism
+        With its noise.
+    asked : IntArray
+        Rows of the pool.
+    n_teachers : int
+        K.
+    held : IntArray
+        Labelled rows to predict.
+    seed : int
+        Of noise and student: the same seed draws the same noise.
+    """
+    noise, _ = noise_and_key(seed)
+    counts = whole_votes(shares[asked], n_teachers)
+    if isinstance(mechanism, StreamMechanism):
+        answers = mechanism.release(counts, noise)
+    else:
+        assert isinstance(mechanism, QueryMechanism)  # noqa: S101 - there are no others
+        answers = mechanism.release_many(counts, noise)
+    builder = ReleaseBuilder(mechanism, n_queries=len(asked), n_classes=material.n_classes)
+    builder.put(0, len(asked), answers)  # type: ignore[arg-type]  # an array is a sequence
+    released = builder.released()
+    data = StudentData(
+        pool=material.pool[1],
+        points=material.points,
+        queries=asked,
+        released=released,
+        classes=material.classes,
+        n_teachers=n_teachers,
+        seed=seed,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predicted = np.asarray(material.student.fit(data).predict(take(material.rows[1], held)))
+    codes = {each: code for code, each in enumerate(material.classes)}
+    return np.array([codes[each] for each in predicted.tolist()]), float(released.answered.mean())

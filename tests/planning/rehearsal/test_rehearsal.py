@@ -1,0 +1,226 @@
+"""A rehearsal expects what a run then has: on made-up tables of which there are as many rows as one likes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import quorate
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.mechanisms import NoisyCounts
+from quorate.pipeline.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of
+from quorate.planning import PublicFacts
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.estimate import Played, estimate
+from quorate.planning.rehearsal.made_up import MeanOf
+from quorate.planning.rehearsal.material import Material
+from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.planning.rehearsal.votes import sample_votes, whole_votes
+from quorate.planning.vote_rows import Grid, vote_rows
+
+N, M, LABELLED, TEST = 3_000, 150, 1_200, 4_000
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
+TASK: dict[str, Any] = {"classes": [0, 1], "n_records": N, **BUDGET}
+EFFORT = Effort(folds=2, repeats=2, teachers=48, asked=M, every_row=True)
+BRIEF = Effort(folds=2, repeats=1, teachers=8, asked=M, every_row=True)
+
+
+def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of six numbers, and a class that a linear rule tells in nine of ten."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    weights = np.array([4.0, -3.0, 2.0, 1.0, 0, 0])
+    return X, (X @ weights + rng.logistic(size=n) > 0).astype(np.int64)
+
+
+@pytest.fixture(scope="module")
+def rows() -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    sizes = {"private": N, "pool": M, "labelled": LABELLED, "test": TEST}
+    return {name: drawn(n, seed) for seed, (name, n) in enumerate(sizes.items())}
+
+
+@pytest.fixture(scope="module")
+def facts() -> PublicFacts:
+    return PublicFacts(n_records=N, n_public=M, n_classes=2, width=6, **BUDGET)
+
+
+def played(
+    facts: PublicFacts, material: Material, *, n_teachers: list[int], effort: Effort = BRIEF
+) -> tuple[Rehearsal, list[PlanRow]]:
+    """Rehearse rows of noisy counts, and the direct method."""
+    rehearsal = Rehearsal(material=material, facts=facts, effort=effort)
+    votes = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=n_teachers))
+    return rehearsal, rehearsal(facts, [*votes, PlanRow(way="direct", name="gradient rounds")])
+
+
+def material_for(rows: dict[str, Any], **models: Any) -> Material:
+    return labelled_material(
+        public_side(rows["pool"][0], (0, 1), **models), (0, 1), Models(**models), evaluation=rows["labelled"]
+    )
+
+
+def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: PublicFacts) -> None:
+    (X, y), public, (unseen, truth) = rows["private"], PublicPool(rows["pool"][0]), rows["test"]
+    _, told = played(facts, material_for(rows), n_teachers=[50, 200], effort=EFFORT)
+    for row in told:
+        accuracies = []
+        for seed in range(2):
+            how: dict[str, Any] = {**TASK, "unsafe_noise_seed": seed}
+            if row.way == "direct":
+                clf: Any = PrivateLogisticRegression(**how)
+            else:
+                clf = PrivateClassifier(**how, n_teachers=row.n_teachers or 1, n_jobs=1)
+            accuracies.append(float((clf.fit(X, y, public=public).predict(unseen) == truth).mean()))
+        assert row.expected is not None
+        assert row.expected.low - 0.01 <= np.mean(accuracies) <= row.expected.high + 0.01, row.key
+        assert np.mean(accuracies) == pytest.approx(row.expected.accuracy, abs=0.04), row.key
+
+
+def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], facts: PublicFacts) -> None:
+    """The twin: what is expected with hardly any noise is not what a run at ε = 0.1 has."""
+    _, honest = played(replace(facts, epsilon=0.1), material_for(rows), n_teachers=[50])
+    _, cheating = played(replace(facts, epsilon=8.0), material_for(rows), n_teachers=[50])
+    assert cheating[0].expected is not None
+    assert honest[0].expected is not None
+    assert cheating[0].expected.accuracy > honest[0].expected.accuracy + 0.04
+
+
+def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows: dict[str, Any]) -> None:
+    made = quorate.plan(rows["pool"][0], evaluation=rows["labelled"], mechanisms=[NoisyCounts], n_teachers=[50], **TASK)
+    share = rows["labelled"][1].mean()
+    assert made.commonest == pytest.approx(max(share, 1 - share))
+    assert made.tree()["rows"][0]["expected"]["basis"] == "labelled public rows"
+    assert [each.expected is not None for each in made.by_epsilon] == [True] * 6
+    assert made.by_epsilon[-1].expected is not None
+    assert made.by_epsilon[0].expected is not None
+    assert made.by_epsilon[-1].expected.accuracy > made.by_epsilon[0].expected.accuracy
+    assert made.nothing_changes_above is not None
+
+
+def test_a_rehearsal_is_the_same_whenever_it_is_played(rows: dict[str, Any], facts: PublicFacts) -> None:
+    once, again = (played(facts, material_for(rows), n_teachers=[50])[1] for _ in range(2))
+    assert [row.tree() for row in once] == [row.tree() for row in again]
+
+
+def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
+    X, y = drawn(400, 9)
+    material = labelled_material(public_side(X, (0, 1)), (0, 1), Models(), y_public=y)
+    _, (votes, _) = played(replace(facts, n_public=400), material, n_teachers=[100])
+    assert votes.expected is not None
+    assert 0.7 < votes.expected.accuracy < 0.95
+
+
+def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, Any], facts: PublicFacts) -> None:
+    material = material_for(rows, teacher=DecisionTreeClassifier(min_samples_leaf=30))
+    rehearsal, (votes, _) = played(facts, material, n_teachers=[60])
+    assert rehearsal.constant == (60,)
+    assert any("every teacher says one class" in note for note in notes_of((rehearsal,)))
+    assert votes.expected is not None
+    assert votes.expected.accuracy < material.commonest + 0.05
+
+
+def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:
+    class Fails(DummyClassifier):  # type: ignore[misc]
+        def fit(self, X: Any, y: Any) -> Any:
+            raise RuntimeError
+
+    _, (votes, _) = played(facts, material_for(rows, teacher=Fails()), n_teachers=[60])
+    assert votes.expected is not None
+    assert votes.expected.accuracy < 0.75  # of noise alone
+
+
+def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: PublicFacts) -> None:
+    for how, basis in (("rules", "rules on the pool"), ("synthetic", "synthetic rows")):
+        side = None if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
+        drawn_ones = rehearsals_of(facts, side, (0, 1), Models(), how=how, y_public=None, evaluation=None)
+        assert len(drawn_ones) > 1
+        brief = MeanOf([replace(each, effort=BRIEF) for each in drawn_ones])
+        (row,) = brief(facts, [PlanRow(way="direct", name="gradient rounds")])
+        assert row.expected is not None
+        assert row.expected.basis == basis
+        assert any("a guess about" in note for note in notes_of(drawn_ones))
+
+
+def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts: PublicFacts) -> None:
+    pool, (X, y) = rows["pool"][0], rows["labelled"]
+    with pytest.raises(InvalidParameter, match="none were given"):
+        quorate.plan(pool, rehearse="labels", **TASK)
+    with pytest.raises(InvalidParameter, match="40 labelled public rows or more, got 39"):
+        quorate.plan(pool, evaluation=(X[:39], y[:39]), **TASK)
+    with pytest.raises(DataRefused, match="differ in number"):
+        quorate.plan(pool, evaluation=(X[:50], y[:49]), **TASK)
+    few = {**rows, "labelled": (X[:60], y[:60])}
+    rehearsal, (votes, direct) = played(facts, material_for(few), n_teachers=[50])
+    assert votes.expected is None
+    assert direct.expected is not None
+    assert rehearsal.not_rehearsed is not None
+    assert "larger than half of the labelled public rows" in rehearsal.not_rehearsed
+
+
+# --- the parts -------------------------------------------------------------------------------------------------------
+
+
+def test_votes_of_all_teachers_have_the_shares_and_add_up() -> None:
+    shares = np.random.default_rng(0).dirichlet(np.ones(5), size=300)
+    votes = whole_votes(shares, 178)
+    assert (votes.sum(axis=1) == 178).all()
+    assert np.abs(votes / 178 - shares).max() <= 1 / 178
+
+
+def test_what_few_rows_cost_is_taken_out_again() -> None:
+    """An accuracy of a - c/s exactly: the estimate is a - c/K."""
+    a, c, size, n_teachers = 0.95, 0.4, 8.0, 40.0
+    one = Played(whole=a - c / size, halves=a - 2 * c / size, fold=0, n_scored=10**9, size=size / n_teachers)
+    assert estimate([one], "labelled public rows").accuracy == pytest.approx(a - c / n_teachers)
+    plain = replace(one, size=1.0)  # without the correction it is off by what the correction is for
+    assert estimate([plain], "labelled public rows").accuracy == pytest.approx(a - c / size)
+
+
+def test_a_range_holds_nine_runs_in_ten_of_its_own_model() -> None:
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        accuracy = 0.9 + rng.normal(0, (0.9 * 0.1 / 500) ** 0.5)  # of what was scored
+        runs = [accuracy + rng.normal(0, 0.01) for _ in range(4)]
+        found = estimate(
+            [Played(whole=run, halves=run, fold=0, n_scored=500, size=1.0) for run in runs], "labelled public rows"
+        )
+        held += found.low <= 0.9 + rng.normal(0, 0.01) <= found.high
+    assert 0.86 <= held / 400 <= 0.97
+
+
+def test_a_teacher_has_no_vote_on_the_rows_that_it_was_trained_on() -> None:
+    """One tree to the end knows its own rows by heart; were it asked about them, it would be right there."""
+    X, _ = drawn(200, 5)
+    coins = np.random.default_rng(6).integers(0, 2, 200)  # nothing can be learned but by heart
+    models = Models(teacher=DecisionTreeClassifier())
+    material = labelled_material(public_side(X, (0, 1)), (0, 1), models, y_public=coins)
+    every = np.arange(200)
+    found = sample_votes(material, every[:160], every[160:], rows_each=60, n_teachers=8, seed=0)
+    assert found is not None
+    assert (found.shares.mean(axis=0).argmax(axis=1) == coins).mean() < 0.65
+
+
+def test_more_than_half_of_the_rows_is_no_shard(rows: dict[str, Any]) -> None:
+    every = np.arange(LABELLED)
+    found = sample_votes(material_for(rows), every[:400], every[400:], rows_each=201, n_teachers=4, seed=0)
+    assert found is None
+
+
+def test_large_tasks_are_played_less() -> None:
+    efforts = [Effort.of(m, 100, 2) for m in (100, 1_000, 3_000, 50_000)]
+    lengths = [each.folds * each.repeats for each in efforts]
+    assert lengths == sorted(lengths, reverse=True)
+    assert efforts[-1].asked < 50_000
+
+
+def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], facts: PublicFacts) -> None:
+    few = Rehearsal(material=material_for(rows), facts=facts, effort=replace(BRIEF, asked=50))
+    asked, mechanism = few._asked(200, NoisyCounts(sigma=100.0, form="binary"))
+    assert len(asked) == 50
+    assert mechanism == NoisyCounts(sigma=50.0, form="binary")
