@@ -14,7 +14,7 @@ from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_si
 from quorate.planning import PublicFacts
 from quorate.planning.direct_row import direct_row, direct_row_unknown
 from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan import Plan, plan_votes
+from quorate.planning.plan import Expectation, Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
@@ -111,21 +111,20 @@ def plan(
     >>> [row.name for row in made.rows if row.cannot][-1]
     'GenericLearner'
     """
-    epsilon, delta = floor_budget(epsilon, delta)
     told = None if classes is None else check_classes(classes)
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
     if side is not None:
         n_public, width = side.n_distinct, side.views.width
+    floored = dict(zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True))
     facts = PublicFacts(
         n_records=count("n_records", n_records, at_least=1),
         n_public=_given("n_public", n_public),
         n_classes=len(told) if told is not None else _given("n_classes", n_classes),
         width=_given("width", width),
-        epsilon=epsilon,
-        delta=delta,
         online_answers=online_answers,
         n_rows=n_rows,
         unit=unit,
+        **floored,
     )
     curve = None if learning_curve is None else LearningCurve.of(learning_curve)
     models = Models(teacher, student, feature_map)
@@ -134,18 +133,33 @@ def plan(
         rehearsals = rehearsals_of(facts, side, told, models, how=rehearse, y_public=y_public, evaluation=evaluation)
     made = plan_votes(
         facts,
-        grid=Grid(
-            mechanisms=mechanisms,
-            n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
-            queries=_numbers("queries", queries, most=facts.n_public),
-        ),
+        grid=_grid(facts, mechanisms, n_teachers, queries),
         direct=row_of_direct(facts, side, feature_map=feature_map),
-        expectation=None if not rehearsals else rehearsals[0] if len(rehearsals) == 1 else MeanOf(rehearsals),
+        expectation=_together(rehearsals),
         learning_curve=curve,
         commonest=_commonest(commonest, rehearsals),
         n_labelled=n_labelled,
     )
     return replace(made, notes=(*made.notes, *notes_of(rehearsals)))
+
+
+def _grid(
+    facts: PublicFacts,
+    mechanisms: Sequence[Any] | None,
+    n_teachers: Sequence[int] | None,
+    queries: Sequence[int] | None,
+) -> Grid:
+    return Grid(
+        mechanisms=mechanisms,
+        n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
+        queries=_numbers("queries", queries, most=facts.n_public),
+    )
+
+
+def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
+    if len(rehearsals) < 2:
+        return rehearsals[0] if rehearsals else None
+    return MeanOf(rehearsals)
 
 
 def _commonest(given: float | None, rehearsals: Sequence[Rehearsal]) -> float | None:

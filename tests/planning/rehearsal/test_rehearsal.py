@@ -83,8 +83,8 @@ def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: Pu
 
 
 def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], facts: PublicFacts) -> None:
-    """The twin: what is expected with hardly any noise is not what a run at ε = 0.1 has."""
-    _, honest = played(replace(facts, epsilon=0.1), material_for(rows), n_teachers=[50])
+    """The twin: what is expected with hardly any noise is not what a run at ε = 0.25 has."""
+    _, honest = played(replace(facts, epsilon=0.25), material_for(rows), n_teachers=[50])
     _, cheating = played(replace(facts, epsilon=8.0), material_for(rows), n_teachers=[50])
     assert cheating[0].expected is not None
     assert honest[0].expected is not None
