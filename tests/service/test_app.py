@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from tests.service.conftest import NOW, Running, Serve, rows, running
 
-from quorate.ledger import Ledger
+from quorate.ledger import Ledger, Receipt
+from quorate.service.keys import KeyFile
 
 
 def charged_of(run: Running) -> int:
@@ -21,7 +22,7 @@ def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> 
     told = run.post({"row": rows(1)[0]})
 
     assert told.status_code == 200
-    assert list(told.json()) == ["answers_left", "epsilon_spent", "answer"]
+    assert list(told.json()) == ["answers_left", "epsilon_spent", "answer", "charged", "receipt"]
     assert told.json()["answers_left"] == 11
     answer = told.json()["answer"]
     assert answer["by"] == "ensemble"
@@ -45,7 +46,7 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     run = serve()
     row = rows(1)[0]
     before = run.entries
-    answers = {run.post({"row": row}).text for _ in range(300)}
+    answers = {str(run.post({"row": row}).json()["answer"]) for _ in range(300)}
     batch = run.post({"rows": [row] * 700}).json()["answers"]
 
     assert len(answers) == 1
@@ -114,7 +115,7 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callabl
         again = run.post({"rows": rows(5)}).json()
         assert run.left == 7
 
-    assert again == first
+    assert again["answers"] == first["answers"]
     with Ledger(root / "ledger.db") as ledger:
         ledger.verify(prices=True)
 
@@ -169,7 +170,8 @@ def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> 
     again = run.post({"row": one}, **{"idempotency-key": "a"})
     other = run.post({"row": two}, **{"idempotency-key": "a"})
 
-    assert first.json() == again.json()
+    assert first.json()["answer"] == again.json()["answer"]
+    assert (first.json()["charged"], again.json()["charged"], again.json()["receipt"]) == (1, 0, None)
     assert (other.status_code, other.json()["code"]) == (422, "idempotency-key-reused")
     assert run.left == 11
     token, _ = run.service.keys.create("another", ["ask"])
@@ -183,3 +185,54 @@ def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
 
     assert [each.status_code for each in told] == [200, 200, 429]
     assert int(told[-1].headers["retry-after"]) >= 1
+
+
+def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
+    root = own_run()
+    with running(root) as run:
+        receipt = Receipt.from_object(run.post({"row": rows(1)[0]}).json()["receipt"])
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.check_receipt(receipt)
+
+
+@pytest.mark.parametrize("after_budget", ["student", "refuse"])
+def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., Path], after_budget: str) -> None:
+    root = own_run()
+    token, key = KeyFile(root / "private").create("a trial", ["ask"], quota=3)
+    for attempt in range(2):
+        with running(root, after_budget=after_budget) as run:
+            free, run.token = run.token, token
+            if attempt == 0:
+                run.post({"rows": rows(2)})
+                told = run.post({"rows": rows(2, seed=8)})
+                if after_budget == "student":
+                    assert [point["by"] for point in told.json()["answers"]] == ["ensemble", "student"]
+                else:
+                    assert (told.status_code, told.json()["code"], told.json()["answers_left"]) == (
+                        409,
+                        "quota-spent",
+                        1,
+                    )
+                    run.post({"rows": rows(1, seed=8)})
+            else:
+                told = run.post({"rows": rows(1, seed=9)})
+                assert told.status_code == 409 or told.json()["answers"][0]["by"] == "student"
+            assert (run.left, run.service.served.answers.standing.answers_left) == (9, 9)
+            run.token = free
+    with Ledger(root / "ledger.db") as ledger:
+        assert (ledger.quota(key.client).answers, ledger.quota(key.client).drawn) == (3, 3)
+        ledger.verify(prices=True)
+
+
+def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Callable[..., Path]) -> None:
+    root = own_run()
+    one, two = rows(2)
+    token, _ = KeyFile(root / "private").create("a ward", ["ask"])
+    with running(root) as run:
+        run.token = token
+        first = run.post({"row": one}, **{"idempotency-key": "a"}).json()
+    with running(root) as run:
+        run.token = token
+        assert run.post({"row": two}, **{"idempotency-key": "a"}).json()["code"] == "idempotency-key-reused"
+        assert run.post({"row": one}, **{"idempotency-key": "a"}).json()["answer"] == first["answer"]
+        assert run.left == 11

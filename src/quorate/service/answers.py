@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from quorate.ledger import Receipt
 from quorate.service.features import Row
 from quorate.service.problems import Problem
 
@@ -61,10 +62,11 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What a request gets: its points, and how many of them were charged for."""
+    """What a request gets: its points, how many of them were charged for, and the receipt of that charge."""
 
     points: tuple[Point, ...]
     charged: int = 0
+    receipt: Receipt | None = None
 
 
 Reply: TypeAlias = Answered | Problem

@@ -126,12 +126,17 @@ class Service:
         reply = await self.thread.ask(asked)
         if isinstance(reply, Problem):
             raise reply
+        self._request_keys.note(asked)
         standing = self.served.answers.standing
         points = [point.tree() for point in reply.points]
-        told = {"answers_left": standing.answers_left, "epsilon_spent": standing.epsilon[0]}
-        return Sent(
-            _json({**told, "answer": points[0]} if one else {**told, "answers": points}), reply.points, reply.charged
-        )
+        told = {
+            "answers_left": standing.answers_left,
+            "epsilon_spent": standing.epsilon[0],
+            **({"answer": points[0]} if one else {"answers": points}),
+            "charged": reply.charged,
+            "receipt": None if reply.receipt is None else reply.receipt.to_object(),
+        }
+        return Sent(_json(told), reply.points, reply.charged)
 
     async def budget(self, _: Request, key: Key) -> Sent:
         """Say what is left: answers first, then ε."""

@@ -84,22 +84,32 @@ def label_response(classes: Sequence[Any]) -> dict[int | str, dict[str, Any]]:
         "answers_left": {"type": ["integer", "null"], "description": "null where every prediction is free"},
         "epsilon_spent": {"type": "number"},
     }
-    one = {"$ref": "#/components/schemas/Point"}
-    schema = {
-        "oneOf": [
-            {"type": "object", "required": [*left, "answer"], "properties": {**left, "answer": one}},
-            {
-                "type": "object",
-                "required": [*left, "answers"],
-                "properties": {**left, "answers": {"type": "array", "items": one}},
-            },
-        ]
+    cost: dict[str, Any] = {
+        "charged": {"type": "integer", "description": "answers that were charged for this request"},
+        "receipt": {
+            "type": ["object", "null"],
+            "description": "of the charge, for quorate ledger verify --receipt; null where nothing was charged",
+            "required": ["sequence", "head_hash"],
+            "properties": {"sequence": {"type": "integer"}, "head_hash": {"type": "string"}},
+        },
     }
+    one = {"$ref": "#/components/schemas/Point"}
+
+    def told(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "type": "object",
+            "required": [*left, name, *cost],
+            "properties": {**left, name: schema, **cost},
+            "additionalProperties": False,
+        }
+
+    before = {"answers_left": 40, "epsilon_spent": 1.0}
+    receipt = {"sequence": 53, "head_hash": "ab" * 32}
     content = {
-        "schema": schema,
+        "schema": {"oneOf": [told("answer", one), told("answers", {"type": "array", "items": one})]},
         "examples": {
-            "one point": {"value": {"answers_left": 41, "epsilon_spent": 1.0, "answer": point}},
-            "several": {"value": {"answers_left": 40, "epsilon_spent": 1.0, "answers": [point, declined]}},
+            "one point": {"value": {**before, "answer": point, "charged": 1, "receipt": receipt}},
+            "several": {"value": {**before, "answers": [point, declined], "charged": 0, "receipt": None}},
         },
     }
     return {200: {"description": "A class for each point, or declined.", "content": {"application/json": content}}}

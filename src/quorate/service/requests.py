@@ -136,12 +136,14 @@ def question_of(
 
 
 class RequestKeys:
-    """Idempotency keys of this process: one client, one key, one body.
+    """Idempotency keys of requests that were answered: one client, one key, one body.
+
+    What was charged for is bound in the ledger too, for good; here is what was answered for free.
 
     Examples
     --------
     >>> seen = RequestKeys()
-    >>> seen.check(Asked("key:ab", (), key="1", body="x")); seen.check(Asked("key:ab", (), key="1", body="x"))
+    >>> seen.note(Asked("key:ab", (), key="1", body="x")); seen.check(Asked("key:ab", (), key="1", body="x"))
     >>> seen.check(Asked("key:ab", (), key="1", body="y"))
     Traceback (most recent call last):
     quorate.service.problems.Problem: idempotency-key-reused
@@ -151,15 +153,17 @@ class RequestKeys:
         self._bodies: OrderedDict[tuple[str, str], str | None] = OrderedDict()
 
     def check(self, asked: Asked) -> None:
-        """Refuse another body under a key that was used."""
-        if asked.key is None:
-            return
-        place = (asked.client, asked.key)
-        if self._bodies.setdefault(place, asked.body) != asked.body:
+        """Refuse another body under a key that was answered."""
+        if asked.key is not None and self._bodies.get((asked.client, asked.key), asked.body) != asked.body:
             raise Problem("idempotency-key-reused")
-        self._bodies.move_to_end(place)
-        if len(self._bodies) > _REMEMBERED:
-            self._bodies.popitem(last=False)
+
+    def note(self, asked: Asked) -> None:
+        """Remember what was answered under a key; the oldest of many are forgotten."""
+        if asked.key is not None:
+            self._bodies[asked.client, asked.key] = asked.body
+            self._bodies.move_to_end((asked.client, asked.key))
+            if len(self._bodies) > _REMEMBERED:
+                self._bodies.popitem(last=False)
 
 
 class RateLimit:

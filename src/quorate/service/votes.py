@@ -7,14 +7,15 @@ while anything is left; then the student answers, marked as such, or the request
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from quorate.data import row_digests, take
 from quorate.data.rows import Rows
-from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.labelling import OnlineAnswers
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, QuorateError, QuotaExhausted
+from quorate.labelling import ClientAnswer, ClientRequest, OnlineAnswers
 from quorate.ledger import Ledger
 from quorate.mechanisms import DECLINED
 from quorate.release.guarantee import spent_of
@@ -23,7 +24,7 @@ from quorate.service.features import Features
 from quorate.service.problems import Problem
 from quorate.types import IntArray, Secret
 
-_ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
+ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
 
 
 @dataclass(slots=True)
@@ -36,15 +37,6 @@ class CurrentRows:
     def votes(self, new: IntArray) -> Secret[Any]:
         """Count votes on the rows with these numbers."""
         return self.count(take(self.rows, new))
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What is to be done for a block: which points are charged, in order, and for whom."""
-
-    refused: dict[int, Problem] = field(default_factory=dict)  # by the number of the request
-    charged: dict[bytes, int] = field(default_factory=dict)  # digest to the number of its point in the block
-    by_request: Counter[int] = field(default_factory=Counter)
 
 
 class EnsembleAnswers:
@@ -66,6 +58,8 @@ class EnsembleAnswers:
         What rows look like.
     refuse : bool
         Whether a request is refused where fewer answers are left than it has new points.
+    charged : callable, optional
+        Told what is left, after each block.
     """
 
     def __init__(
@@ -78,9 +72,11 @@ class EnsembleAnswers:
         features: Features,
         *,
         refuse: bool = False,
+        charged: Callable[[Standing], None] = lambda _: None,
     ) -> None:
         self._online, self._current, self._ledger = online, current, ledger
         self._student, self._classes, self._features, self._refuse = student, tuple(classes), features, refuse
+        self._charged = charged
         self._standing = self._read_standing()
 
     @property
@@ -97,58 +93,92 @@ class EnsembleAnswers:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
         table = self._features.table([row for asked in block for row in asked.rows])
         digests = row_digests(table)
-        starts = [0]
-        for asked in block:
-            starts.append(starts[-1] + len(asked.rows))
-        plan = self._planned(block, digests, starts)
-        failed = self._charge(plan, table)
+        ends = list(accumulate(len(asked.rows) for asked in block))
+        places = [range(end - len(asked.rows), end) for asked, end in zip(block, ends, strict=True)]
+        outcomes = self._charge(block, table, digests, places)
         points = self._points(table, digests)
-        replies: list[Reply] = []
-        for number in range(len(block)):
-            found = points[starts[number] : starts[number + 1]]
-            charged = plan.by_request[number]
-            if number in plan.refused:
-                replies.append(plan.refused[number])
-            elif failed and charged:
-                replies.append(Problem("mechanism-failed", charged=True))
-            elif self._refuse and any(point.by == "student" for point in found):  # a mechanism that closed on the way
-                replies.append(Problem("budget-spent", _ASK_FEWER, charged=charged > 0))
-            else:
-                replies.append(Answered(tuple(found), charged))
-        return replies
+        return [
+            self._reply(outcomes.get(number), [points[place] for place in places[number]])
+            for number in range(len(block))
+        ]
 
-    def _planned(self, block: Sequence[Asked], digests: Sequence[bytes], starts: Sequence[int]) -> _Plan:
-        plan, left = _Plan(), self._online.left
-        for number in range(len(block)):
-            places = range(starts[number], starts[number + 1])
-            new: dict[bytes, int] = {}
-            for place in places:
-                digest = digests[place]
-                if digest not in plan.charged and self._online.memo.recall(digest) is None:
-                    new.setdefault(digest, place)
-            free = left - len(plan.charged)
-            if self._refuse and len(new) > free:
-                plan.refused[number] = Problem("budget-spent", _ASK_FEWER, answers_left=free)
+    def _charge(
+        self, block: Sequence[Asked], table: Rows, digests: Sequence[bytes], places: Sequence[range]
+    ) -> dict[int, ClientAnswer | QuorateError]:
+        """Have new points answered and remembered; return what became of the requests that were put to the ensemble."""
+        numbers, requests, asked_of = [], [], []
+        claimed: set[bytes] = set()
+        by_client: Counter[str] = Counter()
+        for number, asked in enumerate(block):
+            self._keep_quota(asked)
+            new = self._new(places[number], digests, claimed)
+            if not self._refuse:
+                free = self._free(asked.client, len(claimed), by_client[asked.client])
+                new = dict(list(new.items())[:free])
+            mine = [place for place in places[number] if self._goes(digests[place], new, claimed)]
+            if not mine:
                 continue
-            taken = dict(list(new.items())[:free])
-            plan.charged |= taken
-            plan.by_request[number] = len(taken)
-        return plan
-
-    def _charge(self, plan: _Plan, table: Rows) -> bool:
-        """Have the new points answered and remembered; return whether the mechanism failed on them."""
-        if not plan.charged:
-            return False
-        self._current.rows = take(table, list(plan.charged.values()))
+            claimed |= new.keys()
+            by_client[asked.client] += len(new)
+            numbers.append(number)
+            asked_of += mine
+            requests.append(
+                ClientRequest(
+                    client=asked.client, digests=[digests[place] for place in mine], key=asked.key, body=asked.body
+                )
+            )
+        if not requests:
+            return {}
+        self._current.rows = take(table, asked_of)
         try:
-            self._online.ask(list(plan.charged))
-        except (BudgetExhausted, InvalidParameter):  # of a user's own mechanism, which tells nothing of how
-            return True
+            return dict(zip(numbers, self._online.ask_together(requests), strict=True))
+        except InvalidParameter as failure:  # of a user's own mechanism, which tells nothing of how
+            return dict.fromkeys(numbers, failure)
         finally:
             self._current.rows = None
             if self._ledger.healthy:
                 self._standing = self._read_standing()
-        return False
+                self._charged(self._standing)
+
+    def _new(self, places: range, digests: Sequence[bytes], claimed: set[bytes]) -> dict[bytes, int]:
+        """Return the distinct points that nobody asked before, each by its first place."""
+        new: dict[bytes, int] = {}
+        for place in places:
+            if digests[place] not in claimed and self._online.memo.recall(digests[place]) is None:
+                new.setdefault(digests[place], place)
+        return new
+
+    def _goes(self, digest: bytes, new: Mapping[bytes, int], claimed: set[bytes]) -> bool:
+        """Whether a point is put to the ensemble; where nothing is left, the student has it."""
+        return self._refuse or digest in new or digest in claimed or self._online.memo.recall(digest) is not None
+
+    def _free(self, client: str, claimed: int, drawn: int) -> int:
+        quota = self._ledger.quota(client).left
+        left = self._online.left - claimed
+        return max(0, left if quota is None else min(left, quota - drawn))
+
+    def _keep_quota(self, asked: Asked) -> None:
+        """Have the ledger keep the quota of a key, so that no other way into the ledger passes it."""
+        if asked.quota is not None and self._ledger.quota(asked.client).answers != asked.quota:
+            self._ledger.set_quota(asked.client, asked.quota, "the quota of this key of the service")
+
+    def _reply(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
+        match outcome:
+            case ClientAnswer():
+                charged, receipt = outcome.charged, outcome.receipt
+            case InvalidParameter():
+                return Problem("mechanism-failed", charged=True)
+            case QuotaExhausted() if self._refuse:
+                return Problem("quota-spent", ASK_FEWER, answers_left=max(0, int(outcome.limit - outcome.spent)))
+            case BudgetExhausted() if self._refuse:
+                return Problem("budget-spent", ASK_FEWER, answers_left=self._online.left)
+            case PreconditionFailed():
+                return Problem("idempotency-key-reused")
+            case _:
+                charged, receipt = 0, None
+        if self._refuse and any(point.by == "student" for point in points):  # the mechanism closed on the way
+            return Problem("budget-spent", ASK_FEWER, charged=charged > 0)
+        return Answered(tuple(points), charged, receipt)
 
     def _points(self, table: Rows, digests: Sequence[bytes]) -> list[Point]:
         codes = [self._online.memo.recall(digest) for digest in digests]
