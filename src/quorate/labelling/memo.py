@@ -6,8 +6,9 @@ Queries are the same where their features are the same byte for byte, after cano
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from threading import Lock
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from threading import Condition, Lock
 
 import numpy as np
 
@@ -59,7 +60,10 @@ class Memo:
 
     def __init__(self, answers: Mapping[bytes, int] | None = None) -> None:
         self._answers = dict(answers or {})
-        self.lock = Lock()  # held while a batch is asked, so that two threads do not pay for one query twice
+        # Held while a batch is planned, so that two threads do not pay for one query twice; `under_way` are the queries
+        # that are being drawn by a thread that does not hold it.
+        self.lock = Condition(Lock())
+        self.under_way: set[bytes] = set()
 
     def remember(self, digests: Iterable[bytes], answers: Iterable[int]) -> None:
         """Keep answers; the first answer to a query stays."""
@@ -69,6 +73,22 @@ class Memo:
     def recall(self, digest: bytes) -> int | None:
         """Return the class code (or -1 for declined) released for this query, or None where it was never asked."""
         return self._answers.get(digest)
+
+    def await_answers(self, digests: Set[bytes]) -> None:
+        """Wait, with the lock held, until none of these queries is under way: its answer is then remembered."""
+        self.lock.wait_for(lambda: self.under_way.isdisjoint(digests))
+
+    @contextmanager
+    def drawing(self, digests: Set[bytes]) -> Iterator[None]:
+        """Let others plan and draw other queries while these are drawn; the lock is not held meanwhile."""
+        self.under_way |= digests
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()
+            self.under_way -= digests
+            self.lock.notify_all()
 
     def __len__(self) -> int:
         return len(self._answers)

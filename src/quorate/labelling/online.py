@@ -106,6 +106,7 @@ class OnlineAnswers:
             If fewer answers are left than there are new queries, or the mechanism is closed; nothing is drawn then.
         """
         with self.memo.lock:
+            self.memo.await_answers(set(digests))
             return self._ask(digests)
 
     def ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
@@ -129,19 +130,27 @@ class OnlineAnswers:
         ------
         LedgerIntegrityError, PreconditionFailed
             The ledger stopped, or was closed: none is answered. What was drawn by then stays charged.
+
+        Notes
+        -----
+        Several threads may ask at once: while one of them waits for the disk, another one draws. Of two that ask the
+        same new query one waits for the other's answer.
         """
         with self.memo.lock:
             return self._ask_together(requests)
 
     def _ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
         digests = [digest for request in requests for digest in request.digests]
+        asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
+            self.memo.await_answers(asked)
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
             try:
-                for block in planned.blocks:
-                    charged |= self._ask_block(block, digests)
+                with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
+                    for block in planned.blocks:
+                        charged |= self._ask_block(block, digests)
             except (BudgetExhausted, QuotaExhausted, PreconditionFailed):
                 # Another server on the same ledger was given answers in between: what is left is known by now.
                 if attempt + 1 == _ATTEMPTS:

@@ -1,6 +1,6 @@
 """Private prediction as a service: a finished run answers over HTTP until its answers are spent, and then its student.
 
-What speaks HTTP, and what serves a run for weeks, belongs here: keys, strict input, one thread that answers, health,
+What speaks HTTP, and what serves a run for weeks, belongs here: keys, strict input, the threads that answer, health,
 metrics, the page of what is left, and a client. How an answer is charged, drawn and stored does not: that is
 :mod:`quorate.labelling` over :mod:`quorate.ledger`, the same as for ``quorate ask``.
 

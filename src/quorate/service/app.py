@@ -24,7 +24,7 @@ from quorate.service.problems import Problem
 from quorate.service.records import METRICS_TYPE, Records
 from quorate.service.requests import RateLimit, RequestKeys, key_of, question_of, read_body
 from quorate.service.settings import ServiceSettings
-from quorate.service.turns import AnsweringThread
+from quorate.service.turns import AnsweringThreads
 
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
@@ -91,17 +91,17 @@ class Service:
         self.served, self.keys, self.settings, self.records = served, keys, settings, records
         self._limit = RateLimit(settings.requests_per_minute, clock=time.monotonic)
         self._request_keys = RequestKeys()
-        self.thread: AnsweringThread | None = None
+        self.threads: AnsweringThreads | None = None
 
     @property
     def healthy(self) -> bool:
         """Whether anything may be answered."""
-        return self.thread is not None and self.thread.healthy and self.served.answers.healthy
+        return self.threads is not None and self.threads.healthy and self.served.answers.healthy
 
     @asynccontextmanager
     async def running(self, _: FastAPI) -> AsyncIterator[None]:
         """Answer while the application runs; what waits at its end is answered first."""
-        self.thread = AnsweringThread(
+        self.threads = AnsweringThreads(
             self.served.answers,
             max_waiting=self.settings.max_waiting,
             failed=lambda kind: self.records.event("failed", kind=kind),
@@ -110,20 +110,20 @@ class Service:
         try:
             yield
         finally:
-            self.thread.stop()
+            self.threads.stop()
             self.records.event("stopped")
 
     # --- what the routes do ------------------------------------------------------------------------------------
 
     async def label(self, request: Request, key: Key) -> Sent:
         """Answer one point or several."""
-        if not self.healthy or self.thread is None:
+        if not self.healthy or self.threads is None:
             raise Problem("unhealthy")
         self._limit.check(key.client)
         body = await read_body(request, self.settings)
         asked, one = question_of(body, request.headers, key, self.served.features, max_rows=self.settings.max_rows)
         self._request_keys.check(asked)
-        reply = await self.thread.ask(asked)
+        reply = await self.threads.ask(asked)
         if isinstance(reply, Problem):
             raise reply
         self._request_keys.note(asked)

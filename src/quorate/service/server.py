@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +26,19 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Server(uvicorn.Server):
-    """A server whose signals are its owner's business."""
+    """A server that says where it listens, and whose signals are its owner's business."""
+
+    def __init__(self, config: uvicorn.Config, records: Records) -> None:
+        super().__init__(config)
+        self._records = records
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and log it with the port that was had."""
+        await super().startup(sockets)
+        for server in self.servers if self.started else ():
+            for each in server.sockets:
+                host, port, *_ = each.getsockname()
+                self._records.event("listening", host=host, port=port)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -61,9 +74,11 @@ def serve(service: Service) -> None:
 
 async def _serving(service: Service) -> None:
     settings = service.settings
-    servers = [_Server(_config(create_app(service), settings, settings.host, settings.port, tls=True))]
+    main = _config(create_app(service), settings, settings.host, settings.port, tls=True)
+    servers = [_Server(main, service.records)]
     if settings.metrics_port:
-        servers.append(_Server(_config(_metrics_app(service), settings, "127.0.0.1", settings.metrics_port, tls=False)))
+        beside = _config(_metrics_app(service), settings, "127.0.0.1", settings.metrics_port, tls=False)
+        servers.append(_Server(beside, service.records))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:

@@ -1,13 +1,15 @@
-"""One thread answers: requests that wait together become one block, with one wait for the disk.
+"""Two threads answer by turns: requests that wait together become one block, with one wait for the disk.
 
 The event loop reads and checks requests and sends what comes back; everything that charges, draws or stores happens in
-this thread, one block after the other. After an error of the ledger nothing is answered any more.
+these threads. While the answers of one block are being stored, the next block is drawn, and one commit serves both.
+After an error of the ledger nothing is answered any more.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Final
@@ -17,9 +19,10 @@ from quorate.service.answers import Answers, Asked, Reply
 from quorate.service.problems import Problem
 
 POINTS_A_BLOCK: Final = 4_096
+GATHER_SECONDS: Final = 0.020
 
 
-class AnsweringThread:
+class AnsweringThreads:
     """Answers what waits, block by block.
 
     Parameters
@@ -28,8 +31,10 @@ class AnsweringThread:
         What answers a block.
     max_waiting : int
         Requests that may wait at a time; further ones are refused.
+    threads : int
+        How many blocks are under way at a time.
     failed : callable, optional
-        Told the name of what went wrong, in this thread.
+        Told the name of what went wrong, in one of the threads.
 
     Notes
     -----
@@ -37,7 +42,12 @@ class AnsweringThread:
     """
 
     def __init__(
-        self, answers: Answers, *, max_waiting: int = 1_024, failed: Callable[[str], None] = lambda _: None
+        self,
+        answers: Answers,
+        *,
+        max_waiting: int = 1_024,
+        threads: int = 2,
+        failed: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._answers = answers
         self._max_waiting = max_waiting
@@ -47,8 +57,13 @@ class AnsweringThread:
         self._stopping = False
         self.healthy = True
         self.blocks = 0
-        self._thread = threading.Thread(target=self._run, name="quorate answers", daemon=True)
-        self._thread.start()
+        self._busy = 0
+        self._threads = [
+            threading.Thread(target=self._run, name=f"quorate answers {number}", daemon=True)
+            for number in range(threads)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     async def ask(self, asked: Asked) -> Reply:
         """Wait for the answers to one request."""
@@ -65,15 +80,21 @@ class AnsweringThread:
         return await future
 
     def stop(self) -> None:
-        """Answer what waits, and end; what comes after is refused. Returns when the thread has ended."""
+        """Answer what waits, and end; what comes after is refused. Returns when the threads have ended."""
         with self._turn:
             self._stopping = True
-            self._turn.notify()
-        self._thread.join()
+            self._turn.notify_all()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         while block := self._next():
-            replies = self._answered([asked for asked, _ in block])
+            try:
+                replies = self._answered([asked for asked, _ in block])
+            finally:
+                with self._turn:
+                    self._busy -= 1
+                    self._turn.notify_all()
             waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Reply]]] = {}
             for (_, future), reply in zip(block, replies, strict=True):
                 waiting.setdefault(future.get_loop(), []).append((future, reply))
@@ -82,15 +103,28 @@ class AnsweringThread:
                     loop.call_soon_threadsafe(_tell, told)
 
     def _next(self) -> list[tuple[Asked, asyncio.Future[Reply]]]:
-        """Wait for requests; take all that wait, up to a limit. None where there is nothing left to do."""
+        """Wait for requests; take all that wait, up to a limit. Empty where there is nothing left to do."""
+        block: list[tuple[Asked, asyncio.Future[Reply]]] = []
+        points = 0
         with self._turn:
-            self._turn.wait_for(lambda: self._waiting or self._stopping)
-            block: list[tuple[Asked, asyncio.Future[Reply]]] = []
-            points = 0
-            while self._waiting and (not block or points + len(self._waiting[0][0].rows) <= POINTS_A_BLOCK):
-                points += len(self._waiting[0][0].rows)
-                block.append(self._waiting.popleft())
-            return block
+            while not block:
+                self._turn.wait_for(lambda: self._waiting or self._stopping)
+                self._gather()
+                while self._waiting and (not block or points + len(self._waiting[0][0].rows) <= POINTS_A_BLOCK):
+                    points += len(self._waiting[0][0].rows)
+                    block.append(self._waiting.popleft())
+                if self._stopping:
+                    break
+            self._busy += bool(block)
+        return block
+
+    def _gather(self) -> None:
+        """While another block waits for the disk, let requests come in as long as they do."""
+        until = time.monotonic() + GATHER_SECONDS
+        seen = -1
+        while self._busy and not self._stopping and seen < len(self._waiting) and time.monotonic() < until:
+            seen = len(self._waiting)
+            self._turn.wait_for(lambda: self._stopping or not self._busy, timeout=GATHER_SECONDS / 10)
 
     def _answered(self, block: Sequence[Asked]) -> Sequence[Reply]:
         if not self.healthy:

@@ -1,0 +1,149 @@
+"""Many clients at once: what waits together is one block, one query is one charge, and the cap holds to the answer."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.service.conftest import Serve, rows, running
+
+from quorate.errors import LedgerIntegrityError
+from quorate.ledger import Ledger
+from quorate.service.answers import Answered, Asked, Point, Reply, Standing
+from quorate.service.problems import Problem
+from quorate.service.turns import AnsweringThreads
+
+CLIENTS = 24
+
+
+def at_once(run: Any, bodies: Sequence[Any]) -> list[Any]:
+    """Post all bodies, from as many clients at the same time."""
+    start = threading.Barrier(len(bodies))
+
+    def post(body: Any) -> Any:
+        start.wait()
+        return run.post(body)
+
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        return list(pool.map(post, bodies))
+
+
+@pytest.mark.parametrize("after_budget", ["student", "refuse"])
+def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], after_budget: str) -> None:
+    root = own_run()
+    with running(root, after_budget=after_budget) as run:
+        told = at_once(run, [{"row": row} for row in rows(CLIENTS)])
+        assert run.left == 0
+    by = [each.json()["answer"]["by"] if each.status_code == 200 else each.json()["code"] for each in told]
+
+    assert by.count("ensemble") == 12
+    assert set(by) == {"ensemble", "student" if after_budget == "student" else "budget-spent"}
+    with Ledger(root / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        assert reservation.remaining("online answer") == 0
+        assert sum(len(block.answers["answers"]) for block in reservation.blocks("online answer")) == 12
+
+
+def test_one_query_of_many_clients_at_once_is_one_charge(serve: Serve) -> None:
+    run = serve()
+    told = at_once(run, [{"row": rows(1)[0]}] * CLIENTS)
+
+    assert len({str(each.json()["answer"]) for each in told}) == 1
+    assert sum(each.json()["charged"] for each in told) == run.service.records.charged == 1
+    assert run.left == 11
+
+
+NOTHING = Standing(answers_left=9, answers_reserved=9, epsilon=(1.0, 1.0), delta=(0.0, 0.0), entries=1, head="")
+
+
+class Slow:
+    """Answers each block after a while, and keeps what the blocks were."""
+
+    def __init__(self, fails: BaseException | None = None) -> None:
+        self.blocks: list[int] = []
+        self.standing, self.healthy, self.fails = NOTHING, True, fails
+
+    def answer(self, block: Sequence[Asked]) -> list[Reply]:
+        self.blocks.append(len(block))
+        time.sleep(0.05)
+        if self.fails is not None:
+            raise self.fails
+        return [Answered((Point("no", "answered", "ensemble"),)) for _ in block]
+
+
+def ask_all(threads: AnsweringThreads, n: int) -> list[Reply]:
+    async def all_of_them() -> list[Reply]:
+        return list(await asyncio.gather(*(threads.ask(Asked("key:a", ((),))) for _ in range(n))))
+
+    return asyncio.run(all_of_them())
+
+
+def test_what_waits_together_is_one_block() -> None:
+    slow = Slow()
+    threads = AnsweringThreads(slow)
+    assert all(isinstance(reply, Answered) for reply in ask_all(threads, 200))
+    threads.stop()
+
+    assert sum(slow.blocks) == 200
+    assert len(slow.blocks) <= 8
+
+
+def test_more_than_may_wait_are_refused() -> None:
+    threads = AnsweringThreads(Slow(), max_waiting=10)
+    codes = [reply.code for reply in ask_all(threads, 60) if isinstance(reply, Problem)]
+    threads.stop()
+
+    assert set(codes) == {"overloaded"}
+    assert len(codes) >= 30
+
+
+def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not() -> None:
+    threads = AnsweringThreads(Slow())
+
+    async def stopping() -> tuple[list[Reply], Reply]:
+        under_way = [asyncio.create_task(threads.ask(Asked("key:a", ((),)))) for _ in range(9)]
+        await asyncio.sleep(0.01)
+        await asyncio.to_thread(threads.stop)
+        return [await each for each in under_way], await threads.ask(Asked("key:a", ((),)))
+
+    answered, late = asyncio.run(stopping())
+    assert all(isinstance(reply, Answered) for reply in answered)
+    assert isinstance(late, Problem)
+    assert late.code == "stopping"
+
+
+def test_after_an_error_of_the_ledger_nothing_is_answered_any_more() -> None:
+    slow = Slow(LedgerIntegrityError("the disk is full"))
+    threads = AnsweringThreads(slow)
+    told = [*ask_all(threads, 3), *ask_all(threads, 3)]
+    threads.stop()
+
+    assert {reply.code for reply in told if isinstance(reply, Problem)} == {"unhealthy"}
+    assert len(told) == 6
+    assert len(slow.blocks) <= 2
+
+
+def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
+    class Picky(Slow):
+        def answer(self, block: Sequence[Asked]) -> list[Reply]:
+            if any(asked.client == "key:bad" for asked in block):
+                raise ZeroDivisionError
+            return super().answer(block)
+
+    said: list[str] = []
+    threads = AnsweringThreads(Picky(), failed=said.append)
+
+    async def all_of_them() -> list[Reply]:
+        clients = ["key:a", "key:bad", "key:b", "key:c"]
+        return list(await asyncio.gather(*(threads.ask(Asked(client, ((),))) for client in clients)))
+
+    told = asyncio.run(all_of_them())
+    threads.stop()
+    assert [isinstance(reply, Answered) for reply in told] == [True, False, True, True]
+    assert set(said) == {"ZeroDivisionError"}
