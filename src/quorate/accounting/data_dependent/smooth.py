@@ -2,13 +2,27 @@ r"""Smooth sensitivity of a data-dependent total: how far it can move, near this
 
 Each query's bound is a function of one number that one changed vote moves by at most a fixed step: the effective gap u
 (step √2/σ) for a noisy vote, the largest count (step 1) for a threshold test. So the local sensitivity at distance d
-is the largest drop of that function over one step, within d + 1 steps; and with
+is the largest change of that function over one step, from wherever d changed votes lead; and with
 :math:`LS(d) = \sum_{queries}` of them, :math:`\max_d e^{-\beta d} LS(d)` is a β-smooth bound (Nissim, Raskhodnikova,
-Smith 2007, Def. 2.2; PATE18 App. B does the same vote by vote).
+Smith 2007, Def. 2.2; PATE18 App. B does the same).
+
+How far d votes lead is found on the votes themselves, and not by d steps of the effective gap: these are reached only
+where all votes are for two classes. A vote is changed by moving, adding or removing it. Let
+:math:`h(g) = \Phi^c(g/\sqrt2\sigma)`, which is convex from 0 on (with integer noise from a gap of ½), so that
+:math:`q = \sum_c h(g_c)` is
+
+- smallest where all d votes go to the first class, each from the class that is nearest to it at that moment (a sum of
+  convex terms falls fastest there), or from nowhere once no other votes are left;
+- largest where all d votes go from the first class to the second (a sum of convex terms is largest at a corner). Where
+  the second would draw level, every larger q is taken to be reached: no bound depends on q there.
+
+Both extremes are exact, so that what is reached from a neighbour in d steps is reached from here in d + 1: this is what
+makes the bound smooth.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil, exp, log, sqrt
 from typing import Any
 
@@ -16,14 +30,16 @@ import numpy as np
 
 from quorate.accounting.data_dependent.noisy_max import effective_gap, gaussian_bound, log_q_gaussian
 from quorate.accounting.data_dependent.threshold import bit_divergence
-from quorate.accounting.data_dependent.votes import Noise, checked_noise, gaps_to_the_top, revealed_counts
+from quorate.accounting.data_dependent.votes import Noise, checked_noise, revealed_counts
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
-from quorate.types import FloatArray, IntArray, Secret
+from quorate.types import BoolArray, FloatArray, IntArray, Secret
 
-_CELLS = 16  # grid cells to one step of the effective gap
+_CELLS = 256  # grid cells to one step of the effective gap, where they are not too many
+_FEWEST_CELLS, _MOST_EDGES = 16, 2**18
+_NEGLIGIBLE = 1e-12  # a share of the bound
 
 
 def smooth_sensitivity(
@@ -72,7 +88,7 @@ def smooth_sensitivity(
     grid, kind = checked_orders([order]), checked_noise(noise)
     votes = revealed_counts(counts)
     asked = _answered(answered, votes.shape[0])
-    curves = [_noisy_vote(votes[asked], sigma, grid, kind)] if asked.size else []
+    curves = [_noisy_vote(votes[asked], sigma, grid, kind, beta)] if asked.size else []
     if (threshold is None) != (threshold_sigma is None):
         raise InvalidParameter("threshold and threshold_sigma must be given together; pass both or neither")
     if threshold is not None and threshold_sigma is not None:
@@ -95,27 +111,124 @@ def _answered(answered: object, n_queries: int) -> IntArray:
     return np.flatnonzero(mask)
 
 
-def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise) -> FloatArray:
-    """Return LS(d), d = 0, 1, …, summed over the queries, up to where it no longer grows."""
-    n_classes = votes.shape[1]
-    step = sqrt(2) / sigma
-    width = step / _CELLS
-    gaps = effective_gap(log_q_gaussian(gaps_to_the_top(votes), sigma, noise), n_classes)
-    # the bound is constant left of `low` (data-independent) and next to nothing right of `high`
-    low, high = -8.0, _vanishing(sigma, float(order[0]), n_classes) + 2 * step
+def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise, beta: float) -> FloatArray:
+    """Return LS(d), d = 0, 1, …, summed over the queries, up to where it no longer grows or counts."""
+    drops = _Drops.of(votes.shape[1], sigma, order)
+    rows, times = np.unique(-np.sort(-votes, axis=1), axis=0, return_counts=True)
+    first = 0.5 if noise == "discrete" else 0.0  # from where h is convex
 
-    def bound_at(gap: Any) -> FloatArray:
-        return gaussian_bound(np.asarray(log(n_classes - 1) + special.log_ndtr(-gap)), sigma, order)[:, 0]
+    def cell(gaps: FloatArray) -> IntArray:
+        return drops.cell(effective_gap(log_q_gaussian(np.sort(gaps, axis=1), sigma, noise), votes.shape[1]))
 
-    near, far = low + width * np.arange(ceil((high - low) / width) + 2 * _CELLS), high * 1.03 ** np.arange(200)
-    _refuse_rising(bound_at(near), bound_at(far))
-    edges = low + width * np.arange(ceil((max(float(gaps.max()), high) - low) / width) + 2 * _CELLS + 2)
-    bound = bound_at(edges)
-    # largest drop over one step that starts in cell j: from its left edge to one step right of its right edge
-    drops = bound[: -_CELLS - 1] - bound[_CELLS + 1 :]
-    drops += 4e-12 * bound[0] + 2.0**-46 / (float(order[0]) - 1)  # what the check above and the right edge let through
-    cells = np.clip(np.floor((gaps - low) / width).astype(np.int64), 0, drops.size - 1)
-    return _widening(drops, cells, back=_CELLS, ahead=_CELLS)
+    gaps = (rows[:, :1] - rows[:, 1:]).astype(np.float64)  # ascending
+    ahead, left = gaps.copy(), rows[:, 1:].copy()
+    low = high = cell(gaps)
+    settled, best, sums = 0.0, 0.0, list[float]()
+    while True:
+        d = len(sums)
+        largest = drops.largest(low, high)
+        sums.append(settled + float(largest @ times))
+        best = max(best, sums[-1] * exp(-beta * d))
+        going = largest < drops.peak
+        settled += drops.peak * float(times[~going].sum())
+        if not going.any():
+            return np.asarray(sums)
+        gaps, ahead, left = gaps[going], ahead[going], left[going]
+        times, low, high = times[going], low[going], high[going]
+        most = settled + drops.peak * float(times.sum())
+        if most * exp(-beta * (d + 1)) < _NEGLIGIBLE * best:
+            return np.asarray([*sums, most])
+        _move_ahead(ahead, left)
+        falls, rises = drops.lies_before(low), drops.lies_after(high)
+        if rises.any():
+            high = _where(rises, cell(ahead[rises]), high)
+        if falls.any():
+            nearer = gaps[falls] - (d + 1)
+            nearer[:, 0] -= d + 1
+            level = nearer[:, 0] < first
+            nearer[level] = first  # stands for every q that is larger
+            low = _where(falls, np.where(level, 0, cell(nearer)), low)
+
+
+def _where(chosen: BoolArray, values: IntArray, others: IntArray) -> IntArray:
+    found = others.copy()
+    found[chosen] = values
+    return found
+
+
+def _move_ahead(gaps: FloatArray, left: IntArray) -> None:
+    """Give the first class one vote more, from the class that is nearest to it; in place."""
+    there = np.where(left > 0, gaps, np.inf)
+    nearest = there.argmin(axis=1)
+    row = np.flatnonzero(left.any(axis=1))
+    gaps += 1
+    gaps[row, nearest[row]] += 1
+    left[row, nearest[row]] -= 1
+
+
+@dataclass(frozen=True)
+class _Drops:
+    """How much the bound falls over one step of the effective gap, from each cell of a grid: bounds from above.
+
+    The drops rise up to a peak and fall after it; should they not, what is kept here does, and is larger.
+
+    Attributes
+    ----------
+    drops : FloatArray, (n_cells,)
+    peak_at, cells, low, width
+        Where the peak is, the number of cells to a step, where the grid begins, and how wide a cell is.
+    """
+
+    drops: FloatArray
+    peak_at: int
+    cells: int
+    low: float
+    width: float
+
+    @classmethod
+    def of(cls, n_classes: int, sigma: float, order: FloatArray) -> _Drops:
+        step = sqrt(2) / sigma
+        # the bound is constant left of `low` (data-independent) and next to nothing right of `high`
+        low, high = -8.0, _vanishing(sigma, float(order[0]), n_classes) + 2 * step
+        cells = int(min(_CELLS, max(_FEWEST_CELLS, _MOST_EDGES * step // (high - low))))
+        width = step / cells
+
+        def bound_at(gap: Any) -> FloatArray:
+            return gaussian_bound(np.asarray(log(n_classes - 1) + special.log_ndtr(-gap)), sigma, order)[:, 0]
+
+        edges = low + width * np.arange(ceil((high - low) / width) + 2 * cells + 2)
+        bound = bound_at(edges)
+        _refuse_rising(bound, bound_at(high * 1.03 ** np.arange(200)))
+        # largest drop over one step that starts in cell j: from its left edge to one step right of its right edge
+        drops = bound[: -cells - 1] - bound[cells + 1 :]
+        drops += 4e-12 * bound[0] + 2.0**-46 / (float(order[0]) - 1)  # what the check and the right edge let through
+        peak_at = int(drops.argmax())
+        drops[: peak_at + 1] = np.maximum.accumulate(drops[: peak_at + 1])
+        drops[peak_at:] = np.maximum.accumulate(drops[peak_at:][::-1])[::-1]
+        return cls(drops, peak_at, cells, low, width)
+
+    @property
+    def peak(self) -> float:
+        """The largest drop."""
+        return float(self.drops[self.peak_at])
+
+    def cell(self, gap: FloatArray) -> IntArray:
+        """Return the cell of an effective gap; what is beyond the grid counts as its last cell."""
+        return np.clip(np.floor((gap - self.low) / self.width), 0, self.drops.size - 1).astype(np.int64)
+
+    def lies_before(self, cell: IntArray) -> BoolArray:
+        """Tell whether the peak is left of all steps that start from a cell on: then smaller ones are nearer to it."""
+        return np.asarray(self.peak_at < cell)
+
+    def lies_after(self, cell: IntArray) -> BoolArray:
+        """Tell whether the peak is right of all steps that end before a cell: then larger ones are nearer to it."""
+        return np.asarray(self.peak_at > cell - self.cells)
+
+    def largest(self, low: IntArray, high: IntArray) -> FloatArray:
+        """Return the largest drop over a step that starts, or that ends, between two cells."""
+        starts = self.drops[np.clip(self.peak_at, low, high)]
+        shift = np.maximum(low - self.cells, 0), np.maximum(high - self.cells, 0)
+        return np.asarray(np.maximum(starts, self.drops[np.clip(self.peak_at, *shift)]))
 
 
 def _refuse_rising(*bounds: FloatArray) -> None:
