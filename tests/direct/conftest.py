@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from quorate.data.feature_maps import LinearMap
-from quorate.direct.coordinates import PublicCoordinates, Spectrum, public_features
+from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
 from quorate.types import FloatArray, IntArray
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from quorate.data.feature_maps.coordinates import PublicCoordinates
 from quorate.direct import contribution_check, contributions
 from quorate.direct.contribution_check import check_contributions
-from quorate.direct.coordinates import PublicCoordinates
 from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.errors import PreconditionFailed
 

@@ -15,8 +15,8 @@ from sklearn.base import clone
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
 from quorate.data import load_mushroom
+from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.direct import descend
-from quorate.direct.coordinates import Spectrum
 from quorate.direct.plan import noise_for
 from quorate.errors import (
     BudgetExhausted,

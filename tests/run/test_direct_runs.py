@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 import skops.io
 
-from quorate.direct.coordinates import Spectrum
+from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
 from quorate.ledger import Ledger
 from quorate.pipeline.direct import task as direct_task

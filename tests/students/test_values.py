@@ -16,7 +16,7 @@ from tests.students.made_up_student_data import K, Memorises, cast, release, rig
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
-from quorate.students import LabelStudent, VoteShareStudent, class_probabilities
+from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
 from quorate.students.shares import VoteShares, fit_vote_shares
 from quorate.students.tree_shares import TreeShares
@@ -276,3 +276,37 @@ def test_values_teach_more_than_the_classes_read_off_them(n_classes):
 
 def test_more_noise_makes_a_worse_student():
     assert mean_right(VoteShareStudent(), sigma=20.0) > mean_right(VoteShareStudent(), sigma=160.0)
+
+
+def ring(m, seed=0):
+    """Votes that are unanimous for one class inside of a circle, and for the other outside of it."""
+    X = np.random.default_rng(seed).uniform(-1, 1, (m, 2))
+    inside = np.sum(X**2, axis=1) < 0.6
+    return X, np.column_stack([K * inside, K * ~inside]), inside
+
+
+def test_by_default_the_student_is_curved_where_noisy_votes_are_and_opens_without_trust(tmp_path):
+    X, votes, inside = ring(400)
+    data = student_data_of(X, release(votes, values(sigma=60.0)), classes=["in", "out"])
+    student, linear = (each.fit(data) for each in (AutoStudent(), VoteShareStudent()))
+    assert np.mean((student.predict(X) == "in") == inside) > 0.9 > 0.8 > np.mean((linear.predict(X) == "in") == inside)
+    skops.io.dump(student, tmp_path / "student.skops")
+    assert skops.io.get_untrusted_types(file=tmp_path / "student.skops") == []
+
+
+def test_by_default_the_student_of_straight_votes_is_the_linear_model_of_their_shares():
+    data, _ = task(m=200)
+    X = data.points
+    student, linear = (each.fit(data) for each in (AutoStudent(), VoteShareStudent()))
+    np.testing.assert_array_equal(student.predict_proba(X), linear.predict_proba(X))
+
+
+def test_trees_are_tried_by_auto_and_not_by_smooth(monkeypatch):
+    tried = []
+    monkeypatch.setattr(
+        "quorate.students.values.best_of", lambda linear, rivals, *_: tried.append(len(rivals)) or linear
+    )
+    data, _ = task(m=600)
+    for shares in ("smooth", "auto"):
+        VoteShareStudent(shares=shares).fit(data)
+    assert tried == [2, 3]

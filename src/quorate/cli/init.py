@@ -48,7 +48,7 @@ online_answers = 0             # answers kept back for later questions, at the s
 # sigma = 40.0                 # noise in votes; by default the least that the budget allows
 
 [student]
-model = "logistic"             # as for teachers
+model = "auto"                 # the model of the noisy votes itself, linear or curved; or as for teachers
 # method = "values"            # how it learns, such as "values", "noisy-labels" or "self-training"
 declined = "drop"              # a declined answer is dropped, or becomes a "random" class
 

@@ -19,7 +19,7 @@ from math import sqrt
 
 import numpy as np
 
-from quorate.direct.coordinates import FeatureMap, Spectrum, public_features
+from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, public_features
 from quorate.types import FloatArray
 
 RHO = {True: 0.04, False: 0.025}

@@ -18,9 +18,9 @@ from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
 from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
 from quorate.data.feature_maps import ChiSquaredMap, LinearMap, RBFMap, StackedMap, has_numbers, patch_map, tree_map
+from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
-from quorate.direct.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray

@@ -24,8 +24,8 @@ from quorate.data.feature_maps import (
     StackedMap,
     TreeLeaves,
 )
+from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.direct.contributions import Grid
-from quorate.direct.coordinates import FeatureMap, PublicCoordinates
 from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan
 

@@ -57,11 +57,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     teacher : estimator or Teacher, default LogisticRegression(C=100)
         Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
         :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way. The default sees numbers
-        in units of the public pool, where columns have units of their own.
-    student : estimator or student, default LogisticRegression()
-        Any scikit-learn classifier or Pipeline, unfitted, which makes the most of what is released; or a way to
-        learn of :mod:`quorate.students`, such as ``VoteShareStudent(shares="auto")``. It sees public points and
-        released answers alone.
+        in units of the public pool, where columns have units of their own, and more than 256 columns in the 64
+        leading directions of the pool.
+    student : estimator or student, optional
+        By default the model of the noisy votes itself, linear or curved, and of released classes a logistic
+        regression. Any scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`,
+        such as ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.

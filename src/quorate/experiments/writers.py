@@ -17,20 +17,18 @@ from quorate.direct.model import published_model
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import direct_lines
 from quorate.experiments.measured import Experiment, Scored, scored, summed
-from quorate.experiments.mnist import DELTA, N_PUBLIC, TEACHER_C, direct_score, svc, upright
+from quorate.experiments.mnist import DELTA, N_PUBLIC, direct_score, upright
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
 from quorate.release.keys import fingerprint_key
-from quorate.students import VoteShareStudent
 from quorate.types import IntArray
 
 EPSILONS = (0.5, 1.0, 2.0)
-COMPONENTS = 30  # of the public images: what teachers and their student see
 CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
 
-VOTES = "votes, default number of teachers"
+VOTES = "votes, by default"
 FIXED, BEST = "public coordinates, clip by default, direct", "public coordinates, best clip of a grid, direct"
 METHODS = (VOTES, FIXED, BEST, direct_lines.PLAIN)
 NOTES = (
@@ -142,28 +140,18 @@ def _scores(
 
 
 def votes(parts: Split, writers: IntArray, epsilon: float, seed: int) -> Scored:
-    """Let teachers of whole writers vote; a Gaussian process that knows the noise averages the votes."""
-    from sklearn.decomposition import PCA
-
-    told = PCA(COMPONENTS, random_state=0).fit(parts.X_public)  # public images alone
+    """Let teachers of whole writers vote, with every choice left to the defaults."""
     model = PrivateClassifier(
-        svc(TEACHER_C),
-        VoteShareStudent(svc(), shares="gaussian-process", weights=False),
         classes=list(range(10)),
         epsilon=epsilon,
         delta=DELTA,
         n_records=len(np.unique(writers)),
+        n_rows=len(writers),
         unsafe_noise_seed=seed,
     )
-    model.fit(
-        told.transform(parts.X_private),
-        parts.y_private,
-        public=PublicPool(told.transform(parts.X_public)),
-        groups=writers,
-    )
+    model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=writers)
     asked, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
-    guess = model.predict(told.transform(parts.X_test))
-    return scored(guess, parts.y_test, n_queries=asked, n_teachers=n_teachers)
+    return scored(model.predict(parts.X_test), parts.y_test, n_queries=asked, n_teachers=n_teachers)
 
 
 def at_clips(

@@ -6,7 +6,7 @@ A refusal here is told to the owner of the data alone. It is no release, and lie
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ from quorate.data import (
     slot_bytes,
     take,
 )
-from quorate.data.feature_maps import PoolScale
+from quorate.data.feature_maps import PoolDirections, PoolScale
+from quorate.data.feature_maps.directions import is_wide
 from quorate.data.fixed_types import fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows
@@ -147,7 +148,7 @@ def check_inputs(
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How one model sees rows: as they are, or through the encoder that was fitted on the public pool.
+    """How one model sees rows: as they are, or through what was fitted on the public pool, encoder and directions.
 
     Private rows, and all that teachers see, come in fixed column types first: a type read off all private rows would
     tie every teacher to every row.
@@ -156,12 +157,14 @@ class View:
     encoder: Any | None
     fixed: bool = False
     reads_frames: bool = False
+    directions: PoolDirections | None = None
 
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
         if self.fixed:
             rows = fixed_types(rows)
-        return rows if self.encoder is None else self.encoder.transform(rows)
+        seen = rows if self.encoder is None else self.encoder.transform(rows)
+        return seen if self.directions is None else self.directions.transform(seen)
 
     def check(self, rows: Rows, name: str) -> None:
         """Refuse rows of which a number is infinite, or would become so on the way to the model.
@@ -195,12 +198,13 @@ class Views:
     width: int
 
 
-def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views:
+def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed: bool = False) -> Views:
     """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
 
     A Pipeline gets the frame as it is: its own steps read it. Any other model gets encoded rows where the frame
     has columns that are not numbers. The built-in models get every frame encoded, and arrays in units of
-    the pool where columns have units of their own, since they are no use on unscaled numbers.
+    the pool where columns have units of their own, since they are no use on unscaled numbers. Teachers that are
+    `directed` see a wide table in the leading directions of the pool.
 
     Raises
     ------
@@ -235,7 +239,16 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool) -> Views
             refuse_missing(inputs.public, name="public", taker=taker)
             refuse_missing(inputs.private.reveal().X, name="X", taker=taker)
     numbers = View(encoder)
+    if directed:
+        views["teacher"] = _in_directions(views["teacher"], inputs.public)
     return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+
+
+def _in_directions(view: View, pool: Rows) -> View:
+    """Return a view through the leading directions of what the pool looks like in this one, where that is wide."""
+    if view.reads_frames or not is_wide(int(view(take(pool, [0])).shape[1]), n_rows(pool)):
+        return view
+    return replace(view, directions=PoolDirections.of(view(pool)))
 
 
 def _units_of(pool: Rows) -> Any | None:

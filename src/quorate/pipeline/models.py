@@ -25,7 +25,7 @@ Role = Literal["teacher", "student"]
 METHODS = (
     "auto", "labels", "noisy-labels", "values", "self-training", "label-spreading", "label-propagation", "voting-class",
 )  # fmt: skip
-SHARES = ("linear", "kernel", "gaussian-process", "trees", "auto")
+SHARES = ("linear", "kernel", "gaussian-process", "trees", "smooth", "auto")
 
 TEACHER_C = 100.0  # weak regularisation: voting averages a teacher's variance away, but never its bias
 MAX_ITERATIONS = 1_000
@@ -216,7 +216,7 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
         raise InvalidParameter(
             f'[student] model = "shares" is what method = "values" or "noisy-labels" fits, got method = "{method}"'
         )
-    estimator = None if model == "shares" else model_of(model, "student", folder=folder)
+    estimator = None if model in ("auto", "shares") else model_of(model, "student", folder=folder)
     if isinstance(estimator, students.Student):
         if method != "auto":
             raise InvalidParameter(

@@ -15,6 +15,7 @@ from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import LABELS_OF
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes
+from quorate.data.feature_maps.directions import DIRECTIONS
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -96,12 +97,12 @@ def prepare(
         group_name=config.group_name,
         labels_only=config.labels_only,
     )
-    encoded = config.built_in or config.teacher is None
-    views = look(inputs, teacher=asked.teacher, student=asked.student.learner, built_in=encoded)
+    views = _views(config, asked, inputs)
     _rehearse(config, asked, inputs, views)
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     made = _fill_in(config, asked, facts, grouped=grouped)
     _refuse_too_many_teachers(made, inputs, config.n_records, facts)
+    made = _with_directions_told(made, views)
     made = _with_shards_looked_at(config, made, inputs, views, facts)
     made = _with_pool_looked_at(config, made, inputs, views)
     if not config.allow_hopeless:
@@ -141,7 +142,7 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
     teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
-    student = as_student(built_in("logistic", "student") if config.student is None else config.student)
+    student = as_student(config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
     check_unfitted(student.learner, preprocessing=config.preprocessing)
@@ -161,6 +162,15 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )
+
+
+def _views(config: RunConfig, asked: _Arguments, inputs: Inputs) -> Views:
+    """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
+    from sklearn.linear_model import LogisticRegression
+
+    built_in = config.built_in or config.teacher is None
+    directed = built_in and isinstance(asked.teacher, LogisticRegression) and config.recipe == "now"
+    return look(inputs, teacher=asked.teacher, student=asked.student.learner, built_in=built_in, directed=directed)
 
 
 def _rehearse(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> None:
@@ -212,6 +222,14 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     if grouped and asked.n_teachers is None and config.recipe == "now":
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
+
+
+def _with_directions_told(made: Recipe, views: Views) -> Recipe:
+    """Say so where teachers see a wide table in the leading directions of the pool."""
+    if views.teacher.directions is None:
+        return made
+    told = f"teachers see the {DIRECTIONS} leading directions of the public pool in place of {views.width:,} columns"
+    return replace(made, why=(*made.why, told))
 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:

@@ -13,6 +13,7 @@ import numpy as np
 from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
+from quorate.data.feature_maps.directions import DIRECTIONS
 from quorate.data.packed import pack
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -201,4 +202,5 @@ class Task:
             **({} if self.strategy is None else {"strategy": described(self.strategy)}),
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
+            **({} if self.views.teacher.directions is None else {"directions": DIRECTIONS}),
         }

@@ -21,7 +21,7 @@ from quorate.run.section import Label, Section
 Auto = Literal["auto"]
 
 TEACHER_MODELS = ("logistic", "forest", "boosting")
-STUDENT_MODELS = (*TEACHER_MODELS, "shares")
+STUDENT_MODELS = ("auto", *TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct")
 _OF_TEACHERS = (
@@ -96,9 +96,9 @@ class MechanismSettings:
 class StudentSettings:
     """``[student]``: what may be published."""
 
-    model: str = "logistic"
+    model: str = "auto"
     method: str = "auto"
-    shares: Literal["linear", "kernel", "gaussian-process", "trees", "auto"] = "linear"
+    shares: Literal["linear", "kernel", "gaussian-process", "trees", "smooth", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
 
 

@@ -18,7 +18,9 @@ class AutoStudent(EstimatorStudent):
     Parameters
     ----------
     estimator : estimator, optional
-        Any scikit-learn classifier; a logistic regression by default.
+        Any scikit-learn classifier. By default the model of the vote shares that predicts noisy votes best, linear or
+        curved (``shares="smooth"`` of :class:`VoteShareStudent`), and where no votes were released a logistic
+        regression.
 
     Examples
     --------
@@ -30,12 +32,15 @@ class AutoStudent(EstimatorStudent):
     def fit(self, data: StudentData) -> Any:
         """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
         values = data.released.holds_values and len(data.answered) > 0
-        student: Student = VoteShareStudent(self.learner) if values else LabelStudent(self.learner)
-        return student.fit(data)
+        if not values:
+            return LabelStudent(self.learner).fit(data)
+        if self.estimator is None:
+            return VoteShareStudent(shares="smooth").fit(data)
+        return VoteShareStudent(self.estimator).fit(data)
 
 
 def as_student(given: Any) -> Student:
-    """Return a student as it is, and a bare classifier as one that learns from whatever is released.
+    """Return a student as it is, and a bare classifier, or None, as one that learns from whatever is released.
 
     Examples
     --------

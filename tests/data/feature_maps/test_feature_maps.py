@@ -8,8 +8,8 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import LinearMap, RBFMap, StackedMap
+from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
 from quorate.data.feature_maps.exact import bits_for, exp, unit_rows
-from quorate.direct.coordinates import PublicCoordinates, Spectrum, public_features
 
 
 @pytest.fixture(scope="module")

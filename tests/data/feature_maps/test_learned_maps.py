@@ -14,8 +14,8 @@ from threadpoolctl import threadpool_limits
 from quorate.data.feature_maps import PatchFeatures, PoolScale, TreeLeaves
 from quorate.data.feature_maps import patches as patches_room
 from quorate.data.feature_maps.chi_squared import BITS, SHARE_BITS, kernel, shares
+from quorate.data.feature_maps.coordinates import public_features
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
-from quorate.direct.coordinates import public_features
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import InvalidParameter
@@ -55,7 +55,7 @@ def test_an_image_is_the_same_alone_in_any_subset_order_and_number_of_threads(pl
 
 
 def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.direct import coordinates
+    from quorate.data.feature_maps import coordinates
 
     plan, pool = planned
     whole = plan.coordinates(pool)

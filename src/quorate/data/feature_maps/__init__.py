@@ -7,6 +7,7 @@ A map is fitted on public rows, and the image of a private row is a function of 
 
 from quorate.data.feature_maps.chained import ChainedMap, patch_map, tree_map
 from quorate.data.feature_maps.chi_squared import ChiSquaredMap
+from quorate.data.feature_maps.directions import PoolDirections
 from quorate.data.feature_maps.fitted_transformer import FittedTransformer
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
@@ -24,6 +25,7 @@ __all__ = [
     "LinearMap",
     "PatchFeatures",
     "PoolCoordinates",
+    "PoolDirections",
     "PoolScale",
     "PoolStandardizer",
     "RBFMap",

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.directions import DIRECTIONS, is_wide
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.rows import kind, take
 from quorate.types import FloatArray
 
-WIDE = 1_000  # columns beyond which leading directions of the pool stand in for them
-DIRECTIONS = 64
 LANDMARKS = 500  # public points that the kernel is told by
 BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much memory
 
@@ -22,7 +21,7 @@ BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much 
 class PoolCoordinates:
     r"""Coordinates :math:`z` of points, with mean zero and typical length one in the pool.
 
-    Up to 1,000 columns they are those of :class:`~quorate.data.feature_maps.PoolStandardizer`. In wider pools
+    Up to 256 columns they are those of :class:`~quorate.data.feature_maps.PoolStandardizer`. In wider pools
     (words of a text, pixels) they are the leading 64 singular directions of the pool, in one common unit: a share
     that is noisy at every point cannot tell thousands of weights apart.
 
@@ -46,7 +45,7 @@ class PoolCoordinates:
     @classmethod
     def of(cls, pool: Any) -> PoolCoordinates:
         """Read the geometry off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
-        if pool.shape[1] <= WIDE or pool.shape[0] <= DIRECTIONS:
+        if not is_wide(pool.shape[1], pool.shape[0]):
             return cls((), PoolStandardizer.of(pool))
         from sklearn.decomposition import TruncatedSVD
 

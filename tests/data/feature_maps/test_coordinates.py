@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from quorate.data.feature_maps.coordinates import LENGTH_BITS, PublicCoordinates
 from quorate.direct.contributions import lengths_of
-from quorate.direct.coordinates import LENGTH_BITS, PublicCoordinates
 from quorate.direct.plan import feature_map_for, plan_direct
 
 rng = np.random.default_rng(0)
