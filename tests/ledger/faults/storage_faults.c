@@ -27,7 +27,8 @@ static int fails(int fd, int which) {
     ssize_t n = readlink(link, path, sizeof path - 1);
     if (n < 0) return 0;
     path[n] = 0;
-    if (strncmp(path, under, strlen(under))) return 0;
+    size_t length = strlen(under);
+    if (strncmp(path, under, length) || (path[length] && path[length] != '/')) return 0;
     if (left-- > 0) return 0;
     met++;
     if (!sticky) armed = 0;
