@@ -73,8 +73,9 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     views = look(
         Inputs(private=Secret(nobody), public=pool, digests=digests, classes=tuple(classes)),
         teacher=built_in("logistic", "teacher") if teacher is None else teacher,
-        student=as_student(built_in("logistic", "student") if student is None else student).learner,
+        student=as_student(student).learner,
         built_in=teacher is None,
+        directed=teacher is None,
     )
     return PublicSide(pool=pool, views=views, schema=Schema.of(pool), n_distinct=len(set(digests)))
 
@@ -165,7 +166,7 @@ def _material(
         codes=codes,
         in_pool=in_pool,
         teacher=as_teacher(built_in("logistic", "teacher") if models.teacher is None else models.teacher),
-        student=as_student(built_in("logistic", "student") if models.student is None else models.student),
+        student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,
         schema=schema,
