@@ -7,6 +7,7 @@ import shutil
 import sys
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
@@ -74,6 +75,7 @@ def test_an_empty_database_has_no_ledger(server):
     with Ledger(elsewhere, budget=BUDGET) as ledger:
         assert ledger.durable
         assert ledger.own_store is None
+        assert ledger.place == f"PostgreSQL, ledger '{name_of(elsewhere)}'"
 
 
 def test_one_database_holds_several_ledgers(server):
@@ -139,6 +141,27 @@ def test_a_commit_is_waited_for_whatever_the_database_says(server, url):
         store.close()
     finally:
         server.sql("ALTER ROLE quorate RESET synchronous_commit")
+
+
+def test_a_role_that_may_only_add_serves_and_cannot_rewrite(server, url):
+    """The rights that the page on sharing gives."""
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "share-a-ledger.md").read_text(encoding="utf-8")
+    grants = page.partition("```sql\n")[2].partition("```")[0].strip().splitlines()
+    server.sql("CREATE ROLE teller LOGIN", *grants)
+    theirs = url.replace("user=quorate", "user=teller")
+    with Ledger(theirs) as ledger:
+        ledger.reservations()[0].draw(PURPOSE)
+        ledger.verify()
+    with Ledger(theirs.replace(name_of(url), "another"), budget=BUDGET) as new:
+        reserved(new)
+    with psycopg.connect(host=str(server.folder), user="teller", dbname="postgres", autocommit=True) as connection:
+        for statement in (
+            "UPDATE quorate_entry SET line = '{}'",
+            "DELETE FROM quorate_entry",
+            "DELETE FROM quorate_head",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(statement)
 
 
 # --- several servers ---------------------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ class SubsampleAggregate(BaseEstimator):
             told = list(kept.stored.read(reservation).values())
             asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
             declines = kept.answers.declines_left(reservation)
-            place = str(ledger.path) if ledger.durable else "in memory: nothing durable was recorded"
+            place = ledger.place
             raises = raises_of(ledger)
         declined = sum(value is None for value in told)
         lines = {

@@ -356,6 +356,8 @@ def _told(value: object) -> object:
         return value.value
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(value, Part):
+        return value.to_object()
     if is_dataclass(value):
         return {field.name: _told(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):

@@ -91,6 +91,11 @@ class PostgresStore:
         """The store's kind, and the version of the server."""
         return {"postgresql": self._version, "store": "postgresql"}
 
+    @property
+    def place(self) -> str:
+        """Where it is, in words that hold no password."""
+        return f"PostgreSQL, ledger {self.name!r}"
+
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor, as they stand at one moment."""
         with self._guarded("read"), self._transaction():

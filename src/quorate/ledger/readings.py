@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -23,6 +24,7 @@ from quorate.ledger.stores import own_store
 class LedgerReadings:
     """What can be read of a ledger: everything in it is on stable storage."""
 
+    path: Path | None
     _store: LedgerStore
     _journal: Journal
 
@@ -30,6 +32,17 @@ class LedgerReadings:
     def durable(self) -> bool:
         """Whether the record outlives the process."""
         return self._store.durable
+
+    @property
+    def place(self) -> str:
+        """Where it is kept, in words: a path, the name of a ledger in PostgreSQL, or that nothing durable is recorded.
+
+        A URL is not told, since it may hold a password.
+        """
+        if not self.durable:
+            return "in memory: nothing durable was recorded"
+        told = getattr(self._store, "place", self.path)
+        return f"in a store of {own_store(self._store)}" if told is None else str(told)
 
     @property
     def own_store(self) -> str | None:
