@@ -39,6 +39,7 @@ class Point(click.ParamType[tuple[float, float]]):
     help="Play the best rows on public rows: with the labels of [data] evaluation (auto, where there are some), or "
     "with labels of rules drawn at random, a guess about another task.",
 )  # fmt: skip
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one HTML page with pictures.")
 @as_json
 def command(
     run: Path,
@@ -46,6 +47,7 @@ def command(
     n_rows: int | None,
     learning_curve: tuple[tuple[float, float], ...],
     rehearse: Any,
+    html: Path | None,
     as_json: bool,
 ) -> None:
     """Compare what the budget of RUN (default: here) would buy: methods, mechanisms, teachers, queries.
@@ -57,10 +59,16 @@ def command(
 
     curve = learning_curve or None
     made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse)
+    if html is not None:
+        from quorate.report.plan_page import plan_page
+
+        html.write_text(plan_page(made), encoding="utf-8")
     if as_json:
         print_json(made.tree())
         return
     from quorate.report.plan_text import render_plan
 
     click.echo(render_plan(made))
+    if html is not None:
+        click.echo(f"\nwrote {html}")
     click.echo("\nNothing was charged, and the private file was not opened.")

@@ -1,0 +1,227 @@
+"""A plan as one self-contained page: its table and three pictures, without a script."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from quorate.accounting import TradeOff, trade_off, trade_off_of
+from quorate.planning.plan import Plan
+from quorate.planning.plan_row import PlanRow
+from quorate.report import drawing
+from quorate.report.chart import Axis, Chart
+from quorate.report.element import Child, Markup, element
+from quorate.report.layout import pairs, section, table
+from quorate.report.notation import percent, visible
+from quorate.report.plan_text import epsilons_in_words, name_of, odds, task
+from quorate.report.stylesheet import STYLE
+
+SHOWN = (0.2, 0.6, 1.0)  # margins in the table
+LINES = 5  # ways in a picture
+
+
+def plan_page(plan: Plan) -> str:
+    """Return the plan as one HTML page.
+
+    Examples
+    --------
+    >>> import quorate
+    >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
+    >>> page = plan_page(made)
+    >>> page.startswith("<!doctype html>"), "<script" in page, len(page) < 100_000
+    (True, False, True)
+    """
+    parts: tuple[tuple[str, str, tuple[Child, ...]], ...] = (
+        ("rows", "What the budget can buy", _rows(plan)),
+        ("labels", "One released label", _labels(plan)),
+        ("epsilon", "Choosing ε", _epsilon(plan)),
+        ("attacker", "What an attacker can tell", _attacker(plan)),
+        ("limits", "What cannot answer, and what the figures rest on", _limits(plan)),
+    )
+    body = element(
+        "body",
+        drawing.textures(),
+        element(
+            "header",
+            element("p", "quorate · plan", class_="eyebrow"),
+            element("h1", "What the budget would buy"),
+            element("p", visible(task(plan))),
+            class_="top",
+        ),
+        element("main", *(section(key, heading, *children) for key, heading, children in parts)),
+        element("footer", element("p", "Made of declared facts and public rows. Nothing was spent.")),
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("title", "quorate: what the budget would buy"),
+        element("style", STYLE),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def _rows(plan: Plan) -> tuple[Child, ...]:
+    heads = (
+        "Way",
+        "#Teachers",
+        "#Queries",
+        "Noise",
+        "#Answered",
+        *(f"#Right at {m:g}" for m in SHOWN),
+        "#Expected",
+        "",
+    )
+    rows = [_row(row) for row in plan.answering]
+    share = "unknown" if plan.commonest is None else percent(plan.commonest)
+    bar: Child = "" if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
+    rows.append(("Always the commonest class", "", "", "", "", *("" for _ in SHOWN), share, bar))
+    first = f"{name_of(plan.first)}: {plan.first.why}."
+    return (
+        element("p", element("strong", "First: "), visible(first)),
+        table(
+            "Best first. “Right at” is the probability that one released label is the truth, where teachers prefer the "
+            "truth to any other class by this share; it is exact. A student averages over all labels.",
+            heads,
+            rows,
+        ),
+    )
+
+
+def _row(row: PlanRow) -> tuple[Child, ...]:
+    found, expected = row.probabilities, row.expected
+    right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
+    return (
+        visible(row.name),
+        "" if row.n_teachers is None else f"{row.n_teachers:,}",
+        "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
+        visible(row.noise),
+        "" if row.answered is None else percent(row.answered),
+        *right,
+        "—" if expected is None else str(expected),
+        "" if expected is None else drawing.bar(expected.accuracy),
+    )
+
+
+# --- the pictures ----------------------------------------------------------------------------------------------------
+
+
+def _ways(plan: Plan) -> Iterator[PlanRow]:
+    """The best row of each mechanism, for a picture."""
+    seen: set[str] = set()
+    for row in plan.answering:
+        if row.probabilities is not None and row.name not in seen and len(seen) < LINES:
+            seen.add(row.name)
+            yield row
+
+
+def _labels(plan: Plan) -> tuple[Child, ...]:
+    chart = Chart(
+        "How often one label is the truth",
+        Axis("margin: how far teachers prefer the truth to any other class", 0, 1),
+        Axis("probability", 0, 1),
+        "Rising curves, one for each mechanism.",
+        legend="bottom right",
+        prefix="labels-",
+    )
+    for style, row in enumerate(_ways(plan)):
+        if row.probabilities is not None:
+            chart.line(row.probabilities.margins, row.probabilities.truth, _short(row), style, marks=None)
+    return (drawing.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
+
+
+def _short(row: PlanRow) -> str:
+    return row.name if row.n_teachers is None else f"{row.name}, {row.n_teachers:,} teachers"
+
+
+def _epsilon(plan: Plan) -> tuple[Child, ...]:
+    known = [each for each in plan.by_epsilon if each.expected is not None]
+    rows = [
+        (
+            f"{each.epsilon:g}",
+            "" if each.n_teachers is None else f"{each.n_teachers:,}",
+            f"{each.worlds:,}",
+            "—" if each.expected is None else str(each.expected),
+        )
+        for each in plan.by_epsilon
+    ]
+    told = table(
+        f"{name_of(plan.first)}, at other ε. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
+        f"{plan.facts.unit}, how many the best observer is right about, at most on average; a coin is right about 500.",
+        ("ε", "#Teachers", "#Told apart", "#Expected accuracy"),
+        rows,
+    )
+    said = tuple(element("p", f"{words[:1].upper()}{words[1:]}.") for words in epsilons_in_words(plan))
+    if len(known) < 2:
+        return (*said, told)
+    ends = [each.expected for each in known if each.expected is not None]
+    least = min((*(each.low for each in ends), plan.commonest or 1.0))
+    chart = Chart(
+        "Expected accuracy by ε",
+        Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(each.epsilon for each in known)),
+        Axis("accuracy", max(0.0, least - 0.03), 1.0),
+        "A curve that rises with ε, with a range, and a line for the commonest class.",
+        legend="bottom right",
+        prefix="epsilon-",
+    )
+    at = [each.epsilon for each in known]
+    chart.line(at, [each.accuracy for each in ends], "expected", 0, marks=None)
+    chart.line(at, [each.high for each in ends], "range, above", 4, marks=0)
+    chart.line(at, [each.low for each in ends], "range, below", 5, marks=0)
+    if plan.commonest is not None:
+        chart.rule(y=plan.commonest)
+        chart.words(at[0], plan.commonest, "the commonest class", move=(6, -6))
+    return (drawing.chart(chart), *said, told)
+
+
+def _attacker(plan: Plan) -> tuple[Child, ...]:
+    curve = attacker(plan)
+    chart = Chart(
+        "The best attacker",
+        Axis("false alarms: said to be in the data, and is not", 0, 1),
+        Axis("misses: said not to be in the data, and is", 0, 1),
+        "A curve below the diagonal of a coin; the closer to it, the less an attacker can tell.",
+        prefix="attacker-",
+    )
+    chart.line([0, 1], [1, 0], "a coin", 4, marks=0)
+    alone = trade_off_of([(plan.facts.epsilon, plan.facts.delta)])
+    chart.line(alone.false_alarms, alone.misses, "what the guarantee alone leaves", 1, marks=0)
+    chart.line(curve.false_alarms, curve.misses, "what the release leaves", 0, marks=0)
+    words = f"{odds(plan)[:1].upper()}{odds(plan)[1:]}."
+    return (drawing.chart(chart), element("p", visible(words)))
+
+
+def attacker(plan: Plan) -> TradeOff:
+    """Return the trade-off curve of what the first row would release; of the guarantee alone where that is not told."""
+    first = plan.first
+    if first.mechanism is None or first.n_queries is None:
+        return trade_off_of([(plan.facts.epsilon, plan.facts.delta)])
+    return trade_off(first.mechanism.schedule(first.n_queries + plan.facts.online_answers))
+
+
+def _limits(plan: Plan) -> tuple[Child, ...]:
+    unable = [(name_of(row), visible(row.cannot)) for row in plan.rows if row.cannot]
+    crossings = [
+        (
+            f"{each.n_teachers:,}",
+            f"{each.margin:g}",
+            "never" if each.n_queries is None else f"{each.n_queries:,}",
+            percent(each.answered),
+        )
+        for each in plan.crossings
+    ]
+    notes: tuple[Markup, ...] = tuple(element("li", visible(note)) for note in plan.notes)
+    return (
+        pairs(unable) if unable else element("p", "Every row of the plan can answer."),
+        table(
+            "From how many queries on a sparse vector answers a vote of this margin more often than Gaussian noise "
+            "gets it right.",
+            ("#Teachers", "#Margin", "#Queries", "#Answered"),
+            crossings,
+        ),
+        element("ul", *notes) if notes else None,
+    )
