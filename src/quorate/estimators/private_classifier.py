@@ -28,6 +28,7 @@ from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, guarantee, score
 from quorate.pipeline.flow import run_pipeline
 from quorate.pipeline.inputs import HOLDS_PRIVATE
+from quorate.pipeline.planned_run import PlannedRun, planned_run
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
@@ -124,11 +125,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     queries_ : (n_queries,) int array
         Rows of the public pool that were asked; by a strategy, in the order in which it asked.
     ex_post_epsilon_ : float or None
-        What the answers drawn so far cost, read after the fact, where a strategy stopped early. It is no guarantee:
-        that is `guarantee_`, whatever was asked. None where nothing below it can be said; the two together hold at a
-        larger δ, which the report says.
+        What the answers drawn so far cost, read after the fact, where a strategy stopped early: no guarantee, which is
+        `guarantee_`; the two together hold at a larger δ, which the report says. None for no less than it.
     recipe_ : Recipe
         K, ℓ and the mechanism, with a reason for each choice that was left open.
+    plan_ : PlannedRun
+        What was expected beside what came; ``plan_.compare(X, y)`` rehearses on public rows with labels.
     classes_ : (n_classes,) array
         The declared classes.
     n_features_in_ : int
@@ -226,27 +228,21 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+        started, how = datetime.now(UTC).isoformat(timespec="seconds"), "PrivateClassifier(...).fit(X, y, public=...)"
         task = self._task(X, y, public=public, groups=groups)
         warn_of(task.recipe.cautions)
         budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
             result = run_pipeline(task, ledger)
             promised = guarantee(task, ledger, result.reservation)
-            private = task.inputs.private.reveal()
+            private, key = task.inputs.private.reveal(), Secret(secrets.token_bytes(32))
             self._kept = FittedRun(
                 task=task.without_private_rows(),
                 result=result,
                 account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
                 memo=result.memo(task),
-                records=PrivateRecords(
-                    private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests
-                ),
-                metadata=RunMetadata(
-                    title="PrivateClassifier.fit",
-                    command="PrivateClassifier(...).fit(X, y, public=...)",
-                    started=started,
-                ),
+                records=PrivateRecords(private.X, private.codes, key, digests=private.digests),
+                metadata=RunMetadata(title="PrivateClassifier.fit", command=how, started=started),
             )
         self.guarantee_: Guarantee = promised
         self.student_ = result.student
@@ -292,6 +288,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         self._student()
         return self._kept.ex_post_epsilon(self.ledger)
+
+    @property
+    def plan_(self) -> PlannedRun:
+        """What was expected, from public facts, beside what came."""
+        return planned_run(self._kept.task, self.released_, self._student())
 
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.

@@ -1,0 +1,126 @@
+"""What was expected of a run beside what came of it: from public facts, released answers and labelled public rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from quorate.data import encode_labels, match_columns
+from quorate.labelling import Released
+from quorate.pipeline.task import Task
+from quorate.planning.expected import Expected
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.material import Material
+from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.planning.vote_rows import Grid, vote_rows
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """A student on labelled public rows, beside what was to be expected of it.
+
+    Attributes
+    ----------
+    expected : Expected or None
+        By a rehearsal of the same run on these rows; None where they are too few for its shards.
+    accuracy : float
+        Of the student on the same rows.
+    commonest : float
+        Of always saying their commonest class.
+    """
+
+    expected: Expected | None
+    accuracy: float
+    commonest: float
+
+    @property
+    def as_expected(self) -> bool | None:
+        """Whether the accuracy lies in the expected range; None where nothing was expected."""
+        return None if self.expected is None else self.expected.low <= self.accuracy <= self.expected.high
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedRun:
+    """The plan's row of a run, and what came.
+
+    Attributes
+    ----------
+    row : PlanRow
+        Teachers, queries, noise, the share that was expected to be answered where all agree, and how often a label is
+        right by its margin: all from public facts.
+    asked, answered : int
+        How many queries were asked, and answered.
+    """
+
+    row: PlanRow
+    asked: int
+    answered: int
+    _task: Task = field(repr=False)
+    _student: Any = field(repr=False)
+
+    def compare(self, X: Any, y: Any) -> Comparison:
+        """Rehearse the run on labelled public rows, and score its student on them; nothing is charged.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            *Public* rows, which are in no private table.
+        y : (n_rows,)
+            Their labels.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If there are fewer than 40, or they do not fit the pool.
+        """
+        task = self._task
+        _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
+        codes = encode_labels(y, task.inputs.classes, name="labels")
+        see = task.views
+        material = Material(
+            pool=(see.teacher(task.inputs.public), see.student(task.inputs.public), None),
+            points=see.numbers(task.inputs.public),
+            rows=(see.teacher(rows), see.student(rows), None),
+            codes=codes,
+            in_pool=None,
+            teacher=task.trainer,
+            student=task.student,
+            classes=task.inputs.classes,
+            basis="labelled public rows",
+            schema=None,
+        )
+        facts = replace(task.facts, n_records=task.facts.n_records or task.recipe.n_teachers)
+        effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes), every_row=True)
+        (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [self.row])
+        truth = np.asarray(list(task.inputs.classes))[codes]
+        return Comparison(
+            expected=told.expected,
+            accuracy=float((np.asarray(self._student.predict(rows)) == truth).mean()),
+            commonest=material.commonest,
+        )
+
+
+def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
+    """Return what was expected of a task beside what was released.
+
+    Parameters
+    ----------
+    task : Task
+        Without its private rows.
+    released : Released
+        Its answers.
+    student : estimator
+        The fitted student, behind its encoder.
+    """
+    recipe, grid = task.recipe, Grid(mechanisms=[task.recipe.mechanism], n_teachers=[task.recipe.n_teachers])
+    facts = replace(task.facts, n_records=task.facts.n_records or recipe.n_teachers)
+    (row,) = vote_rows(facts, replace(grid, queries=[recipe.n_queries]))
+    return PlannedRun(
+        row=row,
+        asked=int(released.asked.sum()),
+        answered=int(released.answered.sum()),
+        _task=task,
+        _student=student,
+    )
