@@ -241,6 +241,7 @@ def predicted(parts: Split, epsilon: float, *, rehearse: str) -> dict[str, Any]:
     plan = quorate.plan(
         parts.pool, evaluation=parts.labelled if rehearse == "labels" else None, rehearse=rehearse,  # type: ignore[arg-type]
         classes=tuple(range(parts.n_classes)), n_records=parts.n_units, mechanisms=KINDS,
+        student=built_in("logistic", "student"),
         n_rows=None if parts.groups is None else len(parts.codes), epsilon=epsilon, delta=DELTA,
         unit="record" if parts.groups is None else "person",
     )  # fmt: skip

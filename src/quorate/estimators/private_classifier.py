@@ -125,12 +125,11 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     queries_ : (n_queries,) int array
         Rows of the public pool that were asked; by a strategy, in the order in which it asked.
     ex_post_epsilon_ : float or None
-        What the answers drawn so far cost, read after the fact, where a strategy stopped early: no guarantee, which is
-        `guarantee_`; the two together hold at a larger δ, which the report says. None for no less than it.
+        What the answers drawn so far cost, read after the fact where a strategy stopped early; `guarantee_` holds.
     recipe_ : Recipe
         K, ℓ and the mechanism, with a reason for each choice that was left open.
     plan_ : PlannedRun
-        What was expected beside what came; ``plan_.compare(X, y)`` rehearses on public rows with labels.
+        What was expected beside what came.
     classes_ : (n_classes,) array
         The declared classes.
     n_features_in_ : int

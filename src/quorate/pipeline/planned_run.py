@@ -92,7 +92,9 @@ class PlannedRun:
             schema=None,
         )
         facts = replace(task.facts, n_records=task.facts.n_records or task.recipe.n_teachers)
-        effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes), every_row=True)
+        costly = getattr(task.student, "estimator", True) is None
+        sizes = (facts.n_public, facts.width, facts.n_classes)
+        effort = replace(Effort.of(*sizes, costly=costly), every_row=True)
         (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [self.row])
         truth = np.asarray(list(task.inputs.classes))[codes]
         return Comparison(

@@ -110,7 +110,7 @@ def rehearsals_of(
             f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
             'public= and y_public= or evaluation=, or take rehearse="synthetic"'
         )
-    effort = Effort.of(facts.n_public, facts.width, facts.n_classes)
+    effort = Effort.of(facts.n_public, facts.width, facts.n_classes, costly=models.student is None)
     if how in ("auto", "labels"):
         material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)

@@ -74,9 +74,9 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
     """Return what a run would train, and its online answers, as arguments of a plan."""
     if settings.method.by == "direct":
         return {}
-    student = settings.student
+    student, teacher = settings.student, settings.teachers.model
     return {
-        "teacher": model_of(settings.teachers.model, "teacher", folder=root),
+        "teacher": None if teacher == "logistic" else model_of(teacher, "teacher", folder=root),
         "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
         "online_answers": settings.mechanism.online_answers,
     }

@@ -122,7 +122,7 @@ def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, 
     assert rehearsal.constant == (60,)
     assert any("every teacher says one class" in note for note in notes_of((rehearsal,)))
     assert votes.expected is not None
-    assert votes.expected.accuracy < material.commonest + 0.1
+    assert votes.expected.accuracy < material.commonest + 0.15  # noise alone
 
 
 def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:

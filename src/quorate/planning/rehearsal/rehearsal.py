@@ -22,6 +22,7 @@ from quorate.types import IntArray
 REFINED = 4  # rows that are played at length, beside the recipe's own and the direct method
 SECONDS_A_CELL = 3e-7  # of one student: measured on tables of 100 to 800 columns
 SECONDS = 16.0  # that all students together may take, more or less
+COSTLY = 8  # times as long as a logistic regression takes the default student, which compares models in folds
 WIDEST = 1_000  # columns beyond which a student reads directions of the pool
 FEWEST_ASKED = 400
 
@@ -49,8 +50,8 @@ class Effort:
     every_row: bool
 
     @classmethod
-    def of(cls, n_public: int, width: int, n_classes: int) -> Effort:
-        """Return the effort for a task of this size.
+    def of(cls, n_public: int, width: int, n_classes: int, *, costly: bool = False) -> Effort:
+        """Return the effort for a task of this size; a costly student compares models of the votes by itself.
 
         Examples
         --------
@@ -59,7 +60,7 @@ class Effort:
         >>> Effort.of(5_000, 784, 10).asked
         400
         """
-        one = SECONDS_A_CELL * n_public * min(max(width, 10), WIDEST) * n_classes
+        one = (COSTLY if costly else 1) * SECONDS_A_CELL * n_public * min(max(width, 10), WIDEST) * n_classes
         for folds, repeats, teachers, students in (
             (4, 3, 128, 300),
             (3, 2, 128, 190),
