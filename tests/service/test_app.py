@@ -131,7 +131,7 @@ def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: C
     assert told["answers_left"] is budget["answers_left"] is None
 
 
-SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin"}
+SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin", "/": "read"}
 
 
 @pytest.mark.parametrize("scope", ["ask", "read", "admin"])

@@ -18,7 +18,9 @@ from starlette.responses import Response
 
 from quorate.service import openapi
 from quorate.service.answers import Answers, Point
+from quorate.service.dashboard import Page
 from quorate.service.features import Features
+from quorate.service.history import History
 from quorate.service.keys import Key, KeyFile, Scope
 from quorate.service.problems import Problem
 from quorate.service.records import METRICS_TYPE, Records
@@ -27,6 +29,11 @@ from quorate.service.settings import ServiceSettings
 from quorate.service.turns import AnsweringThreads
 
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
+PAGE_HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; form-action 'none'",
+    "referrer-policy": "no-referrer",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +56,8 @@ class Served:
         What was promised, for programs.
     verified_at : str
         When the ledger was verified, ISO 8601.
+    history : History
+        The ledger's past, for the page.
     """
 
     title: str
@@ -58,6 +67,7 @@ class Served:
     classes: tuple[Any, ...]
     guarantee: dict[str, Any] = field(repr=False)
     verified_at: str
+    history: History
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,19 @@ class Service:
         text = self.records.metrics(self.served.answers.standing, healthy=self.healthy)
         return Response(text, headers=HEADERS, media_type=METRICS_TYPE)
 
+    async def page(self, _: Request, __: Key) -> Sent:
+        """Return the page of what is left."""
+        page = Page(
+            title=self.served.title,
+            standing=self.served.answers.standing,
+            history=self.served.history,
+            records=self.records,
+            healthy=self.healthy,
+            after_budget=self.settings.after_budget,
+            shown_at=self.records.clock().isoformat(timespec="seconds"),
+        )
+        return Sent(Response(page.html(), headers={**HEADERS, **PAGE_HEADERS}, media_type="text/html"))
+
     async def live(self, _: Request) -> Response:
         """Say that the process answers."""
         return _json({"status": "live"})
@@ -247,6 +270,7 @@ def create_app(service: Service) -> FastAPI:
         ("/v1/label", "ask", service.label, "Ask for a class, or for several.", label),
         ("/v1/budget", "read", service.budget, "What is left.", {**openapi.budget_response(), **with_key}),
         ("/v1/guarantee", "read", service.guarantee, "What was promised.", guarantee),
+        ("/", "read", service.page, "What is left, as a page.", {**openapi.page_response(), **with_key}),
         ("/metrics", "admin", service.metrics, "Counters.", {**openapi.metrics_response(), **with_key}),
     ):
         endpoint = service.route(path, cast("Scope", scope), handler)
@@ -279,7 +303,7 @@ def _add(
         endpoint,
         methods=[method],
         summary=summary,
-        operation_id=path.strip("/").replace("/", "_"),
+        operation_id=path.strip("/").replace("/", "_") or "page",
         response_class=Response,
         responses=responses,
         openapi_extra={**more, **security},

@@ -27,6 +27,7 @@ from quorate.run.settings import Settings, settings_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.features import Features
+from quorate.service.history import History
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers
@@ -92,6 +93,7 @@ def opened(
             ensembles.append(run_teachers(run, watch))
             note_models(folder)
         features, before = features_of(run, student), ledger.head.sequence
+        history = History.of(ledger, verified_at=verified_at, purposes=online.purposes)
         answers = EnsembleAnswers(
             online,
             current,
@@ -100,8 +102,10 @@ def opened(
             run.task.inputs.classes,
             features,
             refuse=service.after_budget == "refuse",
+            charged=lambda standing: history.note(standing, clock().isoformat(timespec="seconds")),
         )
-        yield Served(method="votes", answers=answers, features=features, verified_at=verified_at, **told)
+        told |= {"verified_at": verified_at, "history": history}
+        yield Served(method="votes", answers=answers, features=features, **told)
         if ledger.healthy and ledger.head.sequence > before:
             tell(run, ledger, online.reservation)
 
@@ -113,6 +117,7 @@ def _direct(
     with folder.open_ledger() as ledger:
         verified_at = _verified(ledger, clock)
         (epsilon, delta), budget, head = spent_of(ledger), ledger.budget, ledger.head
+        history = History.of(ledger, verified_at=verified_at)
     standing = Standing(
         answers_left=None,
         answers_reserved=None,
@@ -123,7 +128,8 @@ def _direct(
     )
     features = Features.of(pool_of(settings), encoder=_encoder(student), complete=settings.method.text)
     answers = ModelAnswers(predictor(student), features, standing)
-    return Served(method="direct", answers=answers, features=features, verified_at=verified_at, **told)
+    told |= {"verified_at": verified_at, "history": history}
+    return Served(method="direct", answers=answers, features=features, **told)
 
 
 def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:

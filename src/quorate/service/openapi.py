@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.service.features import CellKind, Features
+from quorate.service.features import LARGEST, CellKind, Features
 from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
 
 #: What may become of any request that needs a key.
@@ -13,6 +13,7 @@ OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-er
 OF_A_QUESTION: Final = tuple(code for code in PROBLEMS if code not in ("not-found", "method-not-allowed", *OF_ANY_KEY))
 
 _TYPES: Final[dict[CellKind, str]] = {"number": "number", "truth": "boolean", "text": "string", "missing": "null"}
+_BOUNDS: Final = {"minimum": -LARGEST, "maximum": LARGEST}
 _DETAILS: Final = {
     "wrong-type": ("a number is expected, or null", "/rows/0/age"),
     "wrong-width": ("12 numbers are expected", "/rows/0"),
@@ -154,18 +155,21 @@ def label_request(features: Features, max_rows: int) -> dict[str, Any]:
 def row_schema(features: Features) -> dict[str, Any]:
     """Return what one row looks like."""
     if not features.named:
-        width = len(features.columns)
-        listed = {"type": "array", "items": {"type": "number"}, "minItems": width, "maxItems": width}
+        width, number = len(features.columns), {"type": "number", **_BOUNDS}
+        listed = {"type": "array", "items": number, "minItems": width, "maxItems": width}
         if not features.sparse:
             return listed
-        placed = {"type": "object", "additionalProperties": {"type": "number"}, "description": "place to value"}
+        placed = {"type": "object", "additionalProperties": number, "description": "place to value"}
         return {"oneOf": [listed, placed]}
     return {
         "type": "object",
         "required": [column.name for column in features.columns],
         "additionalProperties": False,
         "properties": {
-            column.name: {"type": [_TYPES[column.kind], "null"] if column.nullable else _TYPES[column.kind]}
+            column.name: {
+                "type": [_TYPES[column.kind], "null"] if column.nullable else _TYPES[column.kind],
+                **(_BOUNDS if column.kind == "number" else {}),
+            }
             for column in features.columns
         },
     }
@@ -224,6 +228,12 @@ def metrics_response() -> dict[int | str, dict[str, Any]]:
     """Return the response of ``GET /metrics``."""
     content = {"text/plain": {"schema": {"type": "string"}, "example": "quorate_answers_left 41\n"}}
     return {200: {"description": "Counters, as Prometheus reads them.", "content": content}}
+
+
+def page_response() -> dict[int | str, dict[str, Any]]:
+    """Return the response of ``GET /``."""
+    content = {"text/html": {"schema": {"type": "string"}, "example": "<!doctype html>…"}}
+    return {200: {"description": "A page that works without scripts.", "content": content}}
 
 
 def status_response(status: str) -> dict[int | str, dict[str, Any]]:

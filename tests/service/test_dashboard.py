@@ -1,0 +1,254 @@
+"""The page of what is left: every state, read by a strict parser and by a real browser, in light, dark and on a phone.
+
+Pictures of every state are kept in the folder that ``QUORATE_SCREENSHOTS`` names.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
+from html import escape
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from tests.report.test_page import Page as Parsed
+from tests.service.conftest import Serve, rows, running
+
+from quorate.service.answers import Point, Standing
+from quorate.service.dashboard import Page, State
+from quorate.service.history import MOMENTS, Drawing, History, Line
+from quorate.service.records import Records
+
+NOW = "2026-03-04T12:00:00+00:00"
+HOSTILE = 'a "run" <script>alert(1)</script> & more'
+
+
+def standing(left: int | None, reserved: int | None = 1_200) -> Standing:
+    return Standing(
+        answers_left=left,
+        answers_reserved=None if left is None else reserved,
+        epsilon=(0.99999999, 1.0),
+        delta=(1e-5, 1e-5),
+        entries=1_234,
+        head="ab" * 32,
+    )
+
+
+def page(left: int | None, *, healthy: bool = True, title: str = "hospital") -> Page:
+    records = Records(write=lambda _: None, clock=lambda: datetime(2026, 3, 4, 12, tzinfo=UTC))
+    used = 0 if left is None else 1_200 - left
+    if used:
+        declined = used // 9
+        told = [Point("yes", "answered", "ensemble")] * (used - declined)
+        told += [Point(None, "declined", "ensemble")] * declined
+        records.request("/v1/label", 200, points=told, charged=used)
+        records.request("/v1/label", 422, code="wrong-type")
+    if left == 0:
+        records.request("/v1/label", 200, points=[Point("no", "answered", "student")] * 37)
+    history = History(
+        "2026-03-01T08:00:00+00:00",
+        spent=[("2026-02-01T08:00:00+00:00", 0.25), ("2026-02-11T09:00:00+00:00", 1.0)],
+        left=[]
+        if left is None
+        else [("2026-02-11T09:00:00+00:00", 1_200)]
+        + [(f"2026-02-{day:02d}T09:00:00+00:00", 1_200 - used * (day - 11) // 17) for day in range(12, 29)],
+        tail=deque(Line(1_230 + k, NOW, "drew 3 × online answer", f"{k:064x}") for k in range(5)),
+        drawings=(Drawing("label", 1_000, 1_000), Drawing("online answer", used, 1_200)),
+    )
+    return Page(title, standing(left), history, records, healthy, "student", NOW)
+
+
+STATES: dict[State, Page] = {
+    State.EMPTY: page(1_200),
+    State.RUNNING: page(754),
+    State.NEARLY_SPENT: page(41),
+    State.SPENT: page(0),
+    State.FREE: page(None),
+    State.BROKEN: page(754, healthy=False),
+}
+
+
+@pytest.mark.parametrize("state", State)
+def test_each_state_is_said_first_in_words(state: State) -> None:
+    shown = STATES[state]
+    read = Parsed(shown.html())
+
+    assert shown.state is state
+    assert str(state) in read.text()
+    words = read.text()
+    left = shown.standing.answers_left
+    if left is not None:
+        assert words.index("Answers left") < words.index(f"{left:,}") < words.index("ε spent")
+    assert "verified at" in words.lower()
+
+
+@pytest.mark.parametrize("state", State)
+def test_the_page_needs_no_script_and_has_no_button(state: State) -> None:
+    tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
+
+    assert not tags & {"script", "button", "form", "input", "a", "link", "img", "iframe"}
+    assert "refill" not in STATES[state].html().replace("it is never refilled", "")
+
+
+def test_words_of_a_run_are_escaped() -> None:
+    text = page(5, title=HOSTILE).html()
+
+    assert "<script" not in text
+    assert "&lt;script&gt;" in text
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    colour = "".join(2 * digit for digit in colour[1:]) if len(colour) == 4 else colour[1:]
+    channels = [int(colour[at : at + 2], 16) / 255 for at in (0, 2, 4)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: str, other: str) -> float:
+    light, dark = sorted((luminance(one), luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def faults_of(text: str) -> list[str]:
+    """What a reader with a screen reader, poor eyes or a keyboard would stumble over (after the rules of axe)."""
+    read, faults = Parsed(text), []
+    tags = read.seen
+    names = [tag for tag, _ in tags]
+    if names.count("main") != 1 or names.count("h1") != 1 or "header" not in names or "footer" not in names:
+        faults.append("landmarks")
+    headings = [int(tag[1]) for tag in names if re.fullmatch(r"h[1-6]", tag)]
+    if headings[:1] != [1] or any(after > before + 1 for before, after in pairwise(headings)):
+        faults.append("order of headings")
+    attributes = dict(tags[names.index("html")][1])
+    metas = " ".join(str(a.get("content")) for tag, a in tags if tag == "meta")
+    if attributes.get("lang") != "en" or "initial-scale=1" not in metas:
+        faults.append("language or viewport")
+    ids = [a["id"] for _, a in tags if "id" in a]
+    if len(ids) != len(set(ids)):
+        faults.append("an id twice")
+    if any(a.get("aria-labelledby") not in ids for tag, a in tags if tag == "section"):
+        faults.append("a section without a name")
+    for tag, a in tags:
+        if tag == "svg" and a.get("aria-hidden") != "true" and not (a.get("role") == "img" and a.get("aria-label")):
+            faults.append("a picture without words")
+        if tag == "th" and a.get("scope") not in ("col", "row"):
+            faults.append("a head without a scope")
+    if names.count("table") != names.count("caption"):
+        faults.append("a table without a caption")
+    for scheme in re.findall(r"--paper: (#\w+); --ink: (#\w+); --muted: (#\w+)", text):
+        if min(contrast(scheme[0], other) for other in scheme[1:]) < 4.5:
+            faults.append("contrast")
+    if "prefers-color-scheme: dark" not in text:
+        faults.append("dark scheme")
+    return faults
+
+
+@pytest.mark.parametrize("state", State)
+def test_the_page_is_accessible(state: State) -> None:
+    assert faults_of(STATES[state].html()) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "fault"),
+    [
+        ("<h1>", "<h3>", "landmarks"),
+        (' role="img"', "", "a picture without words"),
+        ("--muted: #56606a", "--muted: #c0c0c0", "contrast"),
+        (' scope="row"', "", "a head without a scope"),
+        (' lang="en"', "", "language or viewport"),
+    ],
+)
+def test_that_check_sees_what_is_missing(before: str, after: str, fault: str) -> None:
+    text = STATES[State.RUNNING].html().replace(before, after).replace("</h1>", "</h3>" if after == "<h3>" else "</h1>")
+    assert fault in faults_of(text)
+
+
+def test_a_long_past_is_thinned_and_keeps_its_ends() -> None:
+    history = History(NOW)
+    for left in range(5_000, -1, -1):
+        history.note(standing(left, 5_000), NOW)
+
+    assert len(history.left) <= MOMENTS
+    assert (history.left[0][1], history.left[-1][1]) == (5_000, 0)
+    assert len(history.tail) == 8
+
+
+def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve: Serve) -> None:
+    run = serve()
+    run.post({"rows": rows(3)})
+    shown = run.http.get("/", auth=("anybody", run.token))
+
+    assert shown.status_code == 200
+    assert State.RUNNING in shown.text
+    assert "default-src 'none'" in shown.headers["content-security-policy"]
+    assert run.http.get("/").status_code == 401
+    assert "Basic" in run.http.get("/").headers["www-authenticate"]
+    assert faults_of(shown.text) == []
+
+
+def test_a_past_is_read_off_the_ledger(own_run: Callable[..., Path]) -> None:
+    root = own_run()
+    with running(root) as run:
+        run.post({"rows": rows(3)})
+        run.post({"rows": rows(2, seed=8)})
+        live = run.service.served.history
+    with running(root) as run:
+        again = run.service.served.history
+
+    assert [left for _, left in again.left] == [left for _, left in live.left] == [12, 9, 7]
+    assert {each.purpose: (each.drawn, each.reserved) for each in again.drawings}["online answer"] == (5, 12)
+    assert again.tail[-1].hash == live.tail[-1].hash
+
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+VIEWS = {
+    "light": ("1100,1500", ()),
+    "dark": ("1100,1500", ("--force-dark-mode", "--blink-settings=preferredColorScheme=0")),
+    "phone": ("500,2400", ()),
+}
+
+
+def browse(folder: Path, *arguments: str) -> bytes:
+    assert CHROMIUM is not None
+    fixed = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
+    profile = f"--user-data-dir={folder}/profile"
+    done = subprocess.run([CHROMIUM, *fixed, profile, *arguments], capture_output=True, check=True, timeout=120)
+    return done.stdout
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_a_browser_lays_every_state_out_on_a_phone_too(tmp_path: Path) -> None:
+    """Each state is a frame of one page, so that the browser starts once; none is wider than its frame."""
+    frames = "".join(
+        f'<iframe width="390" height="900" srcdoc="{escape(shown.html())}"></iframe>' for shown in STATES.values()
+    )
+    script = (
+        "<script>onload = () => { document.title = [...document.querySelectorAll('iframe')].map(f => "
+        "f.contentDocument.documentElement.scrollWidth + ' ' + f.contentDocument.querySelector('h1').textContent + ' '"
+        " + f.contentDocument.querySelectorAll('section').length).join(';') }</script>"
+    )
+    (tmp_path / "all.html").write_text(f"<!doctype html><title>no</title>{frames}{script}")
+    told = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", f"file://{tmp_path}/all.html").decode()
+    title = re.search(r"<title>(.*?)</title>", told)
+    assert title is not None
+    assert title[1] == ";".join(["390 hospital 5"] * len(STATES))
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_pictures_of_every_state_are_kept(tmp_path: Path) -> None:
+    folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))
+    folder.mkdir(parents=True, exist_ok=True)
+    for state, shown in STATES.items():
+        (tmp_path / "page.html").write_text(shown.html())
+        for view, (size, more) in VIEWS.items():
+            picture = folder / f"{state.name.lower()}-{view}.png"
+            browse(tmp_path, *more, f"--window-size={size}", f"--screenshot={picture}", f"file://{tmp_path}/page.html")
+            assert picture.stat().st_size > 10_000
