@@ -153,7 +153,7 @@ def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/", 404)]
+    ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/v2", 404)]
 )
 def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, status: int) -> None:
     told = serve().http.request(method, path)

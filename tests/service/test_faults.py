@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -133,13 +134,18 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     token, _ = KeyFile(root / "private").create("a test", ["ask", "read"])
     code = "from quorate.cli import main; main()"
     arguments = [sys.executable, "-c", code, "serve", str(root), "--port", "0"]
-    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        beside = free.getsockname()[1]
+    environment = {**os.environ, "QUORATE_SERVICE_METRICS_PORT": str(beside)}
+    process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
-    port = 0
-    for line in process.stderr:
-        if found := re.search(r'"event": "listening".*"port": (\d+)', line):
-            port = int(found[1])
-            break
+    ports: list[int] = []
+    while len(ports) < 2 and (line := process.stderr.readline()):
+        ports += map(int, re.findall(r'"event": "listening".*"port": (\d+)', line))
+    assert beside in ports
+    port = next(each for each in ports if each != beside)
+    assert "quorate_answers_left 12" in httpx.get(f"http://127.0.0.1:{beside}/metrics").text
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
         told = http.post("/v1/label", json={"row": rows(1)[0]})
         process.send_signal(signal.SIGTERM)

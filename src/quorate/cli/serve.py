@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import click
@@ -55,7 +56,9 @@ def command(
     from quorate.service.server import serve
 
     keys = KeyFile(RunFolder(run).private)
-    with progress(quiet=False) as watch, opened(run, settings, watch=watch) as served:
+    with ExitStack() as stack:
+        with progress(quiet=False) as watch:
+            served = stack.enter_context(opened(run, settings, watch=watch))
         left = served.answers.standing.answers_left
         scheme = "http" if settings.tls_cert is None else "https"
         click.echo(f"serving    {served.title} on {scheme}://{settings.host}:{settings.port}")

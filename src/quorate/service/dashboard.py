@@ -199,7 +199,7 @@ class Page:
                 line.told,
                 element("code", line.hash[:12]),
             )
-            for line in reversed(self.history.tail)
+            for line in reversed(list(self.history.tail))
         ]
         whole = "verified" if self.healthy else "failed since it was verified"
         return join(
@@ -236,6 +236,7 @@ def _big(name: str, figure: str, note: str) -> Markup:
 
 def _line(title: str, moments: list[tuple[str, float]] | list[tuple[str, int]], most: float, now: str) -> Markup:
     """Draw a quantity as stairs, from its first moment until now."""
+    moments = moments[:]  # a block may be added meanwhile
     times = [datetime.fromisoformat(time).timestamp() for time, _ in moments]
     begin, end = times[0], max(datetime.fromisoformat(now).timestamp(), times[-1] + 1)
     height, path = 100.0, ""
