@@ -17,6 +17,8 @@ from quorate.arguments import real
 from quorate.deferred import special
 from quorate.types import FloatArray, Secret
 
+_CELLS_AT_ONCE = 2**13  # of queries × orders: they stay in a core's cache, and no memory is asked for anew
+_MOSTLY = 0.75  # of the queries are different from each other: then each is priced by itself
 _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the last place of 1, and so is its log
 
 
@@ -60,6 +62,8 @@ def gnmax_rdp(counts: object, sigma: float, orders: object, *, noise: Noise = "c
     sigma, grid = real("sigma", sigma, above=0), checked_orders(orders)
     log_q = log_q_gaussian(gaps_to_the_top(revealed_counts(counts)), sigma, checked_noise(noise))
     distinct, back = np.unique(log_q, return_inverse=True)
+    if len(distinct) > _MOSTLY * len(log_q):
+        return Secret(gaussian_bound(log_q, sigma, grid))
     return Secret(gaussian_bound(distinct, sigma, grid)[back.ravel()])
 
 
@@ -114,8 +118,18 @@ def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
     >>> log_q_gaussian(np.array([[0.0]]), 1.0, "continuous").round(4)
     array([-0.6931])
     """
-    shifted = gaps - 0.5 if noise == "discrete" else gaps
-    return np.asarray(special.logsumexp(special.log_ndtr(-shifted / (sqrt(2) * sigma)), axis=1))
+    half = 0.5 if noise == "discrete" else 0.0
+    columns = np.ascontiguousarray(gaps.T)  # a sum over a few classes is quick along the queries
+    highest = float(columns.max(initial=0.0))
+    if highest < columns.size and np.array_equal(columns, places := columns.astype(np.int64)):
+        # Gaps of votes are whole numbers, far fewer than there are queries: each is looked up.
+        terms = special.log_ndtr(-(np.arange(highest + 1) - half) / (sqrt(2) * sigma))[places]
+    else:
+        terms = special.log_ndtr(-(columns - half) / (sqrt(2) * sigma))
+    largest = terms.max(axis=0)
+    terms -= largest
+    np.exp(terms, out=terms)
+    return np.asarray(np.log(terms.sum(axis=0)) + largest)
 
 
 def log_q_laplace(gaps: FloatArray, scale: float, noise: Noise) -> FloatArray:
@@ -169,23 +183,47 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
     """
     variance = sigma * sigma
     worst = orders / variance
-    result = np.tile(worst, (log_q.size, 1))
+    result = np.empty((log_q.size, orders.size))
     mu_2 = sigma * np.sqrt(np.maximum(-log_q, 0.0))
     safe = np.maximum(mu_2, 1 + 1e-9)
     limit = (safe - 1) * safe / variance - safe * (np.log1p(1 / safe) + np.log1p(1 / (safe - 1)))
     holds = (mu_2 > 1) & (log_q <= limit) & (-log_q > mu_2 / variance)
-    if not np.any(holds):
-        return result
-    q, m2 = log_q[holds][:, None], mu_2[holds][:, None]
+    result[~holds] = worst
+    places = np.flatnonzero(holds)
+    places = places[np.argsort(mu_2[places])]  # so that orders beyond μ₁ are in the first few blocks
+    q, m2 = log_q[places], mu_2[places]
     less_q = log1mexp(q)
     log_a = less_q - log1mexp((q + m2 / variance) * (1 - 1 / m2))
     log_b = (m2 + 1) / variance - q / m2
-    factor = orders - 1
-    bound = np.logaddexp(less_q + factor * log_a, q + factor * log_b)
-    bound = (np.maximum(bound, 0.0) * (1 + 2.0**-46) + _ROUND_OFF) / factor
-    bound = np.where(orders <= m2 + 1, bound, worst)
-    result[holds] = np.minimum(bound, worst)
+    factor, highest = (orders - 1)[:, None], orders.max()
+    step = max(1, min(len(places), _CELLS_AT_ONCE // orders.size))
+    scratch = np.empty((3, orders.size, step))  # asked for once: new memory costs more than what is done with it
+    for start in range(0, len(places), step):
+        part = slice(start, start + step)
+        first, second, bound = scratch[:, :, : len(places[part])]
+        np.multiply(factor, log_a[part], out=first)
+        np.multiply(factor, log_b[part], out=second)
+        first += less_q[part]
+        second += q[part]
+        _log_of_two(first, second, bound)
+        np.maximum(bound, 0.0, out=bound)
+        bound *= (1 + 2.0**-46) / factor
+        bound += _ROUND_OFF / factor
+        np.minimum(bound, worst[:, None], out=bound)
+        if highest > m2[start] + 1:
+            np.copyto(bound, worst[:, None], where=orders[:, None] > m2[part] + 1)
+        result[places[part]] = bound.T
     return result
+
+
+def _log_of_two(first: FloatArray, second: FloatArray, into: FloatArray) -> None:
+    """Put log(e^first + e^second) into an array; the first one is changed."""
+    np.maximum(first, second, out=into)
+    np.minimum(first, second, out=first)
+    first -= into
+    np.exp(first, out=first)
+    np.log1p(first, out=first)
+    into += first
 
 
 def _pure_bound(log_q: FloatArray, one_vote: float, orders: FloatArray) -> FloatArray:

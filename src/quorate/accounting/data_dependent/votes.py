@@ -55,8 +55,8 @@ def gaps_to_the_top(counts: IntArray) -> FloatArray:
     >>> gaps_to_the_top(np.array([[2, 9, 5]]))
     array([[4., 7.]])
     """
-    descending = -np.sort(-counts, axis=1)
-    return np.asarray(descending[:, :1] - descending[:, 1:], dtype=np.float64)
+    ascending = np.sort(counts, axis=1)
+    return np.subtract(ascending[:, -1:], ascending[:, -2::-1], dtype=np.float64)
 
 
 def log1mexp(x: FloatArray) -> FloatArray:
