@@ -63,6 +63,9 @@ class DiaryReservation:
     def blocks(self, purpose: str) -> tuple[Any, ...]:
         return ()
 
+    def stored_elsewhere(self, *, after: int) -> tuple[Any, ...]:
+        return ()
+
     def draw(self, purpose: str, count: int = 1) -> Any:
         if self.given + count > self.total:
             raise BudgetExhausted("none left", spent=self.given, requested=count, limit=self.total, unit="answers")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import shlex
 import shutil
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 from tests.ledger.test_crashes import breaches
+from tests.shell import shell
 
-from quorate.accounting import PureDP
+from quorate.accounting import PureDP, Repeated
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
@@ -22,9 +25,13 @@ from quorate.errors import (
     PreconditionFailed,
     QuotaExhausted,
 )
+from quorate.labelling import ClientRequest, Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger, postgres, register_store
 from quorate.ledger.postgres import PostgresStore
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import OSNoise
 from quorate.release.keys import fingerprint_key
+from quorate.types import Secret
 
 psycopg = pytest.importorskip("psycopg")
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
@@ -194,6 +201,34 @@ def test_a_server_verifies_and_reads_while_others_write(url):
         assert len(two.entries()) == one.head.sequence
 
 
+def desk(ledger, asked):
+    """Online answers as a server gives them: a coin toss, whenever it is tossed."""
+    mechanism = GaussianNoisyMax(sigma=200.0, form="binary")
+    event = Repeated(mechanism.event, 40)
+    reservation = ledger.reserve(event, delta=1e-6, purposes={"online answer": 40}, key="kept back")
+
+    def votes(rows):
+        asked.append(len(rows))
+        return Secret(np.full((len(rows), 2), 50))
+
+    return OnlineAnswers(votes, mechanism, reservation, OSNoise(), Memo(), 2)
+
+
+def test_what_one_server_answered_another_does_not_ask_again(server):
+    url, asked = server.url(), []
+    with Ledger(url, budget=BUDGET) as first, Ledger(url) as second:
+        one, two = desk(first, asked), desk(second, asked)
+        digests = [b"%d" % number for number in range(12)]
+        [answer] = one.ask_together([ClientRequest(client="ann", digests=digests, key="k")])
+        [again] = two.ask_together([ClientRequest(client="ann", digests=digests, key="k")])
+        assert (answer.charged, again.charged, asked) == (12, 0, [12])
+        assert again.codes.tolist() == answer.codes.tolist() == two.ask(digests).tolist()
+        more = two.ask([b"new", *digests])
+        assert one.ask([b"new"]).tolist() == more[:1].tolist()
+        assert asked == [12, 1]
+        assert one.reservation.remaining("online answer") == 27
+
+
 def test_what_one_server_drew_is_not_stored_by_another(url):
     with Ledger(url) as one, Ledger(url) as two:
         block = one.reservations()[0].draw(PURPOSE)
@@ -289,6 +324,22 @@ def test_the_key_lies_where_the_url_says_and_gets_its_name_with_the_first_entry(
 def test_without_a_place_for_the_key_no_data_are_bound(url):
     with Ledger(url) as ledger, pytest.raises(PreconditionFailed, match="key_file"):
         fingerprint_key(ledger)
+
+
+def test_every_verb_of_the_command_line_takes_a_url(url, tmp_path):
+    def said(*arguments):
+        code, out, err = shell(shlex.join(["quorate", "ledger", *map(str, arguments)]), tmp_path)
+        return code, out + err
+
+    assert "spent ε 0.5 of 1" in said("show", url)[1]
+    code, out = said("receipt", url)
+    assert code == 0
+    assert "1 receipt checked" in said("verify", url, "--receipt", out.strip())[1]
+    assert "of 3 answers, 3 left" in said("quota", url, "--client", "ann", "--answers", 3, "--reason", "a trial")[1]
+    assert said("export", url, "--to", tmp_path / "export.json")[0] == 0
+    assert "1 receipt checked" in said("verify", tmp_path / "export.json", "--receipt", out.strip())[1]
+    assert said("close", url, "--reason", "published")[0] == 0
+    assert said("show", url.replace(name_of(url), "nowhere"))[0] == 4
 
 
 # --- older, deleted, edited --------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ silent for ever; the student is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.released import ReleaseBuilder
 from quorate.labelling.together import ClientAnswer, ClientRequest, PlannedBlock, Planning
-from quorate.ledger import Part, Receipt, Reservation
+from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
 from quorate.release import NEVER_ASKED, DrawnBlock, check_covered
@@ -79,6 +79,7 @@ class OnlineAnswers:
     n_classes: int
     purposes: tuple[str, ...] = (ONLINE_ANSWER,)
     _answering: Answering = field(init=False, repr=False)
+    _seen: list[int] = field(init=False, repr=False, default_factory=lambda: [0])  # the newest entry in the memo
 
     def __post_init__(self) -> None:
         for purpose in self.purposes:
@@ -145,6 +146,7 @@ class OnlineAnswers:
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
             self.memo.await_answers(asked)
+            self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
             try:
@@ -200,6 +202,7 @@ class OnlineAnswers:
         return new, first, which
 
     def _ask(self, digests: Sequence[bytes]) -> IntArray:
+        self._recall_from_elsewhere()
         new, first, which = self._new(digests)
         for purpose, part in self._paid_for(new):
             self._ask_part(purpose, part, [digests[row] for row in part])
@@ -255,7 +258,16 @@ class OnlineAnswers:
 
     def recall_stored(self) -> None:
         """Put every online answer that the ledger holds into the memo, after a restart."""
-        blocks = [block for purpose in self.purposes for block in self.reservation.blocks(purpose)]
+        self._recall(block for purpose in self.purposes for block in self.reservation.blocks(purpose))
+
+    def _recall_from_elsewhere(self) -> None:
+        """Where several servers share the ledger: what one of them answered is not asked again by another."""
+        for block in self.reservation.stored_elsewhere(after=self._seen[0]):
+            if block.purpose in self.purposes:
+                self._recall([block])
+            self._seen[0] = block.receipt.sequence
+
+    def _recall(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             if block.answers is not None and "queries" in block.answers:
                 asked = [bytes.fromhex(digest) for digest in block.answers["queries"]]

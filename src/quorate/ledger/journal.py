@@ -91,6 +91,11 @@ class Journal:
         return self._session
 
     @property
+    def shared(self) -> bool:
+        """Whether other processes may append at the same time."""
+        return bool(getattr(self._store, "shared", False))
+
+    @property
     def healthy(self) -> bool:
         """Whether requests are admitted."""
         return self._stopped is None and this_process() == self._process

@@ -81,6 +81,8 @@ class PostgresStore:
                 self.close()
                 raise
 
+    shared: Final = True
+
     @property
     def durable(self) -> bool:
         """True."""

@@ -207,6 +207,23 @@ class Reservation:
 
         return self._journal.read(read)
 
+    def stored_elsewhere(self, *, after: int) -> tuple[Block, ...]:
+        """Return the blocks whose answers were stored by an entry beyond `after`, by any server, in that order.
+
+        Where several servers share the ledger, what they wrote since is read first; where one process holds it, there
+        is nothing that it does not know, and none are returned.
+        """
+        if not self._journal.shared:
+            return ()
+        self._journal.catch_up()
+
+        def read(state: LedgerState) -> tuple[Block, ...]:
+            stored = state.reservations[self.sequence].stored
+            newer = stored[bisect_right(stored, (after, 2**63)) :]
+            return tuple(self._block(state, sequence) for _, sequence in newer)
+
+        return self._journal.read(read)
+
     def remaining(self, purpose: str) -> int:
         """Return how many answers of a purpose are left to draw."""
         return self._journal.read(lambda state: state.reservations[self.sequence].remaining(purpose))

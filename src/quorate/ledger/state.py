@@ -74,13 +74,17 @@ class KeyUse:
 
 @dataclass(kw_only=True, slots=True)
 class ReservationState:
-    """How far the answers of a reservation have been drawn; and the newest block of each sparse-vector stage."""
+    """How far the answers of a reservation have been drawn; and the newest block of each sparse-vector stage.
+
+    ``stored`` has, in order, the number of each entry that stored answers, with that of its block.
+    """
 
     sequence: int
     reserved: Reserved
     drawn: dict[str, int]
     blocks: list[int] = field(default_factory=list)
     stages: dict[int, int] = field(default_factory=dict)
+    stored: list[tuple[int, int]] = field(default_factory=list)
 
     def remaining(self, purpose: str) -> int:
         """Return how many answers of a purpose are left."""
@@ -143,7 +147,13 @@ class LedgerState:
             hashes=list(self.hashes),
             sessions=set(self.sessions),
             reservations={
-                sequence: replace(one, drawn=dict(one.drawn), blocks=list(one.blocks), stages=dict(one.stages))
+                sequence: replace(
+                    one,
+                    drawn=dict(one.drawn),
+                    blocks=list(one.blocks),
+                    stages=dict(one.stages),
+                    stored=list(one.stored),
+                )
                 for sequence, one in self.reservations.items()
             },
             blocks=dict(self.blocks),
@@ -180,6 +190,7 @@ class LedgerState:
             case Stored() as stored:
                 block = self.blocks[stored.block]
                 self.blocks[stored.block] = replace(block, stored=entry.sequence, answers=stored.answers)
+                self.reservations[block.drawn.reservation].stored.append((entry.sequence, stored.block))
             case Closed():
                 self.closed = True
             case other:
