@@ -265,12 +265,37 @@ def memory_of(root: Path, token: str, *, clients: int, requests: int) -> dict[st
     }
 
 
+def _load(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
+    """Measure throughput, waiting times and batches."""
+    from quorate.run.folder import RunFolder
+    from quorate.service.keys import FILE, KeyFile
+
+    roots = [make_run(folder / name) for name in ("one", "other")]
+    token = KeyFile(RunFolder(roots[0]).private).create("load", ["ask"])[0]
+    # One token for both: the second folder gets the first one's keys.
+    (RunFolder(roots[1]).private / FILE).write_bytes((RunFolder(roots[0]).private / FILE).read_bytes())
+    found: dict[str, Any] = {}
+    with started(roots[0], ledger=True) as one, started(roots[1], ledger=False) as other:
+        found["throughput"] = rounds_of(
+            {"ledger": one, "no ledger": other},
+            token,
+            clients=given.clients,
+            seconds=given.seconds,
+            rounds=given.rounds,
+        )
+        print(json.dumps(found["throughput"], indent=1), flush=True)
+        found["batches"] = batches_of(one[0], token, clients=8, seconds=given.seconds)
+        print(json.dumps(found["batches"], indent=1), flush=True)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--requests", type=int, default=200_000)
+    parser.add_argument("--only", choices=("load", "memory"))
     parser.add_argument("--json", type=Path)
     parser.add_argument("--serve", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--no-ledger", action="store_true", help=argparse.SUPPRESS)
@@ -281,26 +306,15 @@ def main() -> None:
     from quorate.run.folder import RunFolder
     from quorate.service.keys import KeyFile
 
+    found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        roots = {name: make_run(Path(folder, name.replace(" ", "-"))) for name in ("ledger", "no ledger")}
-        tokens = {name: KeyFile(RunFolder(root).private).create("load", ["ask"])[0] for name, root in roots.items()}
-        # One token for both: the second folder gets the first one's keys.
-        keys = RunFolder(roots["ledger"]).private / "service-keys.json"
-        (RunFolder(roots["no ledger"]).private / "service-keys.json").write_bytes(keys.read_bytes())
-        token = tokens["ledger"]
-        found: dict[str, Any] = {}
-        with started(roots["ledger"], ledger=True) as one, started(roots["no ledger"], ledger=False) as other:
-            servers = {"ledger": one, "no ledger": other}
-            found["throughput"] = rounds_of(
-                servers, token, clients=given.clients, seconds=given.seconds, rounds=given.rounds
-            )
-            print(json.dumps(found["throughput"], indent=1), flush=True)
-            found["batches"] = batches_of(one[0], token, clients=8, seconds=given.seconds)
-            print(json.dumps(found["batches"], indent=1), flush=True)
-        small = make_run(Path(folder, "small"), answers=1_000)
-        token = KeyFile(RunFolder(small).private).create("load", ["ask"])[0]
-        found["memory"] = memory_of(small, token, clients=given.clients, requests=given.requests)
-        print(json.dumps(found["memory"], indent=1), flush=True)
+        if given.only != "memory":
+            found |= _load(Path(folder), given)
+        if given.only != "load":
+            small = make_run(Path(folder, "small"), answers=1_000)
+            token = KeyFile(RunFolder(small).private).create("load", ["ask"])[0]
+            found["memory"] = memory_of(small, token, clients=given.clients, requests=given.requests)
+            print(json.dumps(found["memory"], indent=1), flush=True)
     if given.json:
         given.json.write_text(json.dumps(found, indent=2) + "\n")
 

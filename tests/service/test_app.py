@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from tests.service.conftest import NOW, Running, Serve, rows, running
 
@@ -236,3 +237,12 @@ def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Ca
         assert run.post({"row": two}, **{"idempotency-key": "a"}).json()["code"] == "idempotency-key-reused"
         assert run.post({"row": one}, **{"idempotency-key": "a"}).json()["answer"] == first["answer"]
         assert run.left == 11
+
+
+def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run: Callable[..., Path]) -> None:
+    root = own_run(**{"mechanism.online_answers": 0})
+    pool = pl.read_csv(root / "public.csv").to_dicts()[:3]
+    with running(root) as run:
+        told = run.post({"rows": [*pool, *rows(2)]}, **{"idempotency-key": "a"}).json()
+        assert [point["by"] for point in told["answers"]] == ["ensemble"] * 3 + ["student"] * 2
+        assert (told["answers_left"], told["charged"]) == (0, 0)

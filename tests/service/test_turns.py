@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -48,6 +49,16 @@ def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], af
         [reservation] = ledger.reservations()
         assert reservation.remaining("online answer") == 0
         assert sum(len(block.answers["answers"]) for block in reservation.blocks("online answer")) == 12
+
+
+@pytest.mark.heavy
+def test_64_clients_are_given_exactly_the_cap_20_times(finished: Callable[..., Path], tmp_path: Path) -> None:
+    for repeat in range(20):
+        root = shutil.copytree(finished(), tmp_path / f"run{repeat}")
+        with running(root) as run:
+            told = at_once(run, [{"row": row} for row in rows(64, seed=100 + repeat)])
+            assert [each.json()["answer"]["by"] for each in told].count("ensemble") == 12
+            assert run.left == 0
 
 
 def test_one_query_of_many_clients_at_once_is_one_charge(serve: Serve) -> None:

@@ -74,7 +74,7 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
     if media_type.strip() != "application/json" or parameters.strip() not in _CHARSETS or not plain:
         raise Problem("unsupported-media-type")
     length = request.headers.get("content-length", "0")
-    if not length.isdigit() or int(length) > settings.max_body:
+    if not (length.isascii() and length.isdigit()) or int(length) > settings.max_body:
         raise Problem("body-too-large", f"at most {settings.max_body} bytes are read")
     body = bytearray()
     try:

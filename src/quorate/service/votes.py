@@ -112,6 +112,8 @@ class EnsembleAnswers:
         self, block: Sequence[Asked], table: Rows, digests: Sequence[bytes], places: Sequence[range]
     ) -> dict[int, ClientAnswer | QuorateError]:
         """Have new points answered and remembered; return what became of the requests that were put to the ensemble."""
+        if not self._online.purposes:  # nothing was kept back
+            return {}
         numbers, requests, asked_of = [], [], []
         claimed: set[bytes] = set()
         by_client: Counter[str] = Counter()

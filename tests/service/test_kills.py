@@ -1,0 +1,104 @@
+"""A service that is killed while many ask: what any client was told is in the ledger, and nothing is drawn twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.service.conftest import rows
+
+from quorate.ledger import Ledger
+from quorate.service.keys import KeyFile
+
+CLIENTS = 8
+
+
+@contextmanager
+def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """``quorate serve`` in a process of its own, and its port."""
+    code = "from quorate.cli import main; main()"
+    command = [sys.executable, "-c", code, "serve", str(root), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        port = None
+        while port is None:
+            line = process.stderr.readline()
+            assert line, "it ended before it listened"
+            if found := re.search(r'"event": "listening".*"port": (\d+)', line):
+                port = int(found[1])
+        drained = threading.Thread(target=process.stderr.read, daemon=True)
+        drained.start()
+        yield process, port
+    finally:
+        process.kill()
+        process.wait(30)
+        drained.join(10)
+        process.stderr.close()
+
+
+def ask_until_it_dies(port: int, token: str, points: list[dict[str, Any]], told: dict[str, str]) -> None:
+    """Ask for point after point, and keep each answer of the ensemble that came back whole."""
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
+        for point in points:
+            try:
+                answer = http.post("/v1/label", json={"row": point}, timeout=20).json()["answer"]
+            except httpx.TransportError:
+                return
+            if answer["by"] == "ensemble":
+                before = told.setdefault(json.dumps(point), json.dumps(answer))
+                assert before == json.dumps(answer)  # the same answer as before a restart
+
+
+def killed(root: Path, kills: int, seed: int) -> None:
+    """Kill the service so many times while clients ask; what they were told must be what the ledger holds."""
+    rng = random.Random(seed)
+    token, _ = KeyFile(root / "private").create("a test", ["ask"])
+    points, told = rows(400, seed=seed), dict[str, str]()
+    for _ in range(kills):
+        with served(root) as (process, port):
+            threads = [
+                threading.Thread(target=ask_until_it_dies, args=(port, token, rng.sample(points, 60), told))
+                for _ in range(CLIENTS)
+            ]
+            for thread in threads:
+                thread.start()
+            enough, until = len(told) + rng.randrange(1, 20), time.monotonic() + 60
+            while len(told) < enough and time.monotonic() < until:
+                time.sleep(0.002)
+            time.sleep(rng.uniform(0, 0.03))
+            os.kill(process.pid, signal.SIGKILL)
+            for thread in threads:
+                thread.join(60)
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("online answer")
+        stored = sum(len(block.answers["queries"]) for block in blocks if block.answers is not None)
+        drawn = sum(block.count for block in blocks)
+        queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
+    assert len(told) <= stored <= drawn <= reservation.purposes["online answer"]
+    assert len(set(queries)) == len(queries)  # no query was answered twice
+    assert told
+
+
+def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callable[..., Path]) -> None:
+    killed(own_run(**{"mechanism.online_answers": 300}), kills=1, seed=1)
+
+
+@pytest.mark.heavy
+def test_and_so_twenty_times(own_run: Callable[..., Path]) -> None:
+    killed(own_run(**{"mechanism.online_answers": 3_000}), kills=20, seed=2)
