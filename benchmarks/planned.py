@@ -30,7 +30,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-import quorate
 from benchmarks.recipe import diamonds, fair, packaged
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.data import take
@@ -42,14 +41,18 @@ from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
 from quorate.noise import SeededNoise
 from quorate.pipeline.models import built_in
-from quorate.pipeline.public_side import PublicSide, public_side
+from quorate.pipeline.planned import row_of_direct
+from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_of
 from quorate.planning import PublicFacts
+from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import StudentData, as_student
 from quorate.types import Secret
 
 STORED = Path("docs/figures/planner.json")
+KINDS_OF_REHEARSAL = ("labels", "rules")
 EPSILONS = (0.5, 1.0, 2.0)
 KINDS = (NoisyCounts, GaussianNoisyMax, PermuteAndFlip, ConfidentNoisyMax)
 NOISES = 3  # draws for one set of votes
@@ -236,17 +239,23 @@ def rounds_right(parts: Split, epsilon: float, seed: int) -> float:
 
 
 def predicted(parts: Split, epsilon: float, *, rehearse: str) -> dict[str, Any]:
-    """Have the planner plan, from the pool and, for "labels", the labelled public rows."""
-    begun = time.process_time()
-    plan = quorate.plan(
-        parts.pool, evaluation=parts.labelled if rehearse == "labels" else None, rehearse=rehearse,  # type: ignore[arg-type]
-        classes=tuple(range(parts.n_classes)), n_records=parts.n_units, mechanisms=KINDS,
-        student=built_in("logistic", "student"),
-        n_rows=None if parts.groups is None else len(parts.codes), epsilon=epsilon, delta=DELTA,
-        unit="record" if parts.groups is None else "person",
+    """Rehearse the rows of the grid from the pool and, for "labels", the labelled public rows: as quorate.plan does."""
+    begun, classes = time.process_time(), tuple(range(parts.n_classes))
+    models = Models(student=built_in("logistic", "student"))
+    side = public_side(parts.pool, classes, student=models.student)
+    facts = facts_of(parts, side, epsilon)
+    played = rehearsals_of(
+        facts, side, classes, models, how=rehearse, y_public=None,
+        evaluation=parts.labelled if rehearse == "labels" else None,
     )  # fmt: skip
-    rows = [{"key": row.key, **row.expected.tree()} for row in plan.answering if row.expected is not None]
-    return {"rows": rows, "commonest": plan.commonest, "seconds": round(time.process_time() - begun, 1)}
+    rows = (*vote_rows(facts, Grid(mechanisms=KINDS)), row_of_direct(facts, side))
+    told = played[0](facts, rows) if len(played) == 1 else MeanOf(played)(facts, rows)
+    first = [row for row in in_order(facts, told) if row.expected is not None]
+    return {
+        "rows": [{"key": row.key, **row.expected.tree()} for row in first if row.expected is not None],
+        "commonest": played[0].material.commonest if rehearse == "labels" else None,
+        "seconds": round(time.process_time() - begun, 1),
+    }
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
@@ -290,7 +299,7 @@ def measurements(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, A
 
 def predictions(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, Any]]:
     del name, seed
-    for rehearse in ("labels", "rules"):
+    for rehearse in KINDS_OF_REHEARSAL:
         for epsilon in EPSILONS:
             yield rehearse, f"{epsilon:g}", predicted(cut, epsilon, rehearse=rehearse)
 

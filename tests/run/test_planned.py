@@ -16,7 +16,8 @@ import pytest
 import quorate
 from quorate.data import reading
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.run.planned import plan_folder
+from quorate.run.planned import plan_folder, settings_to_run
+from quorate.run.settings import read_settings
 
 TOML = """\
 [data]
@@ -68,6 +69,13 @@ def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: P
     made = plan_folder(folder)
     assert made.facts.n_records == 5_000
     assert made.facts.n_public == 300
+
+
+def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:
+    (folder / "quorate.toml").write_text(TOML + '[method]\nby = "auto"\n')
+    settings = settings_to_run(folder, keep=True)
+    assert settings.method.by == "direct"
+    assert read_settings(folder / "quorate.toml") == settings
 
 
 def test_that_test_would_see_it_opened(raises_when_opened: Path) -> None:

@@ -24,6 +24,10 @@ def command(run: Path, as_json: bool) -> None:
     from quorate.pipeline.check_result import CheckResult, Words
     from quorate.run.methods import METHODS
 
+    if settings.method.by == "auto":
+        from quorate.run.planned import settings_to_run
+
+        settings = settings_to_run(run, keep=False)
     method = METHODS[settings.method.by]
     read = method.read(run, begin=False, settings=settings)
     found = method.check(read)

@@ -26,7 +26,7 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 [method]
 by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
 #                              # themselves, and takes feature_map, text, rounds and clip here: then leave out
-#                              # [teachers], [mechanism], [student] and n_jobs
+#                              # [teachers], [mechanism], [student] and n_jobs; "auto" is the first row of quorate plan
 
 [budget]
 epsilon = 1.0                  # cap for the life of these data; raised only with a reason that every report shows

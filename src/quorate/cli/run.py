@@ -29,6 +29,10 @@ def command(run: Path, as_json: bool) -> None:
     from quorate.run.methods import METHODS
     from quorate.run.prepared import outputs
 
+    if settings.method.by == "auto":
+        from quorate.run.planned import settings_to_run
+
+        settings = settings_to_run(run, keep=True)
     method = METHODS[settings.method.by]
     read = method.read(run, settings=settings)
     if not as_json:

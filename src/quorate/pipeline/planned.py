@@ -172,6 +172,8 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
     """Return the direct method's row, with the coordinates that the pool defines; or why there is none."""
     if side is None:
         return direct_row_unknown(facts, "its coordinates follow from public rows, and none were given")
+    if facts.online_answers:
+        return direct_row_unknown(facts, "it has no teachers, so nobody to ask for the answers that are kept back")
     try:
         rows = side.schema.numbers(side.pool)
         made = plan_direct(

@@ -188,7 +188,7 @@ def plan_votes(
     expect = expectation or _of_curve(learning_curve)
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
-    ordered = _in_order(facts, [*expect(facts, possible), *learner_rows(facts, n_labelled=n_labelled)])
+    ordered = in_order(facts, [*expect(facts, possible), *learner_rows(facts, n_labelled=n_labelled)])
     return Plan(
         facts=facts,
         rows=ordered,
@@ -244,8 +244,8 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
 # --- best first ------------------------------------------------------------------------------------------------------
 
 
-def _in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
-    """Best first: by what is expected of the student, else by the noise and the bias that the recipe balances."""
+def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]:
+    """Return rows best first: by what is expected of the student, else by noise and bias, as the recipe weighs them."""
     able = [row for row in rows if not row.cannot and row.way != "few labels"]
     named = [row for row in rows if not row.cannot and row.way == "few labels"]
     unable = [row for row in rows if row.cannot]
@@ -275,7 +275,7 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
     """
     if row.way == "direct":
         return 0.0 if (facts.rows or 1) <= 2 * (facts.n_records or 1) else 10.0
-    if row.share_noise is None or row.n_teachers is None:
+    if row.share_noise is None or row.n_teachers is None or getattr(row.mechanism, "may_decline", False):
         return 100.0 - (row.answered or 0.0)
     middle = numbers_of_teachers(facts)
     default = middle[len(middle) // 2]

@@ -18,6 +18,7 @@ from quorate.mechanisms import (
     NoisyCounts,
     PermuteAndFlip,
     StableSparseVector,
+    StreamMechanism,
 )
 from quorate.planning.cautions import reach
 from quorate.planning.margins import AnswerProbabilities, answer_probabilities
@@ -213,7 +214,7 @@ def share_noise(
     noise = mechanism.answer_noise
     if mechanism.releases_values and noise is not None:
         return noise.scale / n_teachers * together
-    if probabilities is None:
+    if probabilities is None or isinstance(mechanism, StreamMechanism):  # which is closed by what it declines
         return None
     at = probabilities.margins.index(TYPICAL)
     p = probabilities.plurality[at]

@@ -104,6 +104,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     """
     folder = RunFolder(root)
     settings = settings_of(root) if settings is None else settings
+    if settings.method.by == "auto":
+        raise PreconditionFailed('[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it')
     data = settings.data
     config = _config(settings, root)
     private, public = _tables(folder, data, memory=allowed_memory(config.memory), begin=begin)

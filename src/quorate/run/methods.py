@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from quorate.errors import PreconditionFailed
 from quorate.run.by_direct import Direct
 from quorate.run.by_teachers import Teachers
 from quorate.run.folder import RunFolder
@@ -18,5 +19,8 @@ METHODS: Mapping[str, Method] = {"teachers": Teachers(), "direct": Direct()}
 
 
 def method_of(root: Path) -> Method:
-    """Return the method that the settings of a folder name."""
-    return METHODS[read_settings(RunFolder(root).settings).method.by]
+    """Return the method that the settings of a folder name, or that the planner chose when its run began."""
+    by = read_settings(RunFolder(root).settings).method.by
+    if by == "auto":
+        raise PreconditionFailed('[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it')
+    return METHODS[by]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -11,9 +12,11 @@ from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.planned import plan
+from quorate.planning import open_fields
 from quorate.planning.plan import Plan
+from quorate.run.choice import chosen, keep_choice
 from quorate.run.prepared import unit_word
-from quorate.run.settings import Settings, read_settings
+from quorate.run.settings import Settings, read_settings, settings_from, settings_of
 
 
 def plan_folder(
@@ -68,6 +71,55 @@ def plan_folder(
         **models_of(settings, root),
         **how,
     )
+
+
+def settings_to_run(root: Path, *, keep: bool) -> Settings:
+    """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    keep : bool
+        Whether the choice is kept in the folder, so that all that follows goes the same way.
+
+    Raises
+    ------
+    PreconditionFailed, InvalidParameter, DataRefused
+        As :func:`~quorate.run.settings.settings_of` does; or if nothing in the plan can answer.
+    """
+    settings = settings_of(root)
+    if settings.method.by != "auto":
+        return settings
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8"))
+    choice = choice_of(plan_folder(root))
+    if keep:
+        keep_choice(document, choice, root)
+    return settings_from(chosen(document, choice), folder=root)
+
+
+def choice_of(made: Plan) -> dict[str, Any]:
+    """Return a plan's first row as settings.
+
+    Raises
+    ------
+    InvalidParameter
+        If nothing in the plan can answer.
+    """
+    row = made.first
+    if row.cannot or row.way == "few labels":
+        raise InvalidParameter(
+            '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
+            "shows why. Raise epsilon, or bring more private rows"
+        )
+    if row.way == "direct":
+        return {"method": {"by": "direct"}}
+    fields = {} if row.mechanism is None else open_fields(row.mechanism)
+    return {
+        "method": {"by": "teachers"},
+        "teachers": {"count": row.n_teachers},
+        "mechanism": {"name": row.name, "queries": row.n_queries, **fields},
+    }
 
 
 def models_of(settings: Settings, root: Path) -> dict[str, Any]:

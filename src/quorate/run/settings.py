@@ -16,6 +16,7 @@ from quorate.arguments import nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
 from quorate.pipeline.models import METHODS, SHARES
+from quorate.run.choice import with_kept_choice
 from quorate.run.section import Label, Section
 
 Auto = Literal["auto"]
@@ -23,7 +24,8 @@ Auto = Literal["auto"]
 TEACHER_MODELS = ("logistic", "forest", "boosting")
 STUDENT_MODELS = ("auto", *TEACHER_MODELS, "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
-WAYS = ("teachers", "direct")
+WAYS = ("teachers", "direct", "auto")
+_OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_TEACHERS = (
     ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
     ("run", "allow_hopeless"), ("data", "n_rows"),
@@ -54,7 +56,7 @@ class DataSettings:
 class MethodSettings:
     """``[method]``: what learns from the private rows, and for the direct method how."""
 
-    by: Literal["teachers", "direct"] = "teachers"
+    by: Literal["teachers", "direct", "auto"] = "teachers"  # auto until the planner has chosen
     feature_map: str | Path = "auto"  # a path names a fitted transformer, written by skops
     text: tuple[str, ...] = ()
     rounds: int | None = None
@@ -151,7 +153,7 @@ def read_settings(path: Path) -> Settings:
     except tomllib.TOMLDecodeError as error:
         hint = '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
         raise PreconditionFailed(f"{path} is not valid TOML: {error}{hint}") from None
-    return settings_from(document, folder=path.parent)
+    return settings_from(with_kept_choice(document, path.parent), folder=path.parent)
 
 
 def settings_of(root: Path) -> Settings:
@@ -294,6 +296,8 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
     method = Section("method", document, MethodSettings)
     by = method.choice("by", WAYS)
+    if by == "auto":
+        _refuse_what_is_chosen(document)
     if by == "direct":
         given = [(section, key, document.get(section, {})) for section, key in _OF_TEACHERS]
         others = [
@@ -312,6 +316,17 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
     )
+
+
+def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
+    """Refuse what the planner chooses, where it is to choose."""
+    for section, keys in _OF_THE_PLANNER.items():
+        for key in keys:
+            if key in document.get(section, {}):
+                raise InvalidParameter(
+                    f'[{section}] {key} is what [method] by = "auto" leaves to the planner; leave it out, or set '
+                    'by = "teachers"'
+                )
 
 
 def _feature_map(method: Section, folder: Path) -> str | Path:

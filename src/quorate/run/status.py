@@ -21,7 +21,11 @@ from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings
 
-PURPOSES = {"teachers": LABEL, "direct": GRADIENT_ROUND}  # what the newest reservation of a method pays for first
+PURPOSES = {
+    "teachers": LABEL,
+    "direct": GRADIENT_ROUND,
+    "auto": LABEL,
+}  # what the newest reservation of a method pays for first
 
 ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
 

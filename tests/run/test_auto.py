@@ -1,0 +1,96 @@
+"""``[method] by = "auto"``: the planner's first row is what runs, every later command knows it, an edit asks anew."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.run.conftest import toml, visits
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.run.batch import load_run
+from quorate.run.choice import CHOICE
+from quorate.run.methods import method_of
+from quorate.run.planned import plan_folder, settings_to_run
+from quorate.run.settings import read_settings
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "data": {
+        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"], "n_records": 1_500,
+    },
+    "budget": {"epsilon": 2.0, "delta": 1e-5},
+    "method": {"by": "auto"},
+    "run": {"unsafe_noise_seed": 1, "n_jobs": 1},
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    X, y = visits(1_500, 0)
+    X.with_columns(pl.Series("ill", y)).write_csv(tmp_path / "private.csv")
+    visits(120, 1)[0].write_csv(tmp_path / "public.csv")
+    write(tmp_path)
+    return tmp_path
+
+
+def write(folder: Path, **sections: dict[str, Any]) -> None:
+    (folder / "quorate.toml").write_text(toml({**SETTINGS, **sections}))
+
+
+def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli: Any) -> None:
+    first = plan_folder(folder).first
+    assert first.way == "direct"
+    assert json.loads(cli("check", folder, "--json")[1])["method"] == "direct"
+    assert not (folder / CHOICE).exists()  # a check writes nothing
+    code, told, error = cli("run", folder)
+    assert code == 0, error
+    assert "rounds" in told
+    assert (folder / CHOICE).exists()
+    assert cli("status", folder)[0] == 0
+    assert read_settings(folder / "quorate.toml").method.by == "direct"
+
+
+def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:
+    write(folder, mechanism={"online_answers": 20})
+    settings = settings_to_run(folder, keep=True)
+    first = plan_folder(folder).first
+    assert settings.method.by == "teachers"
+    assert (settings.teachers.count, settings.mechanism.name) == (first.n_teachers, "NoisyCounts")
+    assert settings.mechanism.online_answers == 20
+    assert load_run(folder).task.recipe.mechanism == first.mechanism
+
+
+def test_an_edit_of_the_settings_asks_for_a_new_choice(folder: Path) -> None:
+    settings_to_run(folder, keep=True)
+    write(folder, budget={"epsilon": 1.0, "delta": 1e-5})
+    assert read_settings(folder / "quorate.toml").method.by == "auto"
+    with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
+        method_of(folder)
+    with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
+        load_run(folder)
+
+
+def test_a_choice_that_is_damaged_is_none(folder: Path) -> None:
+    settings_to_run(folder, keep=True)
+    (folder / CHOICE).write_text("{")
+    assert read_settings(folder / "quorate.toml").method.by == "auto"
+
+
+@pytest.mark.parametrize(
+    ("section", "key"),
+    [("teachers", {"count": 20}), ("mechanism", {"name": "NoisyCounts"}), ("mechanism", {"queries": 9})],
+)
+def test_what_the_planner_chooses_is_refused_beside_it(folder: Path, section: str, key: dict[str, Any]) -> None:
+    write(folder, **{section: key})
+    with pytest.raises(InvalidParameter, match="leaves to the planner"):
+        read_settings(folder / "quorate.toml")
+
+
+def test_where_nothing_can_answer_nothing_is_chosen(folder: Path) -> None:
+    hopeless = {**SETTINGS["data"], "n_records": 3}
+    write(folder, data=hopeless, mechanism={"online_answers": 5}, budget={"epsilon": 0.01, "delta": 1e-9})
+    with pytest.raises(InvalidParameter, match="found nothing that can answer"):
+        settings_to_run(folder, keep=False)
