@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.ledger.faults import trials
 from tests.ledger.faults.images import commit_ends, recorded
-from tests.ledger.faults.table import Line, write
+from tests.ledger.faults.table import Line, figures_of, lines, write
 
 #: Each row: its name in the table, how many cases a full run has at least, and whether it needs a server.
 ROWS = {
@@ -66,6 +66,14 @@ def test_the_full_form(trial: Trial, row: str) -> None:
     assert line.caught > 0, "the check would not have noticed"
     assert line.cases >= ROWS[row]
     write(line, list(ROWS))
+
+
+def test_the_page_has_the_figures_of_a_full_run_of_every_row() -> None:
+    standing = lines()
+    assert list(standing) == list(ROWS)
+    for row, least in ROWS.items():
+        cases, violations, caught = figures_of(standing[row])
+        assert (cases >= least, violations, caught > 0) == (True, 0, True), row
 
 
 def test_where_commits_end_in_the_recorded_log_is_what_its_format_says(tmp_path: Any) -> None:
