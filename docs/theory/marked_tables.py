@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, Decimal
 from math import ceil, exp, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from figures import DELTA, DIVIDED_VOTES, exponential_law, flip_law, mixed_ledger
@@ -30,6 +31,8 @@ from quorate.accounting import (
     epsilon_of_zcdp,
     explain,
 )
+from quorate.learners.concepts import Rectangles
+from quorate.learners.sanitizers import Boxes
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     DistanceToInstability,
@@ -37,6 +40,7 @@ from quorate.mechanisms import (
     SoftLabel,
     StableSparseVector,
 )
+from quorate.noise import SeededNoise
 
 FOLDER = Path(__file__).parent
 MARK = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
@@ -230,6 +234,37 @@ def calibrations() -> Rows:
     return rows
 
 
+def boxes() -> Rows:
+    """The worst error of a sanitizer over all rectangles, beside its bound, on rows of hard shapes."""
+    side, n, grid, sanitizer = 32, 20_000, Rectangles(5, 2), Boxes(candidates=100_000)
+    random = np.random.default_rng(0)
+    x, y = random.integers(0, side, n), random.integers(0, side, n)
+    shapes = {
+        "one point": np.full((n, 2), 16),
+        "a diagonal": np.column_stack([x, x]),
+        "both sides of a line": np.column_stack([15 + x % 2, y]),
+        "four corners": np.column_stack([31 * (x % 2), 31 * (x // 2 % 2)]),
+        "spread evenly": np.column_stack([x, y]),
+        "a comb": np.column_stack([x, (x % 2) * 31]),
+    }
+
+    def cumulative(points: Any) -> Any:
+        shares = np.zeros((side + 1, side + 1))
+        np.add.at(shares, (points[:, 0] + 1, points[:, 1] + 1), 1 / len(points))
+        return shares.cumsum(axis=0).cumsum(axis=1)
+
+    rows: Rows = [["rows", "worst error, mean", "largest", "bound"]]
+    for name, points in shapes.items():
+        found = []
+        for seed in range(6):
+            off = cumulative(points) - cumulative(sanitizer.sanitize(points, grid, 2.0, SeededNoise(seed)))
+            bands = off[:, np.newaxis, :] - off[np.newaxis, :, :]
+            found.append(float((bands.max(axis=2) - bands.min(axis=2)).max()))
+        bound = sanitizer.error_bound(n, grid, 0.1, 2.0)
+        rows.append([name, f"{np.mean(found):.3f}", f"{max(found):.3f}", up(bound)])
+    return rows
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "sparse-vector-distances": sparse_vector_distances,
     "sparse-vector-prices": sparse_vector_prices,
@@ -242,6 +277,7 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "integer-ties": integer_ties,
     "rules": rules,
     "calibrations": calibrations,
+    "boxes": boxes,
 }
 
 

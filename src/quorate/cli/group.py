@@ -39,6 +39,7 @@ COMMANDS = {
     "serve": "Let a finished run answer over HTTP, until its answers are spent and then by its student.",
     "keys": "Create, list and revoke the keys of a service.",
     "export": "Copy what may leave the building into a folder.",
+    "learn": "Learn a readable rule from a table of which few rows are labelled.",
     "reproduce": "Run the papers' experiments on public data, their figures beside ours.",
 }
 

@@ -8,7 +8,8 @@ Here belongs what learns from private rows without teachers, in folders that car
 release does (ledger, noise, guarantee) belongs in :mod:`quorate.release`; how votes of teachers are answered, in
 :mod:`quorate.labelling`. Begin with ``private_learner.py``, the shell of every learner, and then with the file that
 holds the algorithm you know. BNS15 is Beimel, Nissim and Stemmer, LWY25 is Li, Wang and Ye, KLNRS11 is Kasiviswanathan,
-Lee, Nissim, Raskhodnikova and Smith. What their statements say in numbers is in :mod:`quorate.theory`.
+Lee, Nissim, Raskhodnikova and Smith. What their statements say in numbers is in :mod:`quorate.theory`; what is
+proven here stands together in ``docs/theory/private-learners.md``.
 
 ========================================== ===========================================================
 BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
@@ -29,6 +30,7 @@ BNS15, Algorithm 4 (SubSampling)           sub_sampling/learner.py: SubSampling
 BNS15, Claim 5.7                           sub_sampling/price.py: bns15_claim_5_7
 BNS15, Theorem 5.8                         sub_sampling/learner.py: SubSampling
 BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
+BNS15, Definition A.2 (for RECTANGLE)      sanitizers/boxes.py: Boxes
 BNS15, Theorem B.2 (dichotomies)           base/choice_bound.py: growth_of
 BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
 BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
@@ -36,15 +38,16 @@ LWY25, Lemma 2.9                           agnostic/base.py: learner_error
 LWY25, Definition 2.11 (empirical)         agnostic/base.py: errs_little_on_any_rows
 LWY25, Lemma 2.12                          empirical.py: EmpiricalLearner
 LWY25, Lemma 2.13                          amplification/with_replacement.py: lwy25_lemma_2_13
-LWY25, Algorithm 1 (relabelling)           agnostic/relabelling.py: relabelled_sample
+LWY25, Algorithm 1 (A_Relabel)             agnostic/relabelling.py: relabelled_sample
 LWY25, Algorithm 1, step 3 (scores)        concepts/relabelling.py: relabelling_scores_by_erm
-LWY25, Algorithm 2                         agnostic/learner.py: AgnosticLearner
+LWY25, Algorithm 2 (A_Agnostic)            agnostic/learner.py: AgnosticLearner
 LWY25, Lemma 3.1                           agnostic/price.py: AgnosticPrice
 LWY25, Claim 3.2                           agnostic/bound.py: relabelling_error
 LWY25, Theorem 3.6                         agnostic/bound.py: agnostic_error
 LWY25, Lemma 4.1 (votes)                   agnostic/voting.py: voting_error
 LWY25, Theorem 4.2 (predictions)           agnostic/prediction.py: AgnosticPrediction
 KLNRS11, Theorem 3.4                       base/exponential.py: ExponentialLearner
+KLNRS11, Theorem 3.4, any labels           base/choice_bound.py: agnostic_choice_rows
 ========================================== ===========================================================
 """
 
@@ -55,6 +58,7 @@ from quorate.learners.base.exponential import ExponentialLearner
 from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.base.noisy_quantile import NoisyQuantile
 from quorate.learners.base.noisy_threshold import NoisyThreshold
+from quorate.learners.binning import Binning
 from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.former_places import keep_importable
 from quorate.learners.generic.learner import GenericLearner
@@ -80,4 +84,5 @@ __all__ = [
     "NoisyThreshold",
     "GridChoice",
     "NoisyQuantile",
+    "Binning",
 ]

@@ -141,7 +141,7 @@ class EmpiricalLearner(TransformedLearner):
         draws = needs.labelled + needs.unlabelled if self.n_draws is None else self.n_draws
         base, target = self._base_price(self.base), Price(epsilon, delta)
         labelled = smallest_count(lambda rows: _within(base, rows, draws, target), 1)
-        return RowsNeeded(labelled=labelled, unlabelled=0, theorem="LWY25 Lemma 2.12, at the exact price,")
+        return RowsNeeded(labelled=labelled, unlabelled=0, theorem="LWY25 Lemma 2.12, at the proven price,")
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> EmpiricalPlan:
         base, target = self._base_price(self.base), Price(epsilon, delta)

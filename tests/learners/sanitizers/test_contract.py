@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
-from quorate.learners.sanitizers import BLR, MWEM, Tree, XorQueries
+from quorate.learners.sanitizers import BLR, MWEM, Boxes, Tree, XorQueries
 from quorate.learners.sanitizers.budget import least_scale, share
 from quorate.learners.sanitizers.symmetric_difference_queries import public_domain
 from quorate.noise import OSNoise, SeededNoise
@@ -33,6 +33,7 @@ CASES = [
     pytest.param(Tree(), Thresholds(32), id="tree-thresholds"),
     pytest.param(Tree(n_synthetic=70), Intervals(6), id="tree-intervals"),
     pytest.param(Tree(), PointFunctions(62), id="tree-points"),
+    pytest.param(Boxes(), Rectangles((16, 2), n_features=2), id="boxes-rectangles"),
     pytest.param(BLR(size=5), Thresholds(2), id="blr-thresholds"),
     pytest.param(BLR(size=4), Rectangles(1, n_features=2), id="blr-rectangles"),
     pytest.param(BLR(size=4, domain=CORNERS), Stumps(2), id="blr-stumps"),
@@ -61,6 +62,9 @@ def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
     assert synthetic.dtype == rows.dtype
     assert synthetic.shape[1] == concept_class.n_features
     assert np.array_equal(concept_class.check(synthetic), synthetic)
+    if isinstance(sanitizer, Boxes):
+        assert len(synthetic) == 201 * len(np.unique(synthetic, axis=0))
+        return
     asked = getattr(sanitizer, "n_synthetic", None) or getattr(sanitizer, "size", None)
     assert len(synthetic) == (
         asked or (len(rows) if isinstance(sanitizer, Tree) else 250 * concept_domain(sanitizer, concept_class))
@@ -159,7 +163,7 @@ def test_a_histogram_counts_each_domain_point(points):
     assert queries.histogram(np.array(points)).tolist() == [points.count(corner) for corner in CORNERS]
 
 
-@pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM()])
+@pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM(), Boxes()])
 def test_a_sanitizer_is_a_frozen_value(sanitizer):
     assert sanitizer == type(sanitizer)(**{name: getattr(sanitizer, name) for name in sanitizer.__slots__})
     assert hash(sanitizer) == hash(eval(repr(sanitizer)))  # noqa: S307

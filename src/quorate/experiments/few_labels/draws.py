@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
-from quorate.learners.base.exponential import choose, whole_class
+from quorate.learners.base.exponential import choose
 from quorate.learners.concepts import Concept
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.private_learner import PURPOSE, CodedLabels
@@ -70,6 +70,10 @@ class Size:
         Unlabelled rows on small grids, where no number of them is proven to be enough.
     tasks : tuple of Task
         For the transformations to any labels.
+    rectangle_labels : tuple of int
+        Numbers of labels of Adult's rectangle.
+    rectangle_draws, direct_draws : int
+        Draws for it at least, and of them for the direct method beside it.
     """
 
     bits: tuple[int, ...] = (8, 16, 24, 32)
@@ -79,11 +83,15 @@ class Size:
     unlabelled: tuple[int, ...] = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
     sanitized_rows: int = 20_000
     tasks: tuple[LearningTask, ...] = (
-        LearningTask(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1)),
+        LearningTask(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1), repeats_of=2),
         LearningTask(
-            label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=2, hardest=True
+            label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=4, hardest=True
         ),
     )
+
+    rectangle_labels: tuple[int, ...] = (100, 300, 1_000, 2_000)
+    rectangle_draws: int = 30
+    direct_draws: int = 30
 
     def __post_init__(self) -> None:
         assert self.at_labels in self.labels  # noqa: S101  a size is written by hand
@@ -191,7 +199,7 @@ def _drawer(learner: PrivateLearner, seed: int) -> Chooser:
     """Return what runs the learner on labelled rows alone; a whole class is listed once."""
     if isinstance(learner, ExponentialLearner):
         plan = learner._plan(1, 0, *learner._target())
-        everything = whole_class(learner.concepts, learner.limit)
+        everything = learner.whole_class()
         noise = noise_of(seed)
         return lambda points, labels, number: choose(everything, points, labels, plan, noise.at("choice", number))
     return lambda points, labels, number: drawn(learner, points, labels, seed + 1_000_003 * number)

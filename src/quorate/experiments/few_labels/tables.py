@@ -8,6 +8,13 @@ from typing import Any, TypeAlias
 from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE, SAME_LABELS
 from quorate.experiments.few_labels.agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
+from quorate.experiments.few_labels.fits import FITS
+from quorate.experiments.few_labels.pays import PAYS
+from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
+from quorate.experiments.few_labels.rectangle import DIRECT as DIRECT_METHOD
+from quorate.experiments.few_labels.rectangle import LISTED
+from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
+from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.vc import SANITIZED
 
 Row: TypeAlias = Mapping[str, Any]
@@ -122,6 +129,51 @@ def adult(rows: Sequence[Row]) -> TextTable:
     return found
 
 
+def pays(rows: Sequence[Row]) -> TextTable:
+    """Labels of each construction and of its base learner alone, in every cell."""
+    found = [["construction", "ε", "α", "labels it asks for", "rows in all", "base alone: labels", "asks for fewer"]]
+    found[0] += ["error", "base's, as many labels", "where it pays"]
+    block = [row for row in rows if row["data"] == PAYS]
+    for name in dict.fromkeys(row["method"].partition(", base ε")[0] for row in block):
+        for row in block:
+            if row["method"].partition(", base ε")[0] != name:
+                continue
+            found.append([row["method"], f"{row['epsilon']:g}", f"{row['alpha']:g}", _whole(row["labels_of_theorem"])])
+            found[-1] += [_whole(row["rows_of_theorem"]), _whole(row["labels_of_base_alone"])]
+            found[-1].append("yes" if row["pays"] else "no")
+            means = (row["error_mean"], row["error_of_base_mean"])
+            found[-1] += ["–" if mean is None else f"{mean:.4f}" for mean in means]
+            found[-1].append(row["case"])
+    return found
+
+
+def rectangle(rows: Sequence[Row]) -> TextTable:
+    """Errors on Adult's test rows, by the number of labels."""
+    found = [["labels", *(names := (SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
+    block = [row for row in rows if row["data"] == RECTANGLE]
+    for n_labels in _distinct(row["labels"] for row in block):
+        here = {row["method"]: row for row in block if row["labels"] == n_labels}
+        found.append([f"{n_labels:,.0f}"])
+        for name in names:
+            spread = here[name]["accuracy_se"]
+            found[-1].append(_error(here[name]) + (f" ± {spread:.4f}" if spread is not None else ""))
+    return found
+
+
+def fits(rows: Sequence[Row]) -> TextTable:
+    """CPU seconds of a fit of every class by every learner, or what the refusal names."""
+    block = [row for row in rows if row["data"].startswith(FITS)]
+    names = _distinct(row["method"] for row in block)
+    found = [["class", *names]]
+    for data in _distinct(row["data"] for row in block):
+        here = {row["method"]: row for row in block if row["data"] == data}
+        found.append([data.partition(": ")[2]])
+        found[-1] += [
+            f"{here[n]['cpu_seconds']:.1f} s" if here[n]["instead"] is None else here[n]["instead"] for n in names
+        ]
+    return found
+
+
 TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], TextTable]]] = {
     "domain": ("Labels for an error of .05, against the number of points (ε = 1)", domain),
     "vc": ("Labels for an error of .05, against the VC dimension (ε = 1)", vc),
@@ -131,6 +183,9 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], TextTable]]] = {
     "constants": ("LabelBoost: printed constants and tight ones (α = β = .1, ε = 1)", constants),
     "bounds": ("Errors at the number of rows that each theorem asks for", bounds),
     "adult": ("Adult: errors on test rows", adult),
+    "rectangle": ("Adult: a rectangle on schooling and marriage, errors on test rows (ε = 1)", rectangle),
+    "pays": ("Labels by theorem, thresholds over 2^32 points, and errors where a construction asks for fewer", pays),
+    "fits": ("Every class with every learner at n = 20,000, 2,000 of them labelled where few are (ε = 1)", fits),
 }
 
 

@@ -12,7 +12,7 @@ from math import ceil, floor, inf, log, log2
 from typing import cast
 
 from quorate.errors import QuorateError
-from quorate.learners.base.exponential import ExponentialLearner, whole_class
+from quorate.learners.base.exponential import ExponentialLearner
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.plan import RowsNeeded
@@ -124,4 +124,4 @@ def _log_size(base: ExponentialLearner | NoisyThreshold) -> float:
     """Logarithm of the number of concepts that the base learner chooses from."""
     if isinstance(base, NoisyThreshold):
         return log((1 << base.concepts.bits) + 1)
-    return log(len(whole_class(base._concept_class, base.limit)))
+    return log(len(base.whole_class()))

@@ -92,7 +92,8 @@ def best_split(
         most = largest_count(fits, most)
     if most < 1:
         raise InvalidParameter(
-            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled"
+            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled; take a coarser "
+            "grid, or GenericLearner with a sanitizer"
         )
 
     def tried(size: float, share: float) -> AgnosticSplit | None:

@@ -150,8 +150,8 @@ class SubsampledAgnostic(TransformedLearner):
     r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
 
     BNS15's relabelling with plain amplification by subsampling (KLNRS11), the transformation that
-    :class:`~quorate.learners.AgnosticLearner` is to be compared with: the same base learners, exact prices and searched
-    parameters in both. Its extra rows grow as :math:`VC/(\alpha^2\varepsilon)`.
+    :class:`~quorate.learners.AgnosticLearner` is to be compared with: the same base learners, proven prices and
+    searched parameters in both. Its extra rows grow as :math:`VC/(\alpha^2\varepsilon)`.
 
     Parameters
     ----------

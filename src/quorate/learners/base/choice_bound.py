@@ -83,6 +83,10 @@ def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon:
     epsilon : float
         ε of the choice.
 
+    References
+    ----------
+    KLNRS11, Theorem 3.4, for labels that no concept explains.
+
     Examples
     --------
     >>> agnostic_choice_rows(log(2**16 + 1), alpha=0.1, beta=0.1, epsilon=1.0)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Final, Literal
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
-from quorate.learners.concepts.domain import grid
+from quorate.learners.concepts.domain import PublicDomain, grid, public_dichotomies, public_domain
 from quorate.learners.concepts.enumeration import refuse_beyond
 from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points
@@ -27,6 +27,9 @@ Selection = Literal["permute-and-flip", "exponential"]
 
 #: Whose statement the rows for any labels are, for messages.
 AGNOSTIC_CHOICE: Final = "KLNRS11 Theorem 3.4 for any labels, every constant stated,"
+
+#: Points of a listed domain, at most.
+MOST_LISTED: Final = 1 << 16
 
 MECHANISMS: Final[dict[str, type[Exponential] | type[PermuteAndFlip]]] = {
     "permute-and-flip": PermuteAndFlip,
@@ -48,8 +51,8 @@ class ChoicePlan(Plan):
     choice: Exponential | PermuteAndFlip
 
 
-def whole_class(concepts: ConceptClass, limit: int) -> Concepts:
-    """Return every concept of a finite class: the list, or one for each function on the whole grid.
+def whole_class(concepts: ConceptClass, limit: int, domain: PublicDomain | None = None) -> Concepts:
+    """Return every concept of a finite class: the list, or one for each function on the whole grid or a listed domain.
 
     Raises
     ------
@@ -61,11 +64,20 @@ def whole_class(concepts: ConceptClass, limit: int) -> Concepts:
     >>> from quorate.learners.concepts import Thresholds
     >>> len(whole_class(Thresholds(bits=6), limit=100))
     65
+    >>> from quorate.learners.concepts import Stumps
+    >>> four = range(4)
+    >>> len(whole_class(Stumps(2), limit=100, domain=tuple((a, b) for a in four for b in four)))
+    14
     """
     if isinstance(concepts, FiniteClass):
         refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
         return MemberConcepts(tuple(Member(i, classifier) for i, classifier in enumerate(concepts.classifiers)))
-    return concepts.dichotomies(grid(concepts), limit=limit)
+    if domain is None and concepts.domain_size is None:
+        raise InvalidParameter(
+            f"domain must be given: {type(concepts).__name__} has no finite one; list the points that a row can be"
+        )
+    points = grid(concepts) if domain is None else concepts.check(np.array(domain))
+    return public_dichotomies(concepts, points, limit=limit)
 
 
 def choose(concepts: Concepts, points: Points, labels: CodedLabels, plan: ChoicePlan, noise: NoiseSource) -> Concept:
@@ -97,7 +109,10 @@ class ExponentialLearner(PrivateLearner):
     Parameters
     ----------
     concepts : ConceptClass
-        A list of classifiers, or a class on a grid of at most 4,096 points.
+        A list of classifiers, a class on a grid of at most 4,096 points, or any class with a `domain`.
+    domain : table of numbers, optional
+        The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
+        has on them. A row elsewhere is taken all the same, and the error bound does not count it.
     epsilon : float
         ε > 0.
     alpha, beta : float, default 0.1
@@ -152,6 +167,7 @@ class ExponentialLearner(PrivateLearner):
         *,
         concepts: ConceptClass,
         epsilon: float,
+        domain: Any = None,
         alpha: float = 0.1,
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
@@ -163,6 +179,7 @@ class ExponentialLearner(PrivateLearner):
     ) -> None:
         self.concepts = concepts
         self.epsilon = epsilon
+        self.domain = domain
         self.alpha = alpha
         self.beta = beta
         self.selection = selection
@@ -172,6 +189,19 @@ class ExponentialLearner(PrivateLearner):
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
 
+    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes", "domain"})
+
+    def whole_class(self) -> Concepts:
+        """Return every concept that may be chosen, in the order of the class.
+
+        Raises
+        ------
+        InvalidParameter
+            If there are more than `limit`, or the class has no finite domain and none is given.
+        """
+        listed = None if self.domain is None else public_domain(self.domain, most=MOST_LISTED)
+        return whole_class(self._concept_class, self.limit, listed)
+
     def _check_arguments(self) -> None:
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)
@@ -180,7 +210,7 @@ class ExponentialLearner(PrivateLearner):
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> ChoicePlan:
         check_labelled(self, n_labelled)
-        n_concepts = len(whole_class(self._concept_class, self.limit))
+        n_concepts = len(self.whole_class())
         return ChoicePlan(
             event=PureDP(epsilon),
             told=f"one of all {n_concepts:,} concepts of {type(self._concept_class).__name__}, chosen by "
@@ -190,14 +220,14 @@ class ExponentialLearner(PrivateLearner):
         )
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
-        return choose(whole_class(self._concept_class, self.limit), points, labels, plan, noise.at("choice", 0))
+        return choose(self.whole_class(), points, labels, plan, noise.at("choice", 0))
 
     def agnostic_rows_needed(self) -> RowsNeeded:
         """Return how many labels are enough where no concept is the truth: an error of α beyond the best one's."""
         epsilon, _ = self._target()
         return RowsNeeded(
             labelled=agnostic_choice_rows(
-                log(len(whole_class(self._concept_class, self.limit))),
+                log(len(self.whole_class())),
                 alpha=self.alpha,
                 beta=self.beta,
                 epsilon=epsilon,
@@ -207,7 +237,7 @@ class ExponentialLearner(PrivateLearner):
         )
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        log_size = log(len(whole_class(self._concept_class, self.limit)))
+        log_size = log(len(self.whole_class()))
         return RowsNeeded(
             labelled=choice_rows(log_size, alpha=self.alpha, beta=self.beta, epsilon=epsilon),
             unlabelled=0,

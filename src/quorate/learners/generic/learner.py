@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from typing import Any
+
+import numpy as np
 
 from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
 from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
+from quorate.learners.concepts.domain import public_dichotomies
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.generic.net import Net
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
+from quorate.learners.sanitizers.blr import BLR
+from quorate.learners.sanitizers.boxes import Boxes
+from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
@@ -44,7 +50,7 @@ class GenericPlan(ChoicePlan):
 
 @stored_as("quorate.learners.generic.GenericLearner")
 class GenericLearner(PrivateLearner):
-    r"""Learn any class with labels for VC(C) alone: BNS15 Algorithm 1.
+    r"""Learn a class with labels for VC(C) alone: BNS15 Algorithm 1.
 
     1. A *sanitizer* releases synthetic points in place of the unlabelled rows, on which every two concepts differ about
        as often as on the rows.
@@ -54,9 +60,10 @@ class GenericLearner(PrivateLearner):
     Parameters
     ----------
     concepts : ConceptClass
-        What may be learned.
+        What may be learned: any class that its `sanitizer` takes.
     sanitizer : Sanitizer
-        What makes the synthetic points: ``Tree()``, ``BLR(...)``, ``MWEM(...)`` of :mod:`quorate.learners.sanitizers`.
+        What makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
+        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`.
     epsilon : float
         ε > 0 of the whole.
     alpha, beta : float, default 0.1
@@ -162,8 +169,15 @@ class GenericLearner(PrivateLearner):
             )
         # Refuses what this sanitizer cannot take, before anything is charged.
         self.sanitizer.error_bound(n_unlabelled, self._concept_class, self.beta, epsilon)
+        if isinstance(self.sanitizer, Boxes):
+            most = self.sanitizer.most_dichotomies(self._concept_class)
+            if most > self.limit:
+                raise InvalidParameter(
+                    f"limit must be at least {most:,}, the rectangles that may differ on what Boxes releases, got "
+                    f"{self.limit:,}; or give Boxes(candidates={self.limit})"
+                )
         needed, _ = self._net()
-        net = needed.within(self.limit, growth_of(self._concept_class))
+        net = needed.within(self.limit, self._growth())
         short = f"limit={self.limit:,} leaves H fewer sanitized points than the bound on the error asks for"
         cautions = () if net == needed else (short,)
         return GenericPlan(
@@ -187,28 +201,52 @@ class GenericLearner(PrivateLearner):
         )
         # From here on the unlabelled rows are not looked at again: H is made of what was released.
         net = plan.net.of(synthetic, noise.at("net", 0))
-        hypotheses = self._concept_class.dichotomies(net, limit=self.limit)
+        concepts = self._concept_class
+        if self._on_a_grid():  # how many dichotomies there may be was held against the limit before the charge
+            hypotheses = public_dichotomies(concepts, net, limit=self.limit)
+        else:
+            hypotheses = concepts.dichotomies(net, limit=self.limit)
         return choose(hypotheses, points, labels, plan, noise.at("choice", 0))
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        growth, (net, missed) = growth_of(self._concept_class), self._net()
+        growth, (net, missed) = self._growth(), self._net()
+        # Rectangles that agree on what Boxes released differ on few rows; elsewhere every difference is kept.
+        rows = self.sanitizer.rows_to_agree if isinstance(self.sanitizer, Boxes) else self.sanitizer.rows_needed
         return RowsNeeded(
             labelled=choice_rows(
                 log(growth(net.size)), alpha=self.alpha, beta=self.beta * _CHOICE_BETA, epsilon=epsilon, share=_BEST
             ),
             unlabelled=max(
-                self.sanitizer.rows_needed(
-                    self._concept_class, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon
-                ),
+                rows(self._concept_class, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon),
                 deviation_rows(
-                    growth, seen=self.alpha * _SEEN, true=self.alpha * _BEST, beta=self.beta * _DEVIATION_BETA
+                    growth_of(self._concept_class),
+                    seen=self.alpha * _SEEN,
+                    true=self.alpha * _BEST,
+                    beta=self.beta * _DEVIATION_BETA,
                 ),
             ),
             theorem="BNS15 Theorem 3.3",
         )
 
+    def _on_a_grid(self) -> bool:
+        return isinstance(self.sanitizer, Boxes)
+
+    def _growth(self) -> Callable[[int], int]:
+        """Return a bound on the dichotomies on so many of the released points, from public facts alone."""
+        growth, sanitizer = growth_of(self._concept_class), self.sanitizer
+        if isinstance(sanitizer, Boxes):  # a product of few values a column
+            most = sanitizer.most_dichotomies(self._concept_class)
+        elif isinstance(sanitizer, (MWEM, BLR)) and sanitizer.domain is not None:  # the real ones on a listed domain
+            points = self._concept_class.check(np.array(sanitizer.domain))
+            most = len(public_dichotomies(self._concept_class, points))
+        else:
+            return growth
+        return lambda n_points: min(growth(n_points), most)
+
     def _net(self) -> tuple[Net, float]:
         """Return how H's points are chosen, and what share of the synthetic points it misses: none if it keeps all."""
+        if self._on_a_grid():  # all of it is needed, and it has no more dichotomies than Boxes was asked for
+            return Net(size=self._concept_class.domain_size or 1, on_a_line=False), 0.0
         net = Net.for_class(self._concept_class, self.alpha * _NET, self.beta * _NET_BETA)
         told = (
             *(getattr(self.sanitizer, name, None) for name in ("n_synthetic", "size")),

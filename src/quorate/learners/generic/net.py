@@ -98,7 +98,9 @@ class Net:
         noise : NoiseSource
             For random nets.
         """
-        distinct = np.unique(points, axis=0)
+        # Sanitizers give copies one after another: most go by comparing neighbours, which costs no sort.
+        first = np.append(True, (points[1:] != points[:-1]).any(axis=1)) if len(points) else np.zeros(0, dtype=np.bool_)
+        distinct = np.unique(points[first], axis=0)
         if len(distinct) <= self.size:
             return distinct
         if self.on_a_line:

@@ -105,7 +105,7 @@ class LabelBoost(TransformedLearner):
     Notes
     -----
     Privacy: the sizes of all steps are functions of the numbers of labelled and unlabelled rows. With
-    ``constants="paper"`` the price is that of Lemma 4.6; with "tight" the exact one of
+    ``constants="paper"`` the price is that of Lemma 4.6; with "tight" the one proven in
     :func:`~quorate.learners.label_boost.schedule.price_of`. Too few rows for the theorem make one iteration on what
     there is; the price is the same.
 
@@ -192,7 +192,7 @@ class LabelBoost(TransformedLearner):
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
         labelled, unlabelled = self._constants(self._inner, Price(epsilon, delta)).rows_needed()
-        theorem = "BNS15 Theorem 4.13" if self.constants == "paper" else "BNS15 Theorem 4.13, at the exact price,"
+        theorem = "BNS15 Theorem 4.13" if self.constants == "paper" else "BNS15 Theorem 4.13, at the proven price,"
         return RowsNeeded(labelled=labelled, unlabelled=unlabelled, theorem=theorem)
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan:

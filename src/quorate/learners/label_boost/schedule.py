@@ -100,7 +100,7 @@ class BoostSchedule:
 
 
 def price_of(schedule: BoostSchedule, base: Price) -> Price:
-    r"""Return the exact price of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
+    r"""Return the price that is proven of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
 
     By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
     :func:`~quorate.learners.amplification.with_replacement.with_replacement`,

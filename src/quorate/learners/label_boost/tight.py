@@ -33,7 +33,7 @@ _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is 
 
 @dataclass(frozen=True, slots=True)
 class TightConstants:
-    r"""The largest keep-rates that give the target back in every iteration, by the exact rules.
+    r"""The largest keep-rates that give the target back in every iteration, by the tighter rules.
 
     - The last step draws n rows from all of S, which has as many rows as
       :func:`~quorate.learners.amplification.with_replacement.with_replacement` needs to bring the base learner to the
@@ -60,7 +60,7 @@ class TightConstants:
     task: BoostTask
 
     def price(self, schedule: BoostSchedule) -> Price:
-        """Return the exact price of the schedule."""
+        """Return the price that is proven of the schedule."""
         return price_of(schedule, self.task.base)
 
     def rows_needed(self) -> tuple[int, int]:

@@ -3,6 +3,7 @@ r"""Private sanitizers for BNS15's GenericLearner: private points in, synthetic 
 What must be kept is how often two concepts of a class differ: the queries are :math:`C^\oplus = \{h \oplus f\}`.
 
 =============== ============================================= ==========================================================
+:class:`Boxes`  rectangles in a few columns, grids up to 2^62 noisy trees of the columns, counts between their cuts
 :class:`Tree`   classes on a line, grids up to 2^62           noisy tree of prefix counts, opened where it is worth it
 :class:`MWEM`   finite grids of up to a few thousand points   multiplicative weights and the exponential mechanism
 :class:`BLR`    tiny domains                                  exponential mechanism over all multisets; the reference
@@ -12,6 +13,8 @@ Each states its error with every constant, and the rows that an error asks for; 
 """
 
 from quorate.learners.sanitizers.blr import BLR, theorem_size
+from quorate.learners.sanitizers.box_plan import BoxPlan
+from quorate.learners.sanitizers.boxes import Boxes
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer
@@ -28,6 +31,8 @@ __all__ = [
     "noisy_prefix_counts",
     "prefix_error",
     "interval_error",
+    "Boxes",
+    "BoxPlan",
     "MWEM",
     "BLR",
     "theorem_size",

@@ -3,21 +3,20 @@ r"""The queries of a sanitizer, :math:`C^\oplus`: as intervals of a line, or as 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.concepts.domain import MAX_DOMAIN, grid
+from quorate.learners.concepts.domain import PublicDomain as PublicDomain
+from quorate.learners.concepts.domain import grid, public_dichotomies
+from quorate.learners.concepts.domain import public_domain as public_domain
 from quorate.learners.concepts.intervals import Intervals
 from quorate.learners.concepts.points import PointFunctions
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.thresholds import Thresholds
 from quorate.types import IntArray
-
-#: All the points that a row can be, in lexicographic order: public.
-PublicDomain: TypeAlias = tuple[tuple[float, ...], ...]
 
 #: Largest table of queries, in cells (n_queries × n_domain).
 MAX_CELLS = 2**24
@@ -46,35 +45,8 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
         return concept_class.bits, 2
     raise InvalidParameter(
         "concept_class must be a class on a line (Thresholds, Intervals, PointFunctions) for Tree, "
-        f"got {type(concept_class).__name__}; use MWEM or BLR on a small domain"
+        f"got {type(concept_class).__name__}; use Boxes for Rectangles, MWEM or BLR on a small or listed domain"
     )
-
-
-def public_domain(domain: Any) -> PublicDomain:
-    """Return a list of points, each once, as a plain value in lexicographic order.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is not a table of finite numbers with at least one row, no row twice, and at most :data:`MAX_DOMAIN`.
-
-    Examples
-    --------
-    >>> public_domain([[1, 0.5], [0, 0.5]])
-    ((0.0, 0.5), (1.0, 0.5))
-    """
-    table = np.asarray(domain)
-    table = table[:, np.newaxis] if table.ndim == 1 else table
-    if table.ndim != 2 or not table.size or table.dtype.kind not in "iuf" or not np.isfinite(table).all():
-        raise InvalidParameter(
-            "domain must be a table (n_points, n_features) of finite numbers, all the points that a row can be"
-        )
-    distinct = np.unique(table.astype(np.float64), axis=0)
-    if not len(distinct) == len(table) <= MAX_DOMAIN:
-        raise InvalidParameter(
-            f"domain must hold each point once, at most {MAX_DOMAIN}, got {len(table)} rows with {len(distinct)} points"
-        )
-    return tuple(tuple(row) for row in distinct.tolist())
 
 
 def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDomain | None) -> None:
@@ -133,14 +105,15 @@ class XorQueries:
                 "list all the points that a row can be"
             )
         points = grid(concept_class) if domain is None else concept_class.check(np.array(domain))
-        most = concept_class.n_dichotomies(points)
+        concepts = public_dichotomies(concept_class, points)
+        most = len(concepts)
         cells = most * (most - 1) // 2 * len(points)
         if cells > MAX_CELLS:
             raise InvalidParameter(
                 f"concept_class must have at most 2^24 cells (pairs of concepts × points of the domain), got {cells}; "
                 "use a coarser grid, or Tree on a line"
             )
-        labels = concept_class.dichotomies(points, limit=max(most, 1)).labels(points)
+        labels = concepts.labels(points)
         first, second = np.triu_indices(len(labels), k=1)
         pairs = labels[first] ^ labels[second]
         pairs ^= pairs[:, :1]  # of two complements the one without the first point

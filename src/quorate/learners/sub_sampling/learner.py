@@ -237,7 +237,7 @@ class SubSampling(TransformedLearner):
         return RowsNeeded(
             labelled=min(labels, kept),
             unlabelled=max(0, together - labels),
-            theorem="BNS15 Claim 5.7, at the exact price,",
+            theorem="BNS15 Claim 5.7, at the proven price,",
         )
 
     def _enough(self, needed: RowsNeeded, n_labelled: int, n_unlabelled: int) -> bool:

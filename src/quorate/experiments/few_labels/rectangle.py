@@ -1,0 +1,112 @@
+"""Adult with few labels: a rectangle on two columns beside the direct method in public coordinates.
+
+*The columns.* Rule: the characteristics by which the publisher of the data, the Census Bureau, itself breaks down
+income in its yearly report (Current Population Reports, series P60): years of schooling, and whether the household is
+a married couple's. No label is looked at. *The cuts.* Either those that ``Boxes`` finds in the unlabelled rows, as part
+of ε, on a grid of 2^16 × 2^16 points; or a listed domain, the values that the data's documentation has: 1 to 16 years,
+married or not.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from quorate.data import load_adult
+from quorate.experiments.direct_lines import public_coordinates
+from quorate.experiments.few_labels.draws import Size, drawn
+from quorate.experiments.measured import Measured, Scored, scored, summed
+from quorate.experiments.sources import Split
+from quorate.learners import UNLABELLED, ExponentialLearner, GenericLearner, PrivateLearner
+from quorate.learners.concepts import Rectangles
+from quorate.learners.sanitizers import Boxes
+from quorate.types import IntArray, Watch
+
+DATA: Final = "Adult, income by schooling and marriage"
+SANITIZED, LISTED = "GenericLearner, Boxes: 2^16 × 2^16 points", "ExponentialLearner: 16 × 2 points"
+DIRECT, MAJORITY = "direct method, all columns, public coordinates", "larger class"
+GRID = Rectangles(16, 2)
+DOCUMENTED = tuple((float(years), float(married)) for years, married in product(range(1, 17), (0, 1)))
+N_POOL = 1_000  # unlabelled rows that play the public pool of the direct method
+LEAST_DRAWS = 30
+
+
+def columns(table: pl.DataFrame) -> IntArray:
+    """Return years of schooling, and 1 for a married couple: ``(n_rows, 2)``, as the rule has them.
+
+    Examples
+    --------
+    >>> columns(load_adult().train)[:2].tolist()
+    [[13, 0], [13, 1]]
+    """
+    married = (table["marital-status"] == "Married-civ-spouse").to_numpy()
+    return np.column_stack([table["education-num"].to_numpy(), married]).astype(np.int64)
+
+
+def learners() -> dict[str, PrivateLearner]:
+    """Return the learners of this part, at ε = 1."""
+    return {
+        SANITIZED: GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0),
+        LISTED: ExponentialLearner(concepts=GRID, domain=DOCUMENTED, epsilon=1.0),
+    }
+
+
+def rectangle_beside_direct(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Measure test errors at each number of labels; 30 draws at least."""
+    adult, repeats, stage = load_adult(), max(repeats, size.rectangle_draws), "a rectangle on Adult"
+    X, X_test = columns(adult.train), columns(adult.test)
+    y, y_test = ((np.asarray(each) == ">50K").astype(np.int64) for each in (adult.train_labels, adult.test_labels))
+    wide = adult.a9a()
+    rows = []
+    for place, n_labels in enumerate(size.rectangle_labels):
+        found: dict[str, list[Scored]] = {}
+        for repeat in range(repeats):
+            if watch:
+                watch(stage, place * repeats + repeat, len(size.rectangle_labels) * repeats)
+            order = np.random.default_rng([seed, n_labels, repeat]).permutation(len(X))
+            known, pool = order[:n_labels], order[-N_POOL:]
+            labels = np.full(len(X), UNLABELLED, dtype=np.int8)
+            labels[known] = y[known]
+            for name, learner in learners().items():
+                concept = drawn(learner, X, labels, seed + repeat)
+                found.setdefault(name, []).append(scored(concept.labels(X_test), y_test))
+            if repeat < size.direct_draws:
+                parts = _split(wide, y, known, pool, len(X), y_test)
+                found.setdefault(DIRECT, []).append(public_coordinates(parts, 1.0, seed + repeat))
+        found[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
+        rows += [_row(name, scores, n_labels) for name, scores in found.items()]
+    if watch:
+        watch(stage, 1, 1)
+    return rows
+
+
+def _split(wide: Any, y: IntArray, known: IntArray, pool: IntArray, n_train: int, y_test: IntArray) -> Split:
+    return Split(
+        name="Adult",
+        X_private=wide[known],
+        y_private=y[known],
+        X_public=wide[pool],
+        X_test=wide[n_train:],
+        y_test=y_test,
+    )
+
+
+def _row(name: str, scores: list[Scored], n_labels: int) -> Measured:
+    private = name != MAJORITY
+    return summed(
+        [
+            Scored(
+                accuracy=each.accuracy,
+                balanced_accuracy=each.balanced_accuracy,
+                more={"error_mean": 1 - each.accuracy, "labels": float(n_labels)},
+            )
+            for each in scores
+        ],
+        data=DATA,
+        method=name,
+        epsilon=1.0 if private else None,
+        delta=1 / n_labels if name == DIRECT else (0.0 if private else None),
+    )

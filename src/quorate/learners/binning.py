@@ -1,0 +1,231 @@
+"""A public binning step: columns of a table become levels, by cuts that are declared or told by a public pool."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from quorate.arguments import count, real
+from quorate.data.columns import listed
+from quorate.data.identity import as_list, is_missing
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.concepts.intervals import Interval
+from quorate.learners.concepts.protocol import Concept
+from quorate.learners.concepts.rectangles import Rectangle
+from quorate.learners.concepts.stumps import Stump
+from quorate.learners.concepts.thresholds import Threshold
+from quorate.types import IntArray
+
+#: What a column is cut by: numbers, increasing; or texts, one level each and level 0 for all others.
+Cuts = Sequence[float] | Sequence[str]
+
+
+class Binning(TransformerMixin, BaseEstimator):
+    """Turn columns of a table into levels 0, 1, 2, …, by public cuts: nothing is fitted.
+
+    Parameters
+    ----------
+    cuts : mapping of str to sequence
+        By the name of a column. Numbers, increasing: a value gets the number of cuts that it reaches, so that
+        ``(30, 40)`` gives level 0 below 30, 1 from 30 on, 2 from 40 on. Texts: the value at place i of the list gets
+        level i + 1, and any other one 0. Cuts are public: declare them, or take them from public rows
+        (:meth:`from_pool`); never look at private ones.
+
+    Raises
+    ------
+    InvalidParameter
+        If there are no cuts, or they are neither increasing numbers nor distinct texts.
+
+    Notes
+    -----
+    Privacy: the level of a value is a function of that value and of the cuts. A missing value, or one that is no number
+    where numbers are cut, has level 0: no private row decides on a refusal. ``fit`` looks at nothing, so that the step
+    may stand in a pipeline and in any fold of a cross-validation.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> binning = Binning({"age": (30, 40), "job": ("nurse", "cook")})
+    >>> binning.transform(pd.DataFrame({"age": [29.5, 30, None], "job": ["cook", "clerk", "nurse"]})).tolist()
+    [[0, 2], [1, 0], [0, 1]]
+    >>> binning.n_levels, binning.bits
+    ((3, 3), (2, 2))
+    """
+
+    def __init__(self, cuts: Mapping[str, Cuts]) -> None:
+        self.cuts = cuts
+
+    @classmethod
+    def from_pool(cls, pool: Any, columns: Sequence[str], *, levels: int = 16) -> Binning:
+        """Return the binning whose cuts are quantiles of *public* rows; of a text column its most frequent values.
+
+        Parameters
+        ----------
+        pool : pandas or polars frame
+            Public rows; no label is looked at.
+        columns : sequence of str
+            Which columns.
+        levels : int, default 16
+            At most so many levels a column, at least 2.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If there is no such column, or it has a single value.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> pool = pd.DataFrame({"age": range(100), "job": ["cook"] * 60 + ["nurse"] * 40})
+        >>> Binning.from_pool(pool, ["age", "job"], levels=4).cuts
+        {'age': (25.0, 50.0, 75.0), 'job': ('cook', 'nurse')}
+        """
+        count("levels", levels, at_least=2)
+        return cls({name: _cuts_of(_values(pool, name, "pool"), name, levels) for name in columns})
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Check the cuts; no row is looked at."""
+        self._checked()
+        return self
+
+    def transform(self, X: Any) -> IntArray:
+        """Return ``(n_rows, n_columns)`` levels, in the order of the cuts.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If the cuts are wrong, or `X` is no frame with those columns.
+        """
+        found = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
+        return np.column_stack(found).astype(np.int64)
+
+    @property
+    def n_levels(self) -> tuple[int, ...]:
+        """How many levels each column has."""
+        return tuple(len(cuts) + 1 for cuts in self._checked().values())
+
+    @property
+    def bits(self) -> tuple[int, ...]:
+        """The least `bits` of a grid that holds the levels of each column."""
+        return tuple(max(1, (levels - 1).bit_length()) for levels in self.n_levels)
+
+    @property
+    def domain(self) -> tuple[tuple[float, ...], ...]:
+        """All points that a row can be, for a learner's `domain`.
+
+        Raises
+        ------
+        InvalidParameter
+            If there are more than 65,536.
+        """
+        if prod(self.n_levels) > 1 << 16:
+            raise InvalidParameter(f"cuts make {prod(self.n_levels):,} points, more than 65,536; give fewer of them")
+        return tuple(tuple(map(float, point)) for point in product(*map(range, self.n_levels)))
+
+    def told(self, concept: Concept) -> str:
+        """Say a released concept in the words of the table: for which rows it is 1.
+
+        Examples
+        --------
+        >>> from quorate.learners.concepts import Rectangle
+        >>> Binning({"age": (30, 40), "job": ("nurse", "cook")}).told(Rectangle((1, 2), (9, 2)))
+        'age is at least 30 and job is cook'
+        """
+        names, cuts = list(self._checked()), list(self._checked().values())
+        ranges = _ranges(concept, self.n_levels)
+        if ranges is None:
+            return repr(concept)
+        if any(low > high for low, high in ranges):
+            return "never"
+        said = [_range_told(*item) for item in zip(names, cuts, ranges, strict=True)]
+        return " and ".join(each for each in said if each) or "always"
+
+    def _checked(self) -> dict[str, tuple[Any, ...]]:
+        if not isinstance(self.cuts, Mapping) or not self.cuts:
+            raise InvalidParameter("cuts must name at least one column, such as {'age': (30, 40, 50)}")
+        return {str(name): _checked_cuts(str(name), cuts) for name, cuts in self.cuts.items()}
+
+
+def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
+    values = () if isinstance(cuts, str) else tuple(cuts)
+    if values and all(isinstance(each, str) for each in values) and len(set(values)) == len(values):
+        return values
+    numbers = tuple(real(f"cuts of {name!r}", each) for each in values)
+    if not numbers or any(one >= other for one, other in pairwise(numbers)):
+        raise InvalidParameter(f"cuts of {name!r} must be increasing numbers, or distinct texts, at least one")
+    return numbers
+
+
+def _values(table: Any, name: str, argument: str) -> list[Any]:
+    columns = getattr(table, "columns", None)
+    if columns is None or len(getattr(table, "shape", ())) != 2:
+        raise DataRefused(f"{argument} must be a pandas or polars frame, whose columns have names")
+    if name not in list(columns):
+        raise DataRefused(f"{argument} has no column {name!r}; there are {listed([str(each) for each in columns])}")
+    return as_list(table[name])
+
+
+def _levels(values: list[Any], cuts: tuple[Any, ...]) -> NDArray[np.int64]:
+    if isinstance(cuts[0], str):
+        places = {text: place + 1 for place, text in enumerate(cuts)}
+        return np.array([places.get(value, 0) if isinstance(value, str) else 0 for value in values], dtype=np.int64)
+    return np.array([_level(value, cuts) for value in values], dtype=np.int64)
+
+
+def _level(value: Any, cuts: tuple[float, ...]) -> int:
+    if is_missing(value):
+        return 0
+    try:
+        return bisect_right(cuts, float(value))
+    except (TypeError, ValueError, OverflowError):
+        return 0
+
+
+def _cuts_of(values: list[Any], name: str, levels: int) -> tuple[Any, ...]:
+    known = [value for value in values if not is_missing(value)]
+    if known and all(isinstance(value, str) for value in known):
+        frequent = sorted(set(known), key=lambda text: (-known.count(text), text))
+        return tuple(sorted(frequent[: levels - 1]))
+    numbers = np.array([float(value) for value in known], dtype=np.float64)
+    if not len(numbers) or numbers.min() == numbers.max():
+        raise DataRefused(f"pool: column {name!r} has fewer than two values, and cannot be cut; declare its cuts")
+    quantiles = np.quantile(numbers, np.arange(1, levels) / levels, method="higher")
+    return tuple(float(each) for each in np.unique(quantiles) if each > numbers.min())
+
+
+def _ranges(concept: Concept, n_levels: tuple[int, ...]) -> list[tuple[int, int]] | None:
+    whole = [(0, levels - 1) for levels in n_levels]
+    if isinstance(concept, Rectangle):
+        return [(low, min(high, top)) for low, high, (_, top) in zip(concept.low, concept.high, whole, strict=True)]
+    if isinstance(concept, Interval):
+        return [(int(concept.low), min(int(concept.high), whole[0][1]))]
+    if isinstance(concept, Threshold):
+        return [(0, min(concept.cut, n_levels[0]) - 1)]
+    if isinstance(concept, Stump):
+        at = int(np.floor(concept.threshold))
+        top = whole[concept.column][1]
+        whole[concept.column] = (0, min(at, top)) if concept.side == "<=" else (max(at + 1, 0), top)
+        return whole
+    return None
+
+
+def _range_told(name: str, cuts: tuple[Any, ...], levels: tuple[int, int]) -> str:
+    low, high = levels
+    if (low, high) == (0, len(cuts)):
+        return ""
+    if isinstance(cuts[0], str):
+        named = [cuts[level - 1] for level in range(max(low, 1), high + 1)]
+        if low > 0:
+            return f"{name} is {' or '.join(named)}"
+        others = [text for text in cuts if text not in named]
+        return f"{name} is not {' or '.join(others)}"
+    parts = [f"at least {cuts[low - 1]:g}"] if low > 0 else []
+    parts += [f"below {cuts[high]:g}"] if high < len(cuts) else []
+    return f"{name} is {' and '.join(parts)}"

@@ -1,0 +1,302 @@
+r"""Boxes: synthetic points for rectangles in any few columns, from a noisy tree a column and counts between the cuts.
+
+A grid of two columns of :math:`2^{16}` values has :math:`2^{32}` points, and no noise can be put on all of them. Only
+a few values matter: those between which hardly any rows lie. Each column finds its own with a noisy tree
+(:mod:`quorate.learners.sanitizers.noisy_tree`), and the boxes between them, a few thousand, are counted.
+
+1. *Columns.* A tree releases estimated prefix counts of column j. From them, and from nothing else, values
+   :math:`v_1 < \dots < v_s` are taken (:func:`cut_values`), the last of the grid among them, such that by the estimates
+   at most w rows lie in the cells between two neighbours. A column with few values keeps them all, and needs no tree.
+2. *Boxes.* A row goes to the next value that is not below it, in each column. The numbers of rows at all
+   :math:`\prod_j s_j` points of that grid are released with discrete Laplace noise of scale λ.
+3. *Points.* Negative counts become 0, and the others are scaled to sum to n, which is public, and rounded to copies of
+   the points. Each point of the grid is released once at least.
+
+**Privacy.** Every step 1 is :math:`2L_j/\lambda_j`-DP for its column, so for the row. The values are a function of what
+was released; given them the boxes are disjoint, so one replaced record lowers one count by 1 and raises one, 2 in L1,
+and step 2 is :math:`2/\lambda`-DP. The d + 1 releases compose adaptively (each is private for every outcome of those
+before): their sum is :attr:`BoxPlan.epsilon`. Step 3 reads what was released alone. This holds for any rows.
+
+**Agreement.** *Two rectangles that contain the same released points differ on at most 2d·g rows, where g is the largest
+number of rows strictly between neighbouring values of a column.* If they contain no point, each has a column in which
+it lies strictly between two neighbours (below the first, or above the last, where there is nothing, counts as such):
+at most g rows each. If they contain some, then in each column they contain the same values, since all points of the
+product are released; so a row on which they differ lies, in some column, between a side of one and the same side of the
+other, that is strictly between two neighbouring values: 2d gaps at most. No noise of the boxes enters, so that is what
+:class:`~quorate.learners.GenericLearner` needs: H is one rectangle for every set of released points.
+
+**Sanitizer.** *No difference c of two rectangles has its fraction off by more than* :math:`(4dg + Z)/n + r`, with Z the
+sum of the absolute noises of all boxes and r the rounding. Moving rows to their points changes c only for rows that
+pass a side of one of two rectangles: 4d gaps at most. For the counts c and their noisy, clipped version w,
+:math:`\|w - c\|_1 \le Z`, as c is not negative; scaling w to sum n moves it by :math:`|n - \sum w| \le Z`; and two
+measures of equal size differ on any set by at most half their distance: Z. (Where all of w is 0, n ≤ Z, and the bound
+says nothing.)
+
+**g.** By the estimates at most w rows lie in the cells of a gap, and at most τ, the tree's threshold, in the part of
+the value's own cell that comes before it, where that cell was not opened. A gap is an interval, so its true number is
+off by at most x of :func:`~quorate.learners.sanitizers.tree_bound.interval_error`: :math:`g \le w + \tau + x`, in all
+columns together but for probability β.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp, expm1, log, log1p, prod
+
+import numpy as np
+
+from quorate.accounting import PureDP
+from quorate.arguments import count, real
+from quorate.errors import DataRefused
+from quorate.learners.concepts.protocol import ConceptClass, Points
+from quorate.learners.sanitizers.box_plan import BoxPlan, column_bits_of, rectangles_of
+from quorate.learners.sanitizers.least_rows import least_rows
+from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
+from quorate.learners.sanitizers.synthetic import rounded_weights
+from quorate.learners.sanitizers.tree_bound import interval_error
+from quorate.noise import NoiseSource, discrete_laplace
+from quorate.types import FloatArray, IntArray
+
+_COPIES = 200  # of a released point in the mean, beside the one that each has
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    r"""Sanitize rows for axis-aligned rectangles, on a grid of any size, in a few columns.
+
+    Parameters
+    ----------
+    candidates : int, default 1_000_000
+        At most so many rectangles differ on the released points: :math:`1 + \prod_j s_j (s_j + 1)/2`. It decides how
+        finely the columns are cut; two columns get 44 values each, three 13.
+
+    Raises
+    ------
+    InvalidParameter
+        If the class is not :class:`~quorate.learners.concepts.Rectangles`, or an argument is out of range.
+    DataRefused
+        If there are no points.
+
+    Notes
+    -----
+    Privacy: ε-DP for one replaced record, n public; it rests on no bound below. Errors: with
+    :math:`g = w + \tau + x`, rectangles that agree on the released points differ on at most :math:`2dg` rows
+    (:meth:`agreement_bound`, what GenericLearner uses), and every difference of two rectangles keeps its fraction up to
+    :math:`(4dg + Z)/n` and rounding (:meth:`error_bound`). The proofs are in the text of
+    :mod:`quorate.learners.sanitizers.boxes`. w is about n/s, so the bounds stop falling at :math:`2d/s` for so many
+    `candidates`.
+
+    References
+    ----------
+    BNS15, Definition A.2, Algorithm 1 (Step 2) and Section 4 (RECTANGLE). Qardaji, Yang and Li (2013), "Differentially
+    private grids for geospatial data", for a grid that follows the data in place of a hierarchy over all of it.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Rectangles
+    >>> from quorate.noise import SeededNoise
+    >>> rows = np.random.default_rng(0).integers(0, 2**16, (20_000, 2))
+    >>> synthetic = Boxes(candidates=1_000).sanitize(rows, Rectangles(16, 2), 1.0, SeededNoise(0))
+    >>> len(np.unique(synthetic, axis=0)) <= 49, len(synthetic)
+    (True, 9849)
+    >>> round(Boxes().agreement_bound(1_000_000, Rectangles(16, 2), beta=0.1, epsilon=1.0), 3)
+    0.095
+    """
+
+    candidates: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", count("candidates", self.candidates, at_least=2))
+
+    def event(self, epsilon: float) -> PureDP:
+        """Price of one call of :meth:`sanitize`."""
+        return PureDP(epsilon)
+
+    def check(self, points: Points, concept_class: ConceptClass) -> None:
+        """Refuse nothing more: every point of the class's grid may be a row."""
+
+    def most_dichotomies(self, concept_class: ConceptClass) -> int:
+        """Return how many rectangles differ on the released points at most; public."""
+        plan = self._plan(1, concept_class, 1.0)
+        return rectangles_of(plan.most_values)
+
+    def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
+        """Return ``(n_synthetic, n_features)`` synthetic grid points, each point of the released grid among them."""
+        points = concept_class.check(points)
+        if not len(points):
+            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        plan = self._plan(len(points), concept_class, epsilon)
+        values = []
+        for j, (tree, gap, most) in enumerate(zip(plan.trees, plan.gaps, plan.most_values, strict=True)):
+            if tree is None:
+                values.append(np.arange(most))
+                continue
+            released = noisy_prefix_counts(points[:, j].astype(np.int64), tree, noise.at("column", j))
+            values.append(cut_values(released, gap, most))
+        noisy = noisy_boxes(points, values, plan.scale, noise.at("boxes", 0))
+        # From here on only what was released, and n.
+        copies = 1 + rounded_weights(_weights(noisy), _COPIES * noisy.size)
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, len(values))
+        return np.repeat(grid, copies, axis=0).astype(points.dtype)
+
+    def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
+        r"""Return α: on any `n` rows, rectangles that agree on the released points differ by more than α with prob. β.
+
+        Parameters
+        ----------
+        n : int
+            Rows, at least 1.
+        concept_class : ConceptClass
+            Rectangles.
+        beta : float
+            β in (0, 1).
+        epsilon : float
+            ε > 0.
+        """
+        n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
+        plan = self._plan(n, concept_class, epsilon)
+        return min(1.0, 2 * len(plan.trees) * _gap_error(plan, n, beta) / n)
+
+    def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
+        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
+
+        Parameters are those of :meth:`agreement_bound`. Half of β is for the columns, half for the boxes.
+        """
+        n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
+        plan = self._plan(n, concept_class, epsilon)
+        moved = 4 * len(plan.trees) * _gap_error(plan, n, beta / 2)
+        # Copies by weight err by 1/(4 · 200) of all, and one more of each point is 1 in 201.
+        rounding = 1 / (4 * _COPIES) + 1 / (_COPIES + 1)
+        return min(1.0, (moved + absolute_noise(plan.n_boxes, plan.scale, beta / 2)) / n + rounding)
+
+    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`error_bound` is at most `alpha`.
+
+        Raises
+        ------
+        InvalidParameter
+            If no number of rows is enough with so few candidates.
+        """
+        alpha = real("alpha", alpha, above=0, below=1)
+        return least_rows(
+            lambda n: self.error_bound(n, concept_class, beta, epsilon),
+            alpha,
+            floor=self.error_bound(1 << 60, concept_class, beta, epsilon),
+            remedy="raise candidates",
+        )
+
+    def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
+
+        Raises
+        ------
+        InvalidParameter
+            If no number of rows is enough with so few candidates.
+        """
+        alpha = real("alpha", alpha, above=0, below=1)
+        return least_rows(
+            lambda n: self.agreement_bound(n, concept_class, beta, epsilon),
+            alpha,
+            floor=self.agreement_bound(1 << 60, concept_class, beta, epsilon),
+            remedy="raise candidates",
+        )
+
+    def _plan(self, n: int, concept_class: ConceptClass, epsilon: float) -> BoxPlan:
+        bits = column_bits_of(concept_class)
+        return BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon, candidates=self.candidates)
+
+
+def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
+    r"""Return increasing grid values, the last one of the grid among them, with few estimated rows between neighbours.
+
+    Goes up the cells of the tree and takes the last value of a cell that would bring the rows since the value before
+    it above `gap`, or above a larger number, where that would make more than `most` values: n/(s − 1) never does.
+
+    Parameters
+    ----------
+    tree : PrefixCounts
+        What was released of the column.
+    gap : float
+        w, in rows.
+    most : int
+        s, at least 2.
+
+    Examples
+    --------
+    >>> tree = PrefixCounts(np.array([0, 1, 2, 6, 8]), np.array([0.0, 50.0, 55.0, 60.0, 100.0]))
+    >>> cut_values(tree, 10.0, 4).tolist()
+    [0, 7]
+    """
+    rows, last = np.diff(tree.below).tolist(), (tree.borders[1:] - 1).tolist()
+    found: list[int] = []
+    since = 0.0
+    for cell, value in zip(rows[:-1], last[:-1], strict=True):
+        since += cell
+        if since > gap and len(found) < most - 1:
+            found.append(value)
+            since = 0.0
+    return np.array([*found, last[-1]], dtype=np.int64)
+
+
+def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: NoiseSource) -> IntArray:
+    """Release the noisy numbers of rows at all points of the grid of `values`: the one place here that reads rows.
+
+    Parameters
+    ----------
+    points : Points, (n, n_features)
+        The private rows.
+    values : list of IntArray
+        Of each column, increasing; the last is the last of its grid. From earlier releases.
+    scale : float
+        λ of the noise, in rows. The release is 2/λ-DP.
+    noise : NoiseSource
+        Where the noise comes from.
+
+    Returns
+    -------
+    IntArray, of one axis a column
+
+    Examples
+    --------
+    >>> from quorate.noise import SeededNoise
+    >>> rows = np.array([[0, 3]] * 400 + [[2, 1]] * 100)
+    >>> noisy_boxes(rows, [np.array([1, 3]), np.array([3])], 2.0, SeededNoise(0)).tolist()
+    [[402], [100]]
+    """
+    shape = tuple(len(each) for each in values)
+    places = tuple(np.searchsorted(each, points[:, j], side="left") for j, each in enumerate(values))
+    counts = np.bincount(np.ravel_multi_index(places, shape), minlength=prod(shape)).astype(np.int64)
+    released: IntArray = counts.reshape(shape) + discrete_laplace(scale, shape, noise)
+    return released
+
+
+def absolute_noise(n_boxes: int, scale: float, beta: float) -> float:
+    r"""Return z: the sum of so many absolute discrete Laplace noises is above z with probability at most β.
+
+    By Chernoff: with :math:`r = e^{-1/\lambda}`,
+    :math:`E e^{\theta|Z|} = \frac{1 - r}{1 + r} \cdot \frac{1 + r e^\theta}{1 - r e^\theta}` for
+    :math:`\theta < 1/\lambda`, and z is the least over a grid of θ.
+
+    Examples
+    --------
+    >>> round(absolute_noise(2_000, 8.0, 0.1))
+    16503
+    """
+    rates = np.linspace(0.002, 0.9, 450) / scale
+    least = 1 / scale
+    log_mgf: FloatArray = (
+        log(-expm1(-least)) - log1p(exp(-least)) + np.log1p(np.exp(rates - least)) - np.log(-np.expm1(rates - least))
+    )
+    return float(np.min((n_boxes * log_mgf - log(beta)) / rates)) * (1 + 1e-9)
+
+
+def _gap_error(plan: BoxPlan, n: int, beta: float) -> float:
+    """Return g: rows strictly between neighbouring values of any column, but for probability β."""
+    each = beta / len(plan.trees)
+    gaps = zip(plan.trees, plan.gaps, strict=True)
+    return max(gap + (tree.threshold or 0.0) + interval_error(tree, n, each) if tree else 0.0 for tree, gap in gaps)
+
+
+def _weights(noisy: IntArray) -> FloatArray:
+    weights: FloatArray = np.maximum(noisy, 0).astype(np.float64).ravel()
+    return weights if weights.any() else np.ones_like(weights)

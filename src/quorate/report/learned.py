@@ -1,0 +1,93 @@
+"""The report of a learned rule: one page that needs nothing else, made from released and public values alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from quorate.accounting import Guarantee
+from quorate.outcomes import Caution
+from quorate.report import sentences
+from quorate.report.element import Markup, element
+from quorate.report.layout import section
+from quorate.report.notation import visible
+from quorate.report.stylesheet import STYLE
+
+
+def render_learned(
+    *,
+    classes: Sequence[str],
+    rule: str,
+    cuts: Mapping[str, Any],
+    guarantee: Guarantee,
+    cautions: Sequence[Caution],
+    seeded: bool,
+) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    classes : sequence of str
+        Two labels.
+    rule : str
+        When a row is of the second one.
+    cuts : mapping
+        Of each column; public.
+    guarantee : Guarantee
+        What was promised.
+    cautions : sequence of Caution
+        What the owner should hear.
+    seeded : bool
+        Whether the noise was.
+
+    Examples
+    --------
+    >>> from quorate.accounting import Guarantee, PureDP
+    >>> promised = Guarantee(epsilon=1.0, delta=0.0, unit="record", neighbours="replace one record",
+    ...                      mechanism="one of 7 rules", accounting="sum")
+    >>> page = render_learned(classes=["no", "yes"], rule="age is at least 30", cuts={"age": (30,)},
+    ...                       guarantee=promised, cautions=[], seeded=False)
+    >>> "age is at least 30" in page, "<script" in page
+    (True, False)
+    """
+    stamp = sentences.SEEDED if seeded else None
+    parts: list[Markup] = [
+        section(
+            "rule",
+            "The rule",
+            element("p", element("strong", f"{classes[1]} where {rule}"), f", otherwise {classes[0]}."),
+            stamp=stamp,
+        ),
+        section(
+            "guarantee",
+            "Privacy guarantee",
+            element("p", guarantee.for_reviewer()),
+            element("ul", *(element("li", each) for each in guarantee.caveats)),
+            stamp=stamp,
+        ),
+        section(
+            "cuts", "Public cuts", element("ul", *(element("li", _told(*each)) for each in cuts.items())), stamp=stamp
+        ),
+    ]
+    if cautions:
+        said = (element("li", f"{each.words} ({each.code})") for each in cautions)
+        parts.append(section("cautions", "Cautions", element("ul", *said), stamp=stamp))
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("title", visible("A learned rule: privacy report")),
+        element("style", STYLE),
+    )
+    body = element(
+        "body",
+        None if stamp is None else element("p", stamp, class_="banner", role="note"),
+        element("header", element("h1", "A rule learned from private rows"), class_="top"),
+        element("main", *parts),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def _told(name: str, values: Sequence[Any]) -> str:
+    return f"{name}: {', '.join(f'{each:g}' if isinstance(each, float) else str(each) for each in values)}"

@@ -1,0 +1,257 @@
+"""Boxes: its privacy transcript by transcript on tiny grids, with twins that cheat; its bounds on hard shapes."""
+
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners import GenericLearner
+from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.sanitizers import Boxes, BoxPlan, boxes, noisy_tree
+from quorate.noise import SeededNoise
+
+TINY = Rectangles((2, 1), 2)  # 4 × 2 points
+CUT = Boxes(candidates=10)  # two values a column: the first is cut, the second has no more
+EPSILON = 1.0
+POINTS = list(product(range(4), range(2)))
+
+
+class Transcripts:
+    """Runs the shipped sanitizer with scripted noise, and keeps each release with the scale of its noise."""
+
+    def __init__(self, patch):
+        self.children, self.boxes = noisy_tree.noisy_children, boxes.noisy_boxes
+        self.patch = patch
+
+    def run(self, rows, noise_for):
+        """`noise_for(number, asked, counts)` gives the noise of a release; returns the releases and the points."""
+        said = []
+
+        def scripted(counts, asked, scale):
+            noisy = counts + np.reshape(noise_for(len(said), asked, counts), counts.shape)
+            said.append((asked, scale, noisy))
+            return noisy
+
+        def children(values, starts, child, fanout, scale, noise):
+            counts = self._silent(noisy_tree, self.children, values, starts, child, fanout, scale, noise)
+            return scripted(counts, ("column", starts.tolist(), child, fanout), scale)
+
+        def counted(points, values, scale, noise):
+            counts = self._silent(boxes, self.boxes, points, values, scale, noise)
+            return scripted(counts, ("boxes", [each.tolist() for each in values]), scale)
+
+        with self.patch.context() as patch:
+            patch.setattr(noisy_tree, "noisy_children", children)
+            patch.setattr(boxes, "noisy_boxes", counted)
+            points = CUT.sanitize(np.array(rows), TINY, EPSILON, SeededNoise(0))
+        return said, points.tolist()
+
+    def _silent(self, module, function, *arguments):
+        """What a release would be without its noise."""
+        with self.patch.context() as patch:
+            patch.setattr(module, "discrete_laplace", lambda scale, size, source: np.zeros(size, dtype=np.int64))
+            return function(*arguments)
+
+
+def loss(patch, rows, neighbour, noise):
+    """Log-likelihood ratio of the releases that `rows` give under `noise`; infinite where the neighbour cannot give it.
+
+    The likelihood of a release is the product of the discrete Laplace masses of what was added to the true counts.
+    """
+    transcripts, distances = Transcripts(patch), []
+    said, points = transcripts.run(rows, lambda number, asked, counts: np.resize(noise, counts.shape))
+
+    def same(number, asked, counts):
+        if number >= len(said) or said[number][0] != asked:
+            raise LookupError
+        _, scale, released = said[number]
+        added = released - counts
+        distances.append((number, int(np.abs(added).sum()), Fraction(scale)))
+        return added
+
+    try:
+        if transcripts.run(neighbour, same)[1] != points:
+            return Fraction(10**9)
+    except LookupError:
+        return Fraction(10**9)
+    own = [int(np.abs(np.resize(noise, released.shape)).sum()) for _, _, released in said]
+    return sum((Fraction(theirs - own[number]) / scale for number, theirs, scale in distances), Fraction(0))
+
+
+def worst_loss(patch, *, until=None):
+    """Over data sets of two rows of the tiny grid, all their neighbours, and two patterns of noise."""
+    found = Fraction(0)
+    for noise in (np.zeros(1, dtype=np.int64), np.array([2, -1, 0, 1])):
+        for rest in ((0, 0), (1, 1), (3, 0)):
+            for mine, other in product(POINTS, repeat=2):
+                found = max(found, loss(patch, [mine, rest], [other, rest], noise) if mine != other else found)
+                if until is not None and found > until:
+                    return found
+    return found
+
+
+def test_no_transcript_tells_more_than_epsilon_and_some_tell_as_much(monkeypatch):
+    plan = BoxPlan.for_budget(bits=(2, 1), n=2, epsilon=EPSILON, candidates=10)
+    assert plan.trees[0] is not None
+    assert plan.trees[1] is None
+    assert worst_loss(monkeypatch) == plan.epsilon
+    assert Fraction(EPSILON) * (1 - Fraction(1, 2**40)) < plan.epsilon <= Fraction(EPSILON)
+
+
+def test_noise_for_one_moved_count_is_caught(monkeypatch):
+    """A twin that takes a replaced row to change one box."""
+    honest = BoxPlan.for_budget
+    monkeypatch.setattr(
+        BoxPlan, "for_budget", lambda **given: replace(honest(**given), scale=honest(**given).scale / 2)
+    )
+    assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
+
+
+def test_a_column_that_takes_the_whole_budget_is_caught(monkeypatch):
+    honest = BoxPlan.for_budget
+
+    def greedy(**given):
+        plan = honest(**given)
+        trees = tuple(each and replace(each, scale=each.scale * 0.75) for each in plan.trees)
+        return replace(plan, trees=trees)
+
+    monkeypatch.setattr(BoxPlan, "for_budget", greedy)
+    assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
+
+
+def test_cuts_at_values_of_the_rows_are_caught(monkeypatch):
+    """A twin that cuts where rows are, and not where a release says so."""
+    honest = noisy_tree.noisy_prefix_counts
+
+    def peeking(values, plan, noise):
+        released = honest(values, plan, noise)
+        return replace(released, below=3.0 * np.searchsorted(np.sort(values), released.borders))
+
+    monkeypatch.setattr(boxes, "noisy_prefix_counts", peeking)
+    assert worst_loss(monkeypatch, until=EPSILON) > Fraction(EPSILON)
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 0.1, 0.3, 1.0, 7.7, 400.0])
+@pytest.mark.parametrize("bits", [(16, 16), (16, 1), (2, 2), (62, 16, 1), (3,) * 6])
+def test_the_budget_is_kept_in_exact_arithmetic(bits, epsilon):
+    for n in (1, 20_000, 10**9):
+        plan = BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon)
+        assert Fraction(epsilon) * (1 - Fraction(1, 2**40)) <= plan.epsilon <= Fraction(epsilon)
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+GRID = Rectangles(5, 2)
+SIDE, N = 32, 20_000
+COARSE = Boxes(candidates=100_000)
+
+
+def shapes():
+    random = np.random.default_rng(0)
+    x = random.integers(0, SIDE, N)
+    return {
+        "one point": np.full((N, 2), 16),
+        "diagonal": np.column_stack([x, x]),
+        "beside a line": np.column_stack([15 + x % 2, random.integers(0, SIDE, N)]),
+        "corners": np.column_stack([31 * (x % 2), 31 * (x // 2 % 2)]),
+        "spread": random.integers(0, SIDE, (N, 2)),
+        "comb": np.column_stack([x, (x % 2) * 31]),
+    }
+
+
+def worst_rectangle(rows, synthetic):
+    """The largest difference of fractions over all rectangles, by sums over all pairs of sides."""
+
+    def table(points):
+        counts = np.zeros((SIDE + 1, SIDE + 1))
+        np.add.at(counts, (points[:, 0] + 1, points[:, 1] + 1), 1 / len(points))
+        return counts.cumsum(axis=0).cumsum(axis=1)
+
+    off = table(rows) - table(synthetic)
+    bands = off[:, np.newaxis, :] - off[np.newaxis, :, :]  # between two sides of the first column
+    return float((bands.max(axis=2) - bands.min(axis=2)).max())
+
+
+@pytest.mark.parametrize("shape", shapes())
+def test_the_errors_stay_below_their_bounds_on_hard_shapes(shape):
+    rows = shapes()[shape]
+    bound, agree = (each(N, GRID, 0.1, 2.0) for each in (COARSE.error_bound, COARSE.agreement_bound))
+    for seed in range(6):
+        synthetic = COARSE.sanitize(rows, GRID, 2.0, SeededNoise(seed))
+        assert worst_rectangle(rows, synthetic) <= bound
+        assert 4 * widest_gap(rows, synthetic) <= agree
+
+
+def widest_gap(rows, synthetic):
+    """The largest share of rows strictly between neighbouring released values of a column."""
+    found = 0.0
+    for j in range(rows.shape[1]):
+        values = np.unique(synthetic[:, j])
+        between = ~np.isin(rows[:, j], values)
+        found = max(found, np.bincount(np.searchsorted(values, rows[between, j]), minlength=1).max() / len(rows))
+    return found
+
+
+def test_cuts_that_ignore_the_rows_break_the_bound(monkeypatch):
+    monkeypatch.setattr(boxes, "cut_values", lambda tree, gap, most: np.array([7, 15, 23, 31]))
+    synthetic = COARSE.sanitize(np.full((N, 2), 18), GRID, 2.0, SeededNoise(0))
+    assert 4 * widest_gap(np.full((N, 2), 18), synthetic) > COARSE.agreement_bound(N, GRID, 0.1, 2.0)
+
+
+def test_rectangles_that_agree_on_the_points_agree_on_nearly_all_rows():
+    """The statement that GenericLearner rests on, over every rectangle of the grid."""
+    rows = shapes()["spread"]
+    synthetic = np.unique(COARSE.sanitize(rows, GRID, 2.0, SeededNoise(1)), axis=0)
+    random, bound = np.random.default_rng(2), COARSE.agreement_bound(N, GRID, 0.1, 2.0)
+    net = COARSE.most_dichotomies(GRID)
+    hypotheses = GRID.dichotomies(synthetic)
+    assert len(hypotheses) <= net
+    on_points = {row.tobytes(): i for i, row in enumerate(hypotheses.labels(synthetic))}
+    for _ in range(400):
+        low = random.integers(0, SIDE, 2)
+        high = np.minimum(low + random.integers(0, SIDE, 2), SIDE - 1)
+        inside = ((synthetic >= low) & (synthetic <= high)).all(axis=1).astype(np.uint8)
+        chosen = hypotheses[on_points[inside.tobytes()]]
+        truth = ((rows >= low) & (rows <= high)).all(axis=1)
+        assert np.mean(chosen.labels(rows) != truth) <= bound
+
+
+def test_all_released_points_are_a_product_and_each_is_there():
+    synthetic = Boxes().sanitize(shapes()["one point"], GRID, 0.5, SeededNoise(0))
+    distinct = np.unique(synthetic, axis=0)
+    assert len(distinct) == len(np.unique(distinct[:, 0])) * len(np.unique(distinct[:, 1]))
+    assert distinct.max(axis=0).tolist() == [SIDE - 1, SIDE - 1]
+
+
+def test_absolute_noise_is_above_its_bound_no_more_often_than_promised():
+    drawn = np.random.default_rng(0).geometric(1 - np.exp(-1 / 8.0), (2, 4_000, 50))
+    sums = np.abs(drawn[0] - drawn[1]).sum(axis=1)
+    z = boxes.absolute_noise(50, 8.0, 0.1)
+    assert np.mean(sums > z) <= 0.1
+    assert np.mean(sums > z * 0.8) > 0.1  # and it is not idle
+
+
+def test_what_boxes_does_not_take_is_named():
+    with pytest.raises(InvalidParameter, match="take Tree"):
+        Boxes().sanitize(np.zeros((3, 1), dtype=int), Thresholds(4), 1.0, SeededNoise(0))
+    with pytest.raises(InvalidParameter, match="fewer columns"):
+        Boxes().sanitize(np.zeros((3, 13), dtype=int), Rectangles(1, 13), 1.0, SeededNoise(0))
+    with pytest.raises(DataRefused):
+        Boxes().sanitize(np.zeros((0, 2), dtype=int), GRID, 1.0, SeededNoise(0))
+    with pytest.raises(InvalidParameter, match="limit"):
+        GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
+
+
+@pytest.mark.parametrize("n_features", [1, 2, 3])
+def test_a_fine_grid_of_several_columns_is_learned(n_features):
+    random = np.random.default_rng(n_features)
+    X = random.integers(0, 2**16, (12_000, n_features))
+    inside = ((X >= 9_000) & (X <= 60_000)).all(axis=1)
+    y = np.where(np.arange(len(X)) < 2_000, inside, -1)
+    learner = GenericLearner(
+        concepts=Rectangles(16, n_features), sanitizer=Boxes(100_000), epsilon=2.0, unsafe_noise_seed=0
+    )
+    assert learner.fit(X, y).score(X, inside) > max(inside.mean(), 1 - inside.mean()) + 0.1
