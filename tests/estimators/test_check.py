@@ -255,6 +255,40 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> Non
     assert quorate.check(classifier(), private, Y, public=plain).cautions == ()
 
 
+# --- rehearsed on public rows with labels ----------------------------------------------------------------------------
+
+
+def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing() -> None:
+    shown, truth = rows(300, 3)
+    sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
+    assert 0.8 < sound.found["expected"]["accuracy"] <= 1.0
+    assert sound.found["commonest_class"] == round(max(truth.mean(), 1 - truth.mean()), 4)
+    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in str(sound)
+    assert sound.sound
+    noise = (np.random.default_rng(4).random(300) < 0.4).astype(np.int64)  # nothing to learn: two in five are 1
+    poor = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, noise))
+    (caution,) = poor.cautions
+    assert (caution.code, caution.severity) == ("rehearsed-at-the-commonest-class", Severity.SERIOUS)
+    assert poor.found["cautions"] == [caution.tree()]
+    assert str(poor).startswith("Everything fits, with caution.")
+
+
+def test_private_rows_are_not_rehearsed_on_and_a_method_without_teachers_says_so() -> None:
+    with pytest.raises(QuorateError, match="evaluation holds the private rows again"):
+        quorate.check(classifier(), X, Y, public=POOL, evaluation=(X[:200], Y[:200]))
+    with pytest.raises(InvalidParameter, match="evaluation= rehearses votes of teachers"):
+        quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
+
+
+def test_a_rehearsal_does_not_depend_on_private_rows() -> None:
+    evaluation = rows(120, 3)
+    said = [
+        repr(quorate.check(classifier(n_records=N), *changed(X, Y), public=POOL, evaluation=evaluation))
+        for changed in (lambda X, y: (X, y), NEIGHBOURS["all rows and labels"])
+    ]
+    assert said[0] == said[1]
+
+
 # --- no private row has a part in any of it ---------------------------------------------------------------------------
 
 NEIGHBOURS = {

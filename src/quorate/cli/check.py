@@ -11,8 +11,14 @@ from quorate.cli.options import as_json, print_json, run_folder
 
 @click.command(name="check")
 @run_folder
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Play the run on the labelled public rows of [data] evaluation, and say which accuracy to expect. Takes some "
+    "seconds.",
+)
 @as_json
-def command(run: Path, as_json: bool) -> None:
+def command(run: Path, rehearse: bool, as_json: bool) -> None:
     """Read the files of RUN (default: here) and say what it would do and cost.
 
     No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
@@ -31,9 +37,6 @@ def command(run: Path, as_json: bool) -> None:
     method = METHODS[settings.method.by]
     read = method.read(run, begin=False, settings=settings)
     found = method.check(read)
-    if as_json:
-        print_json(found)
-        return
     result = CheckResult(
         found=found,
         steps=tuple(method.told(read, found)),
@@ -41,5 +44,10 @@ def command(run: Path, as_json: bool) -> None:
         private_notes=method.private_notes(read),
         words=Words("A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
     )
+    if rehearse:
+        result = result.expecting(*method.expected(read))
+    if as_json:
+        print_json(dict(result.found))
+        return
     click.echo(result.text(private=True))
     click.echo(f"\nNothing was charged. Next: quorate run {run}")

@@ -13,6 +13,7 @@ from quorate.pipeline.direct.task import DirectTask
 from quorate.pipeline.flow import schedule
 from quorate.pipeline.foreseen import foreseen, steps_of
 from quorate.pipeline.notes import note_on_mechanism, notes_on_pool, private_notes
+from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
 from quorate.release.affordable import check_affordable
@@ -20,7 +21,15 @@ from quorate.release.affordable import check_affordable
 PUBLIC_ROWS = "the public rows"
 
 
-def check(estimator: Any, X: Any, y: Any = None, *, public: Any = None, groups: Any | None = None) -> CheckResult:
+def check(
+    estimator: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    public: Any = None,
+    groups: Any | None = None,
+    evaluation: tuple[Any, Any] | None = None,
+) -> CheckResult:
     """Say what ``fit`` would do and cost, and what to know before: ``quorate check`` for an estimator.
 
     Parameters
@@ -29,6 +38,10 @@ def check(estimator: Any, X: Any, y: Any = None, *, public: Any = None, groups: 
         With the arguments that it is to be fitted with; it is not changed, and may be fitted already.
     X, y, public, groups
         What ``fit`` would be given.
+    evaluation : (X, y), optional
+        *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
+        and student as they would be: ``found["expected"]`` has the accuracy to expect, and a caution says where it is
+        no better than the commonest class. It takes some seconds.
 
     Returns
     -------
@@ -66,11 +79,14 @@ def check(estimator: Any, X: Any, y: Any = None, *, public: Any = None, groups: 
         raise InvalidParameter(
             f"check takes an estimator of quorate, such as PrivateClassifier, got {type(estimator).__name__}"
         )
-    found: CheckResult = estimator._check(X, y, public=public, groups=groups)
+    if evaluation is not None and not hasattr(estimator, "teacher"):
+        raise InvalidParameter(f"evaluation= rehearses votes of teachers, and {type(estimator).__name__} has none")
+    more = {} if evaluation is None else {"evaluation": evaluation}
+    found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
 
 
-def check_of_teachers(task: Task, given: GivenLedger) -> CheckResult:
+def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
     Raises
@@ -83,12 +99,13 @@ def check_of_teachers(task: Task, given: GivenLedger) -> CheckResult:
     check_affordable(given, lambda _: charge, budget=budget, fingerprint=task.fingerprint)
     found, cautions = foreseen(task), task.recipe.cautions
     notes = (*notes_on_pool(task.inputs.public, PUBLIC_ROWS), *note_on_mechanism(task))
-    return CheckResult(
+    result = CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(steps_of(task, found)),
         cautions=cautions,
         private_notes=private_notes(task),
     )
+    return result if evaluation is None else result.expecting(*expected_of(task, *evaluation))
 
 
 def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:

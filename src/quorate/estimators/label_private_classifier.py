@@ -317,11 +317,12 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             noise=noise,
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         refuse_public(self, public)
         unfitted = type(self)(**self.get_params(deep=False))  # looking at rows sets attributes
-        return check_of_teachers(unfitted._task(X, y, groups=groups, begin=False), self.ledger)
+        task = unfitted._task(X, y, groups=groups, begin=False)
+        return check_of_teachers(task, self.ledger, evaluation=evaluation)
 
     def _declared(self, labels: NDArray[Any]) -> Any:
         if not isinstance(self.classes, str):

@@ -378,10 +378,10 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             noise=noise,
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, begin=False)
-        return check_of_teachers(task, self.ledger)
+        return check_of_teachers(task, self.ledger, evaluation=evaluation)
 
     def _student(self) -> Any:
         if not hasattr(self, "student_"):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quorate.accounting.figures import plural
 from quorate.outcomes import Caution, Severity
 from quorate.pipeline.notes import Note
+from quorate.planning import rehearsal_caution
+from quorate.planning.expected import BASES, Expected
 from quorate.types import Secret
 
 SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
@@ -74,6 +76,28 @@ class CheckResult:
     def sound(self) -> bool:
         """Whether there is nothing to be careful about: a note alone is none."""
         return all(each.severity is Severity.NOTE for each in self.cautions)
+
+    def expecting(self, expected: Expected | None, commonest: float) -> CheckResult:
+        """Return the same with what a rehearsal on labelled public rows says of the student."""
+        found = rehearsal_caution(expected, commonest)
+        heard = (found,) if found.applies else ()
+        line = "not known: a shard has more rows than half of the labelled public ones"
+        if expected is not None:
+            line = f"accuracy {expected}, {BASES[expected.basis]}"
+        return replace(
+            self,
+            found={
+                **self.found,
+                "cautions": [*self.found.get("cautions", ()), *(each.tree() for each in heard)],
+                "expected": None if expected is None else expected.tree(),
+                "commonest_class": round(commonest, 4),
+            },
+            steps=(
+                *self.steps,
+                ("expect", f"{line}; always saying the commonest class: {100 * commonest:.1f} %"),
+            ),
+            cautions=(*self.cautions, *heard),
+        )
 
     def to_json(self) -> str:
         """Return :attr:`found` as one JSON object; no private row has a part in it."""

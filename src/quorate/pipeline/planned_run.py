@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from secrets import token_bytes
 from typing import Any
 
 import numpy as np
 
-from quorate.data import encode_labels, match_columns
+from quorate.data import PrivateRecords, encode_labels, match_columns
+from quorate.errors import DataRefused
 from quorate.labelling import Released
+from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.task import Task
 from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.types import IntArray, Secret
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,30 +82,79 @@ class PlannedRun:
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
         codes = encode_labels(y, task.inputs.classes, name="labels")
-        see = task.views
-        material = Material(
-            pool=(see.teacher(task.inputs.public), see.student(task.inputs.public), None),
-            points=see.numbers(task.inputs.public),
-            rows=(see.teacher(rows), see.student(rows), None),
-            codes=codes,
-            in_pool=None,
-            teacher=task.trainer,
-            student=task.student,
-            classes=task.inputs.classes,
-            basis="labelled public rows",
-            schema=None,
-        )
-        facts = replace(task.facts, n_records=task.facts.n_records or task.recipe.n_teachers)
-        costly = getattr(task.student, "estimator", True) is None
-        sizes = (facts.n_public, facts.width, facts.n_classes)
-        effort = replace(Effort.of(*sizes, costly=costly), every_row=True)
-        (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [self.row])
+        expected, commonest = rehearsed(task, self.row, rows, codes)
         truth = np.asarray(list(task.inputs.classes))[codes]
         return Comparison(
-            expected=told.expected,
+            expected=expected,
             accuracy=float((np.asarray(self._student.predict(rows)) == truth).mean()),
-            commonest=material.commonest,
+            commonest=commonest,
         )
+
+
+def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Expected | None, float]:
+    """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be done; its private rows are not looked at.
+    row : PlanRow
+        Teachers, queries and noise.
+    rows, codes : (n_rows, n_features) rows and (n_rows,) class codes
+        Public, with the pool's columns in its order.
+    """
+    see = task.views
+    material = Material(
+        pool=(see.teacher(task.inputs.public), see.student(task.inputs.public), None),
+        points=see.numbers(task.inputs.public),
+        rows=(see.teacher(rows), see.student(rows), None),
+        codes=codes,
+        in_pool=None,
+        teacher=task.trainer,
+        student=task.student,
+        classes=task.inputs.classes,
+        basis="labelled public rows",
+        schema=None,
+    )
+    facts = replace(task.facts, n_records=task.facts.n_records or task.recipe.n_teachers)
+    effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes), every_row=True)
+    (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
+    return told.expected, material.commonest
+
+
+def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
+    """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
+
+    Parameters
+    ----------
+    task : Task
+        What is to be done.
+    X, y : (n_rows, n_features) rows and (n_rows,) labels
+        *Public* rows, at least 40.
+
+    Raises
+    ------
+    DataRefused
+        If they do not fit the pool, or private rows are among them.
+    InvalidParameter
+        If they are too few.
+    """
+    _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
+    codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
+    private = task.inputs.private.reveal()
+    records = PrivateRecords(private.X, private.codes, Secret(token_bytes(32)), digests=private.digests)
+    if records.are_in(rows, codes):
+        raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
+    task = task.without_private_rows()
+    return rehearsed(task, row_of(task), rows, codes)
+
+
+def row_of(task: Task) -> PlanRow:
+    """Return the plan's row for what a task does."""
+    recipe, grid = task.recipe, Grid(mechanisms=[task.recipe.mechanism], n_teachers=[task.recipe.n_teachers])
+    facts = replace(task.facts, n_records=task.facts.n_records or recipe.n_teachers)
+    (row,) = vote_rows(facts, replace(grid, queries=[recipe.n_queries]))
+    return row
 
 
 def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
@@ -116,11 +169,8 @@ def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
     student : estimator
         The fitted student, behind its encoder.
     """
-    recipe, grid = task.recipe, Grid(mechanisms=[task.recipe.mechanism], n_teachers=[task.recipe.n_teachers])
-    facts = replace(task.facts, n_records=task.facts.n_records or recipe.n_teachers)
-    (row,) = vote_rows(facts, replace(grid, queries=[recipe.n_queries]))
     return PlannedRun(
-        row=row,
+        row=row_of(task),
         asked=int(released.asked.sum()),
         answered=int(released.answered.sum()),
         _task=task,

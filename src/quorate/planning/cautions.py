@@ -11,6 +11,7 @@ from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.accounting.odds import PAIRS, worlds_told_apart
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
+from quorate.planning.expected import Expected
 from quorate.planning.hopeless import hopeless
 from quorate.planning.public_facts import PublicFacts
 
@@ -22,6 +23,7 @@ ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 DELTA_NOT_COMPARED = "delta-was-not-compared"
 EPSILON_PROMISES_LITTLE = "epsilon-promises-little"
+REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
 # (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
@@ -173,6 +175,37 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
         "fails: so it did on samples of the public rows, and the budget would be spent for nothing. Give fewer "
         "teachers, or a model that learns from so few rows (trees: fewer rows in a leaf)"
         if constant
+        else None,
+    )
+
+
+def rehearsal_caution(expected: Expected | None, commonest: float) -> Caution:
+    """Say that a rehearsal on public rows did no better than always saying their commonest class.
+
+    Parameters
+    ----------
+    expected : Expected or None
+        What a rehearsal says; None where none could be played.
+    commonest : float
+        Share of the commonest class among the public rows.
+
+    Examples
+    --------
+    >>> poor = Expected(accuracy=0.52, low=0.47, high=0.57, basis="labelled public rows")
+    >>> rehearsal_caution(poor, 0.54).code, rehearsal_caution(poor, 0.5).applies
+    ('rehearsed-at-the-commonest-class', False)
+    >>> rehearsal_caution(None, 0.54).outcome
+    <Outcome.NOT_RUN: 'not run'>
+    """
+    if expected is None:
+        return Caution(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        REHEARSED_AT_THE_COMMONEST,
+        Severity.SERIOUS,
+        f"rehearsed on public rows, the student is right for {expected}, and always saying their commonest class for "
+        f"{100 * commonest:.1f} %: the budget would be spent for nothing. Raise epsilon, bring more private rows, or "
+        "try another method or model (quorate plan compares them)"
+        if expected.accuracy <= commonest
         else None,
     )
 

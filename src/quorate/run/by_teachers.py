@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
 from quorate.pipeline.foreseen import steps_of
+from quorate.pipeline.planned_run import expected_of
+from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts
 from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
@@ -37,6 +40,14 @@ class Teachers(Method):
     def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
+
+    def expected(self, run: LoadedRun) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        if run.evaluation is None:
+            raise InvalidParameter(
+                "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
+            )
+        return expected_of(run.task, run.evaluation.X, run.evaluation.truth)
 
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""

@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
+from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts
 from quorate.run.notes import Note
 from quorate.run.settings import Settings
@@ -35,6 +37,10 @@ class Method(ABC):
     @abstractmethod
     def cautions(self, run: Any) -> tuple[Caution, ...]:
         """Return what the owner should hear before the budget is spent."""
+
+    def expected(self, run: Any) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        raise InvalidParameter("--rehearse plays votes of teachers; quorate plan rehearses the other methods")
 
     @abstractmethod
     def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:

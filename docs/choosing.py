@@ -1,0 +1,165 @@
+"""Measure the tables of the pages on choosing: ``python docs/choosing.py`` writes them into the pages.
+
+Mushroom (UCI, shipped with the package) plays the private data: 6,000 rows are private, 1,000 are the public pool, and
+the student is scored on the 1,124 others. Each figure is the mean of some fits, each with noise of its own. It takes a
+few minutes; ``python docs/choosing.py teachers`` measures one table.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate.accounting import worlds_told_apart
+from quorate.data import load_mushroom
+from quorate.pipeline.attacker import attack_curve
+from quorate.planning import PublicFacts, recipe
+
+DOCS = Path(__file__).parent
+PAGES = (
+    "how-to/which-method.md", "how-to/how-many-teachers.md", "how-to/choose-epsilon.md",
+    "how-to/when-not-to-use-this.md",
+)  # fmt: skip
+MARK = re.compile(r"(<!-- measured: ([\w-]+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+
+CLASSES, DELTA, REPEATS = ["edible", "poisonous"], 1e-5, 5
+EPSILONS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+TEACHERS = (5, 20, 60, 180, 600, 2_000)
+RECORDS = (100, 300, 1_000, 3_000, 6_000)
+COLUMNS = 117  # of Mushroom, once its words are numbers
+
+
+def rows() -> tuple[Any, Any, Any, Any, Any]:
+    """Private rows and labels, the pool, rows to score on and their labels."""
+    mushroom = load_mushroom()
+    order = np.random.default_rng(0).permutation(mushroom.X.height)
+    X, y = mushroom.X[order], np.asarray(mushroom.labels)[order]
+    return X[:6_000], y[:6_000], PublicPool(X[6_000:7_000]), X[7_000:], y[7_000:]
+
+
+def accuracy(make: Callable[[], Any], *, n: int = 6_000, repeats: int = REPEATS) -> float:
+    """Mean accuracy of some fits to the first `n` private rows."""
+    X, y, pool, shown, truth = rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # many fits of public data, some of them hopeless on purpose
+        fits = (make().fit(X[:n], y[:n], public=pool) for _ in range(repeats))
+        return float(np.mean([(each.predict(shown) == truth).mean() for each in fits]))
+
+
+def votes(epsilon: float = 1.0, **how: Any) -> Callable[[], Any]:
+    """Teachers that vote, with every default but what is given."""
+    return lambda: PrivateClassifier(
+        classes=CLASSES, epsilon=epsilon, delta=DELTA, n_jobs=1, **{"n_records": 6_000, "allow_hopeless": True, **how}
+    )
+
+
+def direct(epsilon: float = 1.0) -> Callable[[], Any]:
+    """The direct method with its defaults."""
+    return lambda: PrivateLogisticRegression(classes=CLASSES, epsilon=epsilon, delta=DELTA, n_records=6_000)
+
+
+def percent(share: float) -> str:
+    """Return a share as the tables have it."""
+    return f"{100 * share:.1f} %"
+
+
+def methods() -> Iterator[str]:
+    """Two methods at the same ε."""
+    yield "| ε | votes | direct method | always the commonest class |"
+    yield "| --- | --- | --- | --- |"
+    truth = rows()[4]
+    commonest = max(float((truth == each).mean()) for each in CLASSES)
+    for epsilon in (0.25, 0.5, 1.0, 2.0):
+        pair = (accuracy(make(epsilon)) for make in (votes, direct))
+        yield f"| {epsilon:g} | {' | '.join(map(percent, pair))} | {percent(commonest)} |"
+
+
+def mechanisms() -> Iterator[str]:
+    """What is released, at the same ε and number of teachers."""
+    yield "| mechanism | queries | accuracy |"
+    yield "| --- | --- | --- |"
+    for name, queries in (("NoisyCounts", 1_000), ("GaussianNoisyMax", 1_000), ("PermuteAndFlip", 100)):
+        found = accuracy(votes(0.5, mechanism=name, queries=queries, n_teachers=180))
+        yield f"| `{name}` | {queries:,} | {percent(found)} |"
+
+
+def teachers() -> Iterator[str]:
+    """Numbers of teachers at ε = 1."""
+    yield "| teachers | rows of each | noise in the share of votes that one answer shows | accuracy |"
+    yield "| --- | --- | --- | --- |"
+    for n in TEACHERS:
+        sigma = recipe(facts(1.0), n_teachers=n).mechanism.sigma  # type: ignore[attr-defined]
+        found = accuracy(votes(n_teachers=n))
+        yield f"| {n:,} | {6_000 / n:,.0f} | {sigma / n:.2f} | {percent(found)} |"
+
+
+def facts(epsilon: float) -> PublicFacts:
+    """The public facts of the task."""
+    return PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=COLUMNS, epsilon=epsilon, delta=DELTA)
+
+
+def promised(epsilon: float) -> str:
+    """What an ε promises: in worlds of 1,000, and of 100 records at five false alarms by the exact price."""
+    curve = attack_curve(recipe(facts(epsilon)).event, epsilon)
+    return f"{worlds_told_apart(epsilon, DELTA)} | {100 * curve.recognised(0.05):.1f}"
+
+
+def epsilons() -> Iterator[str]:
+    """What an ε promises, and what it buys."""
+    yield "| ε | right in 1,000 guesses | recognised of 100 | accuracy by votes | by the direct method |"
+    yield "| --- | --- | --- | --- | --- |"
+    for epsilon in EPSILONS:
+        pair = (accuracy(make(epsilon)) for make in (votes, direct))
+        yield f"| {epsilon:g} | {promised(epsilon)} | {' | '.join(map(percent, pair))} |"
+
+
+def records() -> Iterator[str]:
+    """Numbers of private records at ε = 1."""
+    yield "| records | votes | non-private: the same student on the same records |"
+    yield "| --- | --- | --- |"
+    for n in RECORDS:
+        yield f"| {n:,} | {percent(accuracy(votes(n_records=n), n=n))} | {percent(plain(n))} |"
+
+
+def plain(n: int) -> float:
+    """Accuracy of a logistic regression on `n` records, without any privacy."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from quorate.data import public_encoder
+
+    X, y, pool, shown, truth = rows()
+    encoder = public_encoder(pool.rows())
+    model = make_pipeline(LogisticRegression(max_iter=1_000)).fit(encoder.transform(X[:n]), y[:n])
+    return float((model.predict(encoder.transform(shown)) == truth).mean())
+
+
+TABLES: dict[str, Callable[[], Iterator[str]]] = {
+    "methods": methods, "mechanisms": mechanisms, "teachers": teachers, "epsilons": epsilons, "records": records
+}  # fmt: skip
+
+
+def main(wanted: list[str]) -> None:
+    """Measure the tables that are named, or all, and write them into their pages."""
+    for page in (DOCS / name for name in PAGES):
+        text = page.read_text(encoding="utf-8")
+        for head, name, _, end in MARK.findall(text):
+            if not wanted or name in wanted:
+                table = "\n".join(TABLES[name]())
+                print(table)
+                text = re.sub(
+                    re.escape(head) + ".*?" + re.escape(end), lambda _, t=table, h=head, e=end: f"{h}{t}\n{e}", text,
+                    flags=re.DOTALL,
+                )  # fmt: skip
+        page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
