@@ -1,0 +1,120 @@
+"""The page of the planner: its table and its picture, from what benchmarks.planned has stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.planned import EPSILONS, STORED, TABLES
+from quorate.report.chart import Axis, Chart
+
+PAGE, PICTURE = Path("docs/planner.md"), Path("docs/figures/planner.svg")
+FIRST = 3  # rows of a plan that are compared
+GOALS = {"labels": 0.03, "rules": 0.06}
+BEGIN, END = "<!-- table: planned -->\n", "<!-- end: planned -->"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One of a plan's first rows, beside its runs."""
+
+    table: str
+    seed: str
+    epsilon: float
+    place: int
+    key: str
+    expected: dict[str, Any]
+    runs: tuple[float, ...]
+    best: float
+    outside: bool
+
+    @property
+    def error(self) -> float:
+        return self.expected["accuracy"] - float(np.mean(self.runs))
+
+    @property
+    def held(self) -> bool:
+        return bool(self.expected["low"] <= self.runs[0] <= self.expected["high"])
+
+    @property
+    def width(self) -> float:
+        return float(self.expected["high"] - self.expected["low"])
+
+    @property
+    def lost(self) -> float:
+        """What the row loses against the best of the grid, by the mean of its runs."""
+        return self.best - float(np.mean(self.runs))
+
+
+def cells(kind: str) -> Iterator[Cell]:
+    for table, splits in json.loads(STORED.read_text()).items():
+        for seed, parts in splits.items():
+            for epsilon in EPSILONS:
+                told = parts.get(kind, {}).get(f"{epsilon:g}")
+                measured = {
+                    key.partition(" ")[2]: runs
+                    for key, runs in parts.get("measured", {}).items()
+                    if key.startswith(f"{epsilon:g} ")
+                }
+                if not told or not measured:
+                    continue
+                best = max(float(np.mean(runs)) for runs in measured.values())
+                rows = [row for row in told["rows"] if row["key"] in measured][:FIRST]
+                for place, row in enumerate(rows):
+                    runs = tuple(measured[row["key"]])
+                    outside = not TABLES[table].used_for_defaults
+                    yield Cell(table, seed, epsilon, place, row["key"], row, runs, best, outside)
+
+
+def summary(found: list[Cell], goal: float) -> str:
+    errors = np.array([abs(each.error) for each in found])
+    firsts = [each.lost for each in found if each.place == 0]
+    return (
+        f"{np.mean(errors <= goal):.0%} of {len(found)} within {goal:g} (mean {errors.mean():.3f}, largest "
+        f"{errors.max():.3f}) | {np.mean([each.held for each in found]):.0%} | "
+        f"{np.median([each.width for each in found]):.3f} | {np.mean(firsts):.3f}, at most {max(firsts):.3f}"
+    )
+
+
+def lines(kind: str) -> Iterator[str]:
+    found = list(cells(kind))
+    yield "| table | splits | difference of the first three rows | range holds a run | median width | first row loses |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for table in dict.fromkeys(each.table for each in found):
+        own = [each for each in found if each.table == table]
+        yield f"| {table} | {len({each.seed for each in own})} | {summary(own, GOALS[kind])} |"
+    if found:
+        yield f"| **all** | | {summary(found, GOALS[kind])} |"
+
+
+def picture() -> str:
+    chart = Chart(
+        "Student accuracy: expected by the planner, and measured",
+        Axis("expected", 0.3, 1.0),
+        Axis("measured, mean of the draws of the noise", 0.3, 1.0),
+        "Points near the diagonal: the first three rows of each plan, for each table, split and epsilon.",
+        legend="top left",
+        prefix="planner-",
+    )
+    chart.line([0.3, 1.0], [0.3, 1.0], "as expected", 4, marks=0)
+    for style, (kind, name) in enumerate((("labels", "labelled public rows"), ("rules", "rules on the pool"))):
+        found = list(cells(kind))
+        if found:
+            chart.points([e.expected["accuracy"] for e in found], [np.mean(e.runs) for e in found], name, style)
+    return chart.written()
+
+
+def write() -> None:
+    """Write the picture, and the tables into their place in the page."""
+    PICTURE.write_text(picture())
+    page = PAGE.read_text()
+    head, _, rest = page.partition(BEGIN)
+    heads = {"labels": "With labelled public rows:", "rules": "By rules drawn on the pool, without any label:"}
+    tables = "\n".join(line for kind, head_of in heads.items() for line in (head_of, "", *lines(kind), ""))
+    PAGE.write_text(f"{head}{BEGIN}\n{tables}\n{END}{rest.partition(END)[2]}")
+    print(tables)
