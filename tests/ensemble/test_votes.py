@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import sys
+import warnings
 
 import cloudpickle
 import numpy as np
@@ -16,12 +17,15 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron, RidgeClassifier, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.data.rows import is_plain_float_matrix
-from quorate.ensemble import AbstainingVoter, ClassifierVoter, ConstantVoter, Ensemble, count_votes
+from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter, Ensemble, count_votes
+from quorate.ensemble import votes as votes_module
 from quorate.ensemble.linear import LinearVoters
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
@@ -353,3 +357,76 @@ def test_scores_that_nearly_vanish_are_those_of_predict_at_every_scale(scale):
     across = points - np.outer(points @ weights[0, 0] / (weights[0, 0] @ weights[0, 0]), weights[0, 0])
     voters = [forged(each, np.zeros(1)) for each in weights]
     assert (counted_in_the_end(voters, scale * across, 2) == true_counts(voters, scale * across, 2)).all()
+
+
+def trees(n=6):
+    rng = np.random.default_rng(1)
+    models = [DecisionTreeClassifier(random_state=0), ExtraTreeClassifier(random_state=0)]
+    return [
+        ClassifierTeacher(models[number % 2]).train(rng.normal(size=(60, 3)), rng.integers(0, 3, 60), number)
+        for number in range(n)
+    ]
+
+
+def counted_by(voters, X, **options):
+    return count_votes(Ensemble(Secret(tuple(voters)), n_classes=3), X, **options).reveal()
+
+
+def test_single_trees_vote_here_as_they_do_in_a_worker(monkeypatch):
+    X = np.random.default_rng(2).normal(size=(500, 3))
+    in_workers = counted_by(trees(), X, voter_cpu_seconds=60.0)
+    state = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    monkeypatch.setattr(votes_module, "isolated_map", lambda *_, **__: pytest.fail("a worker was started"))
+    assert (counted_by(trees(), X, block=64) == in_workers).all()
+    assert np.random.get_state()[1].tobytes() == state  # noqa: NPY002
+
+
+def test_what_only_looks_like_a_single_tree_votes_in_a_worker(monkeypatch):
+    class OwnTree(DecisionTreeClassifier):
+        pass
+
+    asked = []
+    monkeypatch.setattr(votes_module, "isolated_map", lambda work, item, numbers, **_: asked.extend(numbers) or [])
+    voters = [
+        ClassifierVoter(model.fit(np.arange(6.0).reshape(-1, 2), [0, 1, 2]), np.arange(3))
+        for model in (OwnTree(), RandomForestClassifier(2), DecisionTreeClassifier())
+    ]
+    counted_by(voters, np.zeros((4, 2)))
+    assert asked == [0, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_single_tree_that_fails_or_warns_abstains_without_a_word(monkeypatch, capfd):
+    X = np.zeros((5, 3))
+    voters = trees(2)
+    voters[0].estimator.n_features_in_ = 7  # it refuses rows of three columns
+    right = voters[1].estimator.predict
+
+    def warning(rows):
+        warnings.warn("a private value", stacklevel=1)
+        return right(rows)
+
+    voters[1].estimator.predict = warning
+    assert counted_by(voters, X).sum() == 5
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_single_tree_for_which_memory_ends_is_asked_in_a_process_of_its_own(monkeypatch):
+    [voter] = trees(1)
+    expected = counted_by([voter], np.zeros((5, 3)))
+    here = os.getpid()
+    right = voter.estimator.predict
+    voter.estimator.predict = Short(here, right)
+    assert (counted_by([voter], np.zeros((5, 3))) == expected).all()
+
+
+class Short:
+    """A predict without memory in one process."""
+
+    def __init__(self, here, predict):
+        self.here, self.predict = here, predict
+
+    def __call__(self, rows):
+        if os.getpid() == self.here:
+            raise MemoryError
+        return self.predict(rows)

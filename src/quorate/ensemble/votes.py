@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -9,6 +11,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
+from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.linear import LinearVoters
@@ -111,7 +114,7 @@ def _count_block(
     n_queries, n_classes = counts.shape
     # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
     open_rows = linear.count(X, counts, n_jobs)
-    asked = []
+    asked, group = [], _Group(counts)
     for number, voter in enumerate(voters):
         if number in open_rows:
             if open_rows[number].size:
@@ -119,29 +122,74 @@ def _count_block(
         elif isinstance(voter, ConstantVoter):
             if 0 <= voter.code < n_classes:
                 counts[:, voter.code] += 1
-        elif not isinstance(voter, AbstainingVoter):
+        elif isinstance(voter, AbstainingVoter):
+            pass
+        elif cpu_seconds is None and _is_single_tree(voter):
+            codes = _asked_here(X, n_queries, n_classes, voter)
+            if codes is None:
+                asked.append(number)
+            else:
+                group.add(codes)
+        else:
             asked.append(number)
     if not asked:
+        group.count()
         tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
     batch = -(-len(asked) // (_BATCHES_PER_JOB * n_jobs))
     results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch)
-    group: list[IntArray] = []
     for number, result in results:
         if result is not None:
             codes = np.frombuffer(result, dtype=code_type(n_classes))
             if number in open_rows:  # the others are counted already
                 of_all, codes = codes, np.full_like(codes, ABSTAINED)
                 codes[open_rows[number]] = of_all[open_rows[number]]
-            group.append(codes)
-            if len(group) == _TOGETHER:
-                add_votes(np.stack(group), counts)
-                group.clear()
-    if group:
-        add_votes(np.stack(group), counts)
+            group.add(codes)
+    group.count()
     tell(len(voters))  # for all at once: how many had to be asked depends on private rows
+
+
+class _Group:
+    """Votes that wait to be counted, some voters' together."""
+
+    def __init__(self, counts: IntArray) -> None:
+        self._counts, self._codes = counts, list[Any]()
+
+    def add(self, codes: Any) -> None:
+        """Take one voter's votes."""
+        self._codes.append(codes)
+        if len(self._codes) == _TOGETHER:
+            self.count()
+
+    def count(self) -> None:
+        """Count what waits."""
+        if self._codes:
+            add_votes(np.stack(self._codes), self._counts)
+            self._codes.clear()
+
+
+def _is_single_tree(voter: Voter) -> bool:
+    """Tell whether a voter is a plain decision tree, which needs no process of its own to vote.
+
+    Its ``predict`` follows numbers down a tree in scikit-learn's compiled code: it draws nothing, keeps nothing, starts
+    nothing, and takes a time that does not grow without bound. To start a worker costs more than sixty of them do.
+    """
+    trees = sys.modules.get("sklearn.tree")  # where it was not imported, there is none
+    if trees is None or type(voter) is not ClassifierVoter:
+        return False
+    return type(voter.estimator) in (trees.DecisionTreeClassifier, trees.ExtraTreeClassifier)
+
+
+def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | None:
+    """Return the votes of a plain decision tree; None where memory ends, for a process of its own to try."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+            return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
+    except MemoryError:
+        return None
 
 
 def _vote_batch(
@@ -158,7 +206,10 @@ def _vote(X: Any, n_queries: int, n_classes: int, voter: Voter) -> bytes:
     """Return one code per query, in as few bytes as hold the classes; whatever is no class is an abstention."""
     # A voter that draws while it predicts draws the same at every count, whoever voted before it.
     seed_global_generators(0)
-    votes = np.asarray(voter.vote(X))
+    return bytes(_codes(np.asarray(voter.vote(X)), n_queries, n_classes).tobytes())
+
+
+def _codes(votes: Any, n_queries: int, n_classes: int) -> Any:
     if votes.shape != (n_queries,) or votes.dtype.kind not in "iu":
-        return np.full(n_queries, ABSTAINED, dtype=code_type(n_classes)).tobytes()
-    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(code_type(n_classes)).tobytes()
+        return np.full(n_queries, ABSTAINED, dtype=code_type(n_classes))
+    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(code_type(n_classes))
