@@ -1,4 +1,4 @@
-"""Tables larger than the allowed memory, and how cost grows with rows, queries and teachers.
+"""Tables larger than the allowed memory, and how cost grows with rows and teachers.
 
     python -m benchmarks.streaming [ROWS] [GIGABYTES]
 
@@ -22,7 +22,7 @@ import polars as pl
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.paired import Growth
-from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
+from quorate.ensemble import ClassifierTeacher, hash_shards, train_teachers
 from quorate.pipeline import checks
 from quorate.pipeline.flow import shards_of
 from quorate.pipeline.shard_rows import rows_by_teacher
@@ -121,12 +121,6 @@ def _trained(n_teachers: int, n_columns: int, *, rows_each: int) -> Any:
     )
 
 
-def queries_counted(n_queries: int) -> Callable[[], Any]:
-    ensemble = _trained(50, 20, rows_each=40)
-    points = np.random.default_rng(1).normal(size=(n_queries, 20))
-    return lambda: count_votes(ensemble, points)
-
-
 def teachers_trained(n_teachers: int) -> Callable[[], Any]:
     return lambda: _trained(n_teachers, 5, rows_each=12)
 
@@ -135,9 +129,6 @@ CURVES = (
     Growth(
         "check and sharding of a table that is streamed", "rows", (1_000_000, 3_000_000, 10_000_000),
         (20_000, 40_000), rows_streamed, repeats=1,
-    ),
-    Growth(
-        "votes of 50 linear teachers", "queries", (100_000, 300_000, 1_000_000), (5_000, 10_000), queries_counted,
     ),
     Growth(
         "training of teachers of 12 rows", "teachers", (2_000, 6_000, 20_000), (100, 200), teachers_trained,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from quorate.data.identity import is_missing
 from quorate.data.rows import Rows
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
+
+Read = TypeVar("Read")
 
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 _VALUES = (*_NUMBERS, dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
@@ -43,6 +46,26 @@ def word(cell: Any) -> str | None:
     if is_missing(cell) or not isinstance(cell, _VALUES):
         return None
     return str(cell).encode("utf-8", "replace").decode()
+
+
+def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
+    """Return what each cell says. A text that occurs again says the same, so that it is read once.
+
+    Examples
+    --------
+    >>> each(number, ["1", 1, "1", None, "true"])
+    [1.0, 1.0, 1.0, nan, 1.0]
+    """
+    known: dict[str, Read] = {}
+    found = []
+    for cell in cells:
+        if type(cell) is not str:
+            found.append(read(cell))
+            continue
+        if cell not in known:
+            known[cell] = read(cell)
+        found.append(known[cell])
+    return found
 
 
 def real(X: Any, name: str) -> Any:

@@ -26,7 +26,7 @@ from quorate.data.rows import Rows
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_encoding import text_encoder
 from quorate.deferred import sparse
-from quorate.direct.cells import as_numbers, frame_like, number, real, word
+from quorate.direct.cells import as_numbers, each, frame_like, number, real, word
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
@@ -196,21 +196,21 @@ class Schema:
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
         units = self._units()
-        for at, (each, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[each] if kind(X) == "polars" else X.iloc[:, names.index(each)])
+        for at, (column, family) in enumerate(families(self.pool).items()):
+            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
             if family == "text":
-                parsed[each] = words = [word(cell) for cell in cells]
-                needed = each in self.text  # running text has no words where there is none
+                parsed[column] = words = each(word, cells)
+                needed = column in self.text  # running text has no words where there is none
                 pairs = zip(cells, words, strict=True)
                 usable &= np.array(
                     [found is not None or (is_missing(cell) and not needed) for cell, found in pairs], dtype=bool
                 )
             else:
-                values = np.array([number(cell) for cell in cells], dtype=np.float64)
-                missing = np.array([is_missing(cell) for cell in cells], dtype=bool)
+                values = np.array(each(number, cells), dtype=np.float64)
+                missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
                 mean, scale = units.get(at, (0.0, 1.0))
                 usable &= np.isfinite((values - mean) / scale) | missing
-                parsed[each] = values
+                parsed[column] = values
         return frame_like(self.pool, parsed), usable
 
 

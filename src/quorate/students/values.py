@@ -145,7 +145,8 @@ class VoteShareStudent(EstimatorStudent):
 
 def best_of(simple: Fit, rivals: Sequence[Fit], X: Any, noisy: FloatArray) -> Fit:
     """Return the rival with the largest :func:`gain`, or the simple model where none has any."""
-    gains = [gain(each, simple, X, noisy) for each in rivals]
+    of_simple = _errors(simple, X, noisy)
+    gains = [_gain(of_simple - _errors(each, X, noisy)) for each in rivals]
     best = int(np.argmax(gains))
     return rivals[best] if gains[best] > 0 else simple
 
@@ -156,11 +157,19 @@ def gain(fit: Fit, simple: Fit, X: Any, noisy: FloatArray) -> float:
     Each fold is predicted from the rest. The noise of the votes adds its variance to either squared error, and so
     falls out of the difference.
     """
+    return _gain(_errors(simple, X, noisy) - _errors(fit, X, noisy))
+
+
+def _errors(fit: Fit, X: Any, noisy: FloatArray) -> FloatArray:
+    """Return the squared error of each noisy share, predicted from the other folds; the folds are the same for all."""
     from sklearn.model_selection import KFold
 
-    gains = np.empty(len(noisy))
+    errors = np.empty(len(noisy))
     for rest, fold in KFold(FOLDS, shuffle=True, random_state=0).split(noisy):
-        there, unseen = take(X, rest), take(X, fold)
-        errors = [np.sum((each(there, noisy[rest])(unseen) - noisy[fold]) ** 2, axis=1) for each in (simple, fit)]
-        gains[fold] = errors[0] - errors[1]
+        predicted = fit(take(X, rest), noisy[rest])(take(X, fold))
+        errors[fold] = np.sum((predicted - noisy[fold]) ** 2, axis=1)
+    return errors
+
+
+def _gain(gains: FloatArray) -> float:
     return float(gains.mean() - gains.std(ddof=1) / math.sqrt(len(gains)))
