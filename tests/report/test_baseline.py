@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quorate.errors import InvalidParameter
-from quorate.report import Facts, Score, model_card, render_html, render_json, render_text
+from quorate.report import ExpectedScore, Facts, Score, model_card, render_html, render_json, render_text
 from quorate.report.baseline import baseline, verdict
 
 
@@ -64,3 +64,16 @@ def test_facts_of_an_earlier_version_get_it_from_their_counts_and_a_wrong_one_is
     assert Score(**tree).commonest == 0.6
     with pytest.raises(InvalidParameter, match="commonest is the largest share"):
         Score(**tree, commonest=0.7)
+
+
+def test_what_was_expected_stands_beside_what_came(scored: Any) -> None:
+    facts = scored(0.9)
+    told = ExpectedScore(accuracy=0.95, low=0.93, high=0.97, basis="rehearsed on public rows")
+    facts = replace(facts, utility=replace(facts.utility, expected=told))
+    words = "accuracy 95.0 % (93.0 to 97.0 %), rehearsed on public rows; the student is below that range"
+    assert f"expected {words}" in " ".join(render_text(facts).split())
+    for edition in (render_html(facts), model_card(facts).replace("\\", "")):
+        assert f"Expected before anything was spent: {words}." in edition
+    assert '"basis": "rehearsed on public rows"' in render_json(facts)
+    with pytest.raises(InvalidParameter, match="lies in its range"):
+        ExpectedScore(accuracy=0.9, low=0.93, high=0.97, basis="rehearsed")

@@ -13,8 +13,14 @@ from quorate.cli.progress import progress
 
 @click.command(name="run")
 @run_folder
+@click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Before anything is charged, play the run on the labelled public rows of [data] evaluation; what is expected "
+    "then stands beside what came.",
+)
 @as_json
-def command(run: Path, as_json: bool) -> None:
+def command(run: Path, rehearse: bool, as_json: bool) -> None:
     """Train the teachers of RUN (default: here), release private labels, fit the student, write the report.
 
     With [method] by = "direct" there are no teachers: noisy gradient rounds on the private rows give the model. Every
@@ -25,6 +31,7 @@ def command(run: Path, as_json: bool) -> None:
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
+    from quorate.planning import rehearsal_caution
     from quorate.report import render_text
     from quorate.run.methods import METHODS
     from quorate.run.prepared import outputs
@@ -39,8 +46,14 @@ def command(run: Path, as_json: bool) -> None:
         for caution in method.cautions(read):
             if caution.severity != "note":  # for before a choice: `check` says it
                 click.echo(f"caution: {caution.words}", err=True)
+    expected = None
+    if rehearse:
+        expected, commonest = method.expected(read)
+        found = rehearsal_caution(expected, commonest)
+        if found.applies and not as_json:
+            click.echo(f"caution: {found.words}", err=True)
     with progress(quiet=as_json) as watch:
-        facts = method.execute(read, command=f"quorate run {run}", watch=watch)
+        facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -13,11 +13,12 @@ from quorate.errors import DataRefused
 from quorate.labelling import Released
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.task import Task
-from quorate.planning.expected import Expected
+from quorate.planning.expected import BASES, Expected
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.report import ExpectedScore
 from quorate.types import IntArray, Secret
 
 
@@ -147,6 +148,11 @@ def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
         raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
     task = task.without_private_rows()
     return rehearsed(task, row_of(task), rows, codes)
+
+
+def expected_score(expected: Expected) -> ExpectedScore:
+    """Return what was expected as a report has it."""
+    return ExpectedScore(accuracy=expected.accuracy, low=expected.low, high=expected.high, basis=BASES[expected.basis])
 
 
 def row_of(task: Task) -> PlanRow:

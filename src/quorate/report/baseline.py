@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.report.facts import Facts
-from quorate.report.findings import Score
+from quorate.report.findings import Score, Utility
 from quorate.report.notation import percent, shortened, visible, wilson_interval
 
 _NAME = 40  # columns of a class name
@@ -62,3 +62,23 @@ def baseline(facts: Facts, score: Score | None) -> str | None:
         f"accuracy {percent(score.commonest)} by always saying {name}, the commonest class"
         f"{'' if found is None else f'; {found}'}"
     )
+
+
+def expectation(utility: Utility) -> str | None:
+    """Return what was expected of the student, and whether it came; None where nothing was.
+
+    Examples
+    --------
+    >>> from quorate.report.findings import ExpectedScore
+    >>> told = ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows")
+    >>> expectation(Utility(student=Score(n_rows=500, accuracy=0.81), expected=told))
+    'accuracy 84.0 % (82.0 to 86.0 %), rehearsed on public rows; the student is below that range'
+    """
+    expected, student = utility.expected, utility.student
+    if expected is None:
+        return None
+    came = ""
+    if student is not None and not expected.low <= student.accuracy <= expected.high:
+        came = f"; the student is {'below' if student.accuracy < expected.low else 'above'} that range"
+    ends = f"{percent(expected.low).removesuffix(' %')} to {percent(expected.high)}"
+    return f"accuracy {percent(expected.accuracy)} ({ends}), {expected.basis}{came}"

@@ -6,7 +6,7 @@ import re
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
-from quorate.report.baseline import balanced, commonest_class, verdict
+from quorate.report.baseline import balanced, commonest_class, expectation, verdict
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
 from quorate.report.method import words_of
@@ -107,8 +107,10 @@ def _utility(facts: Facts) -> str:
     if not rows:
         return "There are no public labels to measure against."
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
-    found = verdict(student)
-    return table if found is None else f"{table}\n\nBeside always saying the commonest class, {found}."
+    found, foreseen = verdict(student), expectation(facts.utility)
+    said = [] if found is None else [f"Beside always saying the commonest class, {found}."]
+    said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]
+    return "\n\n".join((table, *said))
 
 
 def _score(score: Score) -> tuple[str, ...]:

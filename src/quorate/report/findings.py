@@ -50,6 +50,32 @@ class Score(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ExpectedScore(Plain):
+    """Which accuracy was expected of the student before anything was spent: by a rehearsal on public rows.
+
+    Parameters
+    ----------
+    accuracy, low, high : float
+        What was expected, and the range for nine runs in ten; in [0, 1].
+    basis : str
+        On what it rests, in words.
+
+    Examples
+    --------
+    >>> ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows").low
+    0.82
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    basis: str
+
+    def _check(self) -> None:
+        require(0 <= self.low <= self.accuracy <= self.high <= 1, "an expected accuracy lies in its range in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Utility(Plain):
     """What the labels and the student are good for.
 
@@ -59,6 +85,8 @@ class Utility(Plain):
         Against public labels; the ensemble's is that of its released answers.
     non_private : Score or None
         Only where the owner reveals it: it is not covered by the guarantee.
+    expected : ExpectedScore or None
+        What was expected of the student, where the run was rehearsed.
 
     Examples
     --------
@@ -69,6 +97,7 @@ class Utility(Plain):
     student: Score | None = None
     ensemble: Score | None = None
     non_private: Score | None = None
+    expected: ExpectedScore | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_most
 from quorate.report import drawing, sentences
-from quorate.report.baseline import balanced, commonest_class, verdict
+from quorate.report.baseline import balanced, commonest_class, expectation, verdict
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
@@ -36,7 +36,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             ("Labels by", "#Accuracy", "", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
-    words, found_no_better = words_of(facts), verdict(found.student)
+    words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
@@ -44,6 +44,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict"),
+        None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}."),
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),

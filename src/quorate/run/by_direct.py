@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.foreseen import steps_of
+from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts
 from quorate.run import direct_run, notes
 from quorate.run.direct_run import DirectRun
@@ -48,7 +49,9 @@ class Direct(Method):
         """Return nothing: no word of a direct run depends on private rows."""
         return Secret(())
 
-    def execute(self, run: DirectRun, *, command: str, watch: Watch | None = None) -> Facts:
+    def execute(
+        self, run: DirectRun, *, command: str, watch: Watch | None = None, expected: Expected | None = None
+    ) -> Facts:
         """Go the whole way."""
         return direct_run.execute_direct(run, command=command, watch=watch)
 

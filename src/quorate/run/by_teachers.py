@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
 from quorate.pipeline.foreseen import steps_of
-from quorate.pipeline.planned_run import expected_of
+from quorate.pipeline.planned_run import expected_of, expected_score
 from quorate.planning.expected import Expected
-from quorate.report import Facts, InternalFacts
+from quorate.report import Facts, InternalFacts, Utility
 from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
 from quorate.run.method import Method
@@ -53,9 +53,12 @@ class Teachers(Method):
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
 
-    def execute(self, run: LoadedRun, *, command: str, watch: Watch | None = None) -> Facts:
+    def execute(
+        self, run: LoadedRun, *, command: str, watch: Watch | None = None, expected: Expected | None = None
+    ) -> Facts:
         """Go the whole way."""
-        return batch.execute(run, command=command, watch=watch)
+        extra = None if expected is None else Utility(expected=expected_score(expected))
+        return batch.execute(run, command=command, watch=watch, extra=extra)
 
     def audit(self, run: LoadedRun, **how: Any) -> RunAudit:
         """Attack the mechanism, and the teacher pipeline on public rows."""

@@ -47,7 +47,7 @@ class Method(ABC):
         """Return what there is to say about the private table, to its owner alone."""
 
     @abstractmethod
-    def execute(self, run: Any, *, command: str, watch: Watch | None = None) -> Facts:
+    def execute(self, run: Any, *, command: str, watch: Watch | None = None, expected: Expected | None = None) -> Facts:
         """Go the whole way, or on from where a killed run stopped, and write the public side."""
 
     @abstractmethod
