@@ -26,6 +26,8 @@ from quorate import (
 from quorate.cli import main
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, QuorateError
 from quorate.estimators import CheckResult
+from quorate.learners import UNLABELLED, ExponentialLearner
+from quorate.learners.concepts import Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.outcomes import Severity
 
@@ -193,6 +195,23 @@ def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_bu
     assert "off the number" in far.text(private=True)
     assert repr(far).startswith("Everything fits. A fit would\n  train ")
     assert repr(far).endswith("Nothing was charged.")
+
+
+def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> None:
+    line = Thresholds(bits=6)
+    points = np.random.default_rng(0).integers(0, 64, (500, 1))
+    labels = np.where(np.arange(500) < 300, points[:, 0] < 30, UNLABELLED)
+    learner = ExponentialLearner(concepts=line, epsilon=12.0)
+    found = quorate.check(learner, points, labels)
+    assert "epsilon-promises-little" in [each.code for each in found.cautions]
+    assert (found.found["n_labelled"], found.found["n_unlabelled"]) == (300, 200)
+    assert not hasattr(learner, "concept_")
+    fitted = learner.fit(points, labels)
+    assert (found.found["n_labels_used"], found.found["epsilon"]) == (fitted.n_labels_used_, fitted.guarantee_.epsilon)
+    other = quorate.check(ExponentialLearner(concepts=line, epsilon=12.0), 63 - points, np.where(labels < 0, -1, 0))
+    assert repr(other) == repr(found)
+    with pytest.raises(InvalidParameter, match="groups"):
+        quorate.check(learner, points, labels, groups=np.arange(500))
 
 
 # --- cautions are warnings of a fit ---------------------------------------------------------------------------------

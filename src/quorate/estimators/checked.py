@@ -34,8 +34,9 @@ def check(
 
     Parameters
     ----------
-    estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression or SubsampleAggregate
-        With the arguments that it is to be fitted with; it is not changed, and may be fitted already.
+    estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression, SubsampleAggregate or learner
+        With the arguments that it is to be fitted with; it is not changed, and may be fitted already. Of a learner of
+        :mod:`quorate.learners` it is not looked at whether its ledger has enough left.
     X, y, public, groups
         What ``fit`` would be given.
     evaluation : (X, y), optional
@@ -75,6 +76,10 @@ def check(
       ...
     Nothing was charged.
     """
+    if evaluation is None and public is None and _is_learner(estimator):
+        from quorate.estimators.checked_learner import check_of_learner  # here: few who check have a learner
+
+        return check_of_learner(estimator, X, y, groups=groups)
     if not hasattr(estimator, "_check"):
         raise InvalidParameter(
             f"check takes an estimator of quorate, such as PrivateClassifier, got {type(estimator).__name__}"
@@ -84,6 +89,11 @@ def check(
     more = {} if evaluation is None else {"evaluation": evaluation}
     found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
+
+
+def _is_learner(estimator: Any) -> bool:
+    """Whether it is a private learner, asked without loading them."""
+    return any(kind.__module__ == "quorate.learners.private_learner" for kind in type(estimator).__mro__)
 
 
 def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None) -> CheckResult:
