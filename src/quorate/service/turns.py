@@ -19,7 +19,7 @@ from quorate.service.answers import Answers, Asked, Reply
 from quorate.service.problems import Problem
 
 POINTS_A_BLOCK: Final = 4_096
-GATHER_SECONDS: Final = 0.020
+GATHER_SECONDS: Final = 0.010
 
 
 class AnsweringThreads:
