@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import json
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 
 from quorate.errors import InvalidParameter
 from quorate.experiments import EXPERIMENTS, Measured
+from quorate.experiments.few_labels import fits
 from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE
 from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
@@ -23,6 +26,11 @@ from quorate.experiments.few_labels.draws import (
     learning_curves,
 )
 from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
+from quorate.experiments.few_labels.pays import ALPHAS, EPSILONS, cells, measured
+from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
+from quorate.experiments.few_labels.rectangle import DIRECT, LISTED, rectangle_beside_direct
+from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
+from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.tables import TABLES, as_markdown
 from quorate.experiments.few_labels.vc import classes
 from quorate.experiments.measured import Experiment
@@ -217,3 +225,67 @@ def test_the_kept_rows_are_what_the_constants_say_now(page: ModuleType) -> None:
     now = [row.tree() for row in reproduce_few_labels(parts=["constants"]).rows]
     kept = [row for row in page.kept_rows() if row["data"] == now[0]["data"]]
     assert as_markdown(kept, "constants") == as_markdown(now, "constants")
+
+
+# --- which pays, Adult's rectangle, every class with every learner -------------------------------------------------
+
+
+EVERY_CELL = [
+    pytest.param(epsilon, alpha, marks=() if (epsilon, alpha) == (0.1, 0.1) else pytest.mark.heavy)
+    for epsilon in EPSILONS
+    for alpha in ALPHAS
+]
+
+
+@pytest.mark.parametrize(("epsilon", "alpha"), EVERY_CELL)
+def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon: float, alpha: float) -> None:
+    for cell in cells(epsilon, alpha):
+        alone = cell.alone.agnostic_rows_needed() if cell.any_labels else cell.alone.rows_needed()
+        try:
+            own = cell.learner.rows_needed().labelled
+        except InvalidParameter:
+            own = None
+        pays = own is not None and own < alone.labelled
+        assert pays == cell.name.startswith(("GenericLearner", "SubSampling")), cell.name
+        assert cell.case  # where it pays, or that no such case is known
+
+
+def test_a_construction_that_pays_is_shown_by_a_run() -> None:
+    generic, asked = cells(1.0, 0.01)[:2]
+    for cell in (generic, asked):
+        own, alone = measured(cell, cell.learner.rows_needed().labelled, 1.0, repeats=4, seed=0)
+        assert own <= 0.01
+        assert own <= alone
+
+
+def test_a_rectangle_on_adult_beats_the_larger_class_with_300_labels() -> None:
+    size = Size(rectangle_labels=(300,), rectangle_draws=4, direct_draws=1)
+    rows = {row.method: row for row in rectangle_beside_direct(size, repeats=1, seed=0)}
+    assert rows[SANITIZED_RECTANGLE].more["error_mean"] <= 0.2
+    assert rows[LARGER].more["error_mean"] == pytest.approx(0.2362, abs=1e-4)
+    assert rows[DIRECT].repeats == 1
+
+
+def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws() -> None:
+    found = [row for row in page_rows() if row["data"] == RECTANGLE and row["labels"] == 300]
+    assert {row["method"]: row["repeats"] >= 30 for row in found if row["method"] != LARGER} == dict.fromkeys(
+        (SANITIZED_RECTANGLE, LISTED, DIRECT), True
+    )
+    private = [row for row in found if row["method"] in {SANITIZED_RECTANGLE, LISTED}]
+    assert all(row["error_mean"] <= 0.2 for row in private)
+
+
+def page_rows() -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = json.loads((DOCS / "figures" / "few-labels.json").read_text(encoding="utf-8"))
+    return rows
+
+
+CASES = [(case, name) for case in fits.cases() for name in fits.learners(case)]
+
+
+@pytest.mark.parametrize(("case", "name"), CASES, ids=lambda value: getattr(value, "name", value))
+def test_every_class_fits_with_every_learner_or_is_told_what_does(case: fits.Case, name: str) -> None:
+    _, instead = fits.fitted(case, name, fits.learners(case)[name], seed=0)
+    assert instead is None or instead in fits.REMEDIES
+    if name in {"ExponentialLearner", "GenericLearner", "SubSampling"}:  # what the page says to use
+        assert instead is None
