@@ -83,9 +83,9 @@ class Size:
     unlabelled: tuple[int, ...] = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
     sanitized_rows: int = 20_000
     tasks: tuple[LearningTask, ...] = (
-        LearningTask(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1), repeats_of=3),
+        LearningTask(label_noise=0.49, excess=0.002, epsilons=(1.0, 0.5, 0.2, 0.1)),
         LearningTask(
-            label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=5, hardest=True
+            label_noise=0.4975, excess=0.0005, epsilons=(1.0, 0.1), most_rows=12_000_000, repeats_of=2, hardest=True
         ),
     )
 
