@@ -24,6 +24,7 @@ from quorate.ledger.entries import (
     Drawn,
     Entry,
     Opened,
+    QuotaSet,
     Reserved,
     SameRelease,
     Started,
@@ -31,6 +32,7 @@ from quorate.ledger.entries import (
     seal,
 )
 from quorate.ledger.json_values import Json, canonical
+from quorate.ledger.parts import Part
 from quorate.ledger.state import GENESIS
 
 PUBLISHED_ENTRY = (
@@ -58,6 +60,9 @@ def a_chain():
             block = reservation.draw("label", len(answers))
             receipt = reservation.store(block, answers)
         reservation.draw("online answer", key="q", client="c", body="sha")
+        ledger.set_quota("c", 3, "a trial")
+        shared = [Part(client="c", count=1, key="s", body="sha"), Part(client="d", count=1)]
+        reservation.draw("label", 2, parts=shared)
     with Ledger(store=store) as ledger:
         ledger.close_release("published")
     return list(store.load().lines), store.load().anchor, receipt
@@ -186,6 +191,23 @@ def edited(kind, /, **fields):
     return objects
 
 
+def shared(**fields):
+    objects = [json.loads(line) for line in LINES]
+    next(value for value in objects if "parts" in value).update(fields)
+    return objects
+
+
+SHARE = {"body": None, "client": "d", "count": 2, "key": None}
+WRONG_SHARES = [
+    {"parts": []},
+    {"parts": None},
+    {"parts": [SHARE, SHARE]},
+    {"parts": [{**SHARE, "count": 0}, SHARE]},
+    {"parts": [{**SHARE, "name": "d"}]},
+    {"parts": [{**SHARE, "client": "c", "key": "q"}]},
+    {"parts": [SHARE], "key": "t"},
+    {"parts": "d"},
+]
 LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
 
 
@@ -234,9 +256,14 @@ def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_
         edited("drawn", key="k"),
         edited("stored", answers=[1]),
         edited("stored", block=1),
-        edited("stored", session=13),
+        edited("stored", session=15),
         edited("same release", fingerprint="a"),
         edited("closed", kind="reopened"),
+        edited("quota set", quota=1),
+        edited("quota set", quota=-1),
+        edited("quota set", client=""),
+        edited("quota set", quota=None),
+        *(shared(**wrong) for wrong in WRONG_SHARES),
         [*edited("closed"), json.loads(LINES[4])],
         edited("opened")[1:],
         [*edited("opened"), json.loads(LINES[0])],
@@ -246,7 +273,7 @@ def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_
 def test_a_rewritten_chain_that_breaks_a_rule_is_refused_without_an_anchor(objects):
     try:
         lines = resealed(objects)
-    except InvalidParameter:  # not even an entry
+    except (InvalidParameter, TypeError):  # not even an entry
         lines = [canonical(value) for value in objects]
     with pytest.raises(LedgerIntegrityError):
         verify(lines)
@@ -279,6 +306,18 @@ def test_the_format_is_the_published_one():
     verify([entry.to_json() for entry in (*entries, *last)])
     assert entries[4].to_json() == PUBLISHED_ENTRY
     assert last[0].hash == PUBLISHED_HASH
+
+
+def test_the_format_of_quotas_and_shared_blocks_is_the_published_one():
+    part = Part(client="ann", count=2, key="k", body="sha")
+    contents = [
+        QuotaSet(client="ann", quota=3, reason="a trial"),
+        QuotaSet(client="ann", quota=None, reason="signed"),
+        Drawn(reservation=5, purpose="label", first=0, count=2, client="local", parts=(part,)),
+    ]
+    entries = extend(GENESIS, contents, time="2026-01-01T00:00:00.000000Z", session=1)
+    assert [entry.hash[:16] for entry in entries] == ["27c78d142340937b", "dbd865be5b1086f7", "55094752d3480010"]
+    assert '"parts":[{"body":"sha","client":"ann","count":2,"key":"k"}]' in entries[2].to_json()
 
 
 def test_times_are_utc_and_of_one_form():
