@@ -30,7 +30,7 @@ def test_the_commonest_class_is_named_with_its_share_in_every_edition(scored: An
     name = facts.setup.classes[0]
     assert f"baseline    accuracy 75.0 % by always saying {name}, the commonest class\n" in render_text(facts)
     assert "75.0 %" in render_html(facts)
-    assert f"Always {name}" in render_html(facts)
+    assert f"Always “{name}”" in render_html(facts)
     assert "the commonest class | 75" in model_card(facts).replace("\\", "")
     assert '"commonest": 0.75' in render_json(facts)
     second = scored(0.9, first=400)

@@ -103,7 +103,7 @@ def _utility(facts: Facts) -> str:
     name, student = commonest_class(facts, facts.utility.student), facts.utility.student
     if name is not None and student is not None and student.commonest is not None:
         beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
-        rows += ((f"always {name}, the commonest class", *beside),)
+        rows += ((f"always “{name}”, the commonest class", *beside),)
     if not rows:
         return "There are no public labels to measure against."
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)

@@ -43,8 +43,8 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         scores,
         None
         if found_no_better is None
-        else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict"),
-        None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}."),
+        else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
+        None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}.", class_="count"),
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
@@ -64,7 +64,7 @@ def _always(facts: Facts) -> tuple[tuple[Child, ...], ...]:
     name = commonest_class(facts, score)
     if name is None or score is None or score.commonest is None:
         return ()
-    line = f"Always {name}", percent(score.commonest), drawing.bar(score.commonest, fill="ink-3")
+    line = f"Always “{name}”", percent(score.commonest), drawing.bar(score.commonest, fill="ink-3")
     return ((*line, "—", percent(balanced(score)), f"{score.n_rows:,}"),)
 
 
