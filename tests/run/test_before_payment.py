@@ -15,7 +15,8 @@ import numpy as np
 import polars as pl
 import pytest
 from tests.planning.test_hopeless import HOPELESS, MUSHROOM, SOUND
-from tests.run.conftest import Cli, toml
+from tests.run.conftest import Cli, MakeRun, toml
+from tests.run.test_direct_runs import DIRECT
 
 import quorate
 from quorate import PrivateClassifier, PublicPool, QuorateWarning
@@ -189,3 +190,20 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(
     exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
     assert exit_code == 0
     assert found.words.replace("the public rows", "public.csv") in out.replace("the public rows", "public.csv")
+
+
+@pytest.mark.parametrize("by", ["teachers", "direct"])
+def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by: str, make_run: MakeRun, cli: Cli) -> None:
+    """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
+    changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}
+    if by == "direct":
+        changes |= DIRECT
+    root = make_run(**changes)
+    before = cli("check", root, "--json")
+    assert "epsilon-promises-little" in before[1]
+    lines = (root / "private.csv").read_text().splitlines()
+    head, cells = lines[0], [line.split(",") for line in lines[1:-1]]  # one row less
+    other = [["44", "31.5", "north", "no"] for _ in cells]
+    assert len(other[0]) == len(cells[0])
+    (root / "private.csv").write_text("\n".join([head, *(",".join(row) for row in other)]) + "\n")
+    assert cli("check", root, "--json") == before

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from tests.run.conftest import Cli, MakeRun
+from tests.run.test_direct_runs import DIRECT
 
 WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
 
@@ -37,5 +38,5 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
 def test_a_rehearsal_needs_labelled_public_rows_and_teachers(make_run: MakeRun, cli: Cli) -> None:
     code, _, err = cli("check", make_run(), "--rehearse")
     assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
-    code, _, err = cli("check", make_run("direct", **{"method.by": "direct", "teachers.count": None}), "--rehearse")
-    assert code == 2
+    code, _, err = cli("check", make_run("direct", **DIRECT), "--rehearse")
+    assert (code, "--rehearse plays votes of teachers" in err) == (2, True), err
