@@ -82,7 +82,7 @@ class Recorder:
     def remaining(self, purpose):
         return self.total - self.marked
 
-    def draw(self, purpose, count=1, *, stage=None, after=None):
+    def draw(self, purpose, count=1, *, stage=None, after=None, parts=None):
         first = self.marked
         if purpose == STAGE:
             assert self.marked + count <= self.total
