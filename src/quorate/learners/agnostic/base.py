@@ -62,7 +62,7 @@ def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
     --------
     >>> from quorate.learners.concepts import Thresholds
     >>> agnostic_rows(NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1.0)).labelled
-    2664
+    2666
     """
     if isinstance(base, (ExponentialLearner, NoisyThreshold)):
         return base.agnostic_rows_needed()

@@ -90,7 +90,7 @@ def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon:
     Examples
     --------
     >>> agnostic_choice_rows(log(2**16 + 1), alpha=0.1, beta=0.1, epsilon=1.0)
-    2664
+    2666
     """
     s = min(epsilon / 2, atanh(alpha))
     lost = alpha * sinh(s) - 2 * sinh(s / 2) ** 2  # 1 − cosh s + α sinh s, without cancellation
