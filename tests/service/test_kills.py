@@ -18,7 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.service.conftest import rows
+from tests.service.conftest import rows, running
 
 from quorate.ledger import Ledger
 from quorate.service.keys import KeyFile
@@ -93,6 +93,10 @@ def killed(root: Path, kills: int, seed: int) -> None:
     assert len(told) <= stored <= drawn <= reservation.purposes["online answer"]
     assert len(set(queries)) == len(queries)  # no query was answered twice
     assert told
+    with running(root) as run:  # what a client was told is what the ledger holds: told again, and free
+        again = run.post({"rows": [json.loads(point) for point in told]}).json()
+    assert [json.dumps(point) for point in again["answers"]] == list(told.values())
+    assert again["charged"] == 0
 
 
 def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callable[..., Path]) -> None:
