@@ -18,6 +18,7 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks.service import WithoutLedger
 from tests.service.conftest import rows, running
 
 from quorate.ledger import Ledger
@@ -93,10 +94,27 @@ def killed(root: Path, kills: int, seed: int) -> None:
     assert len(told) <= stored <= drawn <= reservation.purposes["online answer"]
     assert len(set(queries)) == len(queries)  # no query was answered twice
     assert told
-    with running(root) as run:  # what a client was told is what the ledger holds: told again, and free
+    assert is_held(root, told)
+
+
+def is_held(root: Path, told: dict[str, str]) -> bool:
+    """Whether what clients were told is what the ledger holds: it is told again, and free."""
+    with running(root) as run:
         again = run.post({"rows": [json.loads(point) for point in told]}).json()
-    assert [json.dumps(point) for point in again["answers"]] == list(told.values())
-    assert again["charged"] == 0
+    return [json.dumps(point) for point in again["answers"]] == list(told.values()) and again["charged"] == 0
+
+
+def test_a_service_that_tells_without_its_ledger_is_caught(own_run: Callable[..., Path]) -> None:
+    root = own_run(**{"mechanism.name": "GaussianNoisyMax"})
+    for cheats in (False, True):
+        told: dict[str, str] = {}
+        with running(root) as run:
+            if cheats:
+                answers: Any = run.service.served.answers
+                answers._online = WithoutLedger(answers._online)
+            for point in rows(3, seed=3 + cheats):
+                told[json.dumps(point)] = json.dumps(run.post({"row": point}).json()["answer"])
+        assert is_held(root, told) is not cheats
 
 
 def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callable[..., Path]) -> None:
