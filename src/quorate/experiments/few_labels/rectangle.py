@@ -1,10 +1,9 @@
 """Adult with few labels: a rectangle on two columns beside the direct method in public coordinates.
 
-*The columns.* Rule: the characteristics by which the publisher of the data, the Census Bureau, itself breaks down
-income in its yearly report (Current Population Reports, series P60): years of schooling, and whether the household is
-a married couple's. No label is looked at. *The cuts.* Either those that ``Boxes`` finds in the unlabelled rows, as part
-of ε, on a grid of 2^16 × 2^16 points; or a listed domain, the values that the data's documentation has: 1 to 16 years,
-married or not.
+*The columns.* Two by which statistics of income are generally broken down: years of schooling, and whether the
+household is a married couple's. They are fixed here; no run looks at a label to choose them. *The cuts.* Either those
+that ``Boxes`` finds in the unlabelled rows, as part of ε, on a grid of 2^16 × 2^16 points; or a listed domain, the
+values that the data's documentation has: 1 to 16 years, married or not.
 """
 
 from __future__ import annotations
