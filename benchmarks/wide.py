@@ -18,6 +18,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from quorate import PrivateClassifier, PublicPool
+from quorate.accounting.figures import several
 from quorate.errors import PreconditionFailed
 from quorate.experiments.measured import standard_error
 from quorate.experiments.sources import Split, a9a, folder_of_files, found, imdb, mnist, mushroom, split
@@ -66,7 +67,7 @@ def measured(name: str, splits: int | None) -> None:
                 ).fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)  # fmt: skip
                 right[what].append(float(np.mean(made.predict(parts.X_test) == parts.y_test)))
         said = " · ".join(f"{what} {mean(each)}" for what, each in right.items())
-        print(f"{told}, ε = {epsilon:g} ({splits or usual} splits): {said}", flush=True)
+        print(f"{told}, ε = {epsilon:g} ({several(splits or usual, 'split')}): {said}", flush=True)
 
 
 def mean(values: list[float]) -> str:
