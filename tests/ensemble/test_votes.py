@@ -430,3 +430,18 @@ class Short:
         if os.getpid() == self.here:
             raise MemoryError
         return self.predict(rows)
+
+
+def test_a_linear_teacher_that_is_alone_with_its_classes_or_on_a_boundary_starts_no_worker(monkeypatch):
+    """Else the time that a count takes would tell that a rare class is in somebody's shard."""
+    monkeypatch.setattr("quorate.ensemble.votes.isolated_map", None)
+    X, y = np.array([[-1.0], [1.0], [3.0]]), np.array([0, 1, 2])
+    two = ClassifierVoter(LogisticRegression().fit(X[:2], y[:2]), np.array([0, 1]))
+    three = ClassifierVoter(LogisticRegression().fit(X, y), np.array([0, 1, 2]))
+    points = np.array([[-2.0], [0.0], [9.0]])  # the second is on the boundary of the first
+    ensemble = Ensemble(Secret((two, two, three)), n_classes=3)
+    counts = count_votes(ensemble, points).reveal()
+    expected = np.zeros((3, 3), dtype=np.int64)
+    for voter in (two, two, three):
+        expected[np.arange(3), voter.vote(points)] += 1
+    np.testing.assert_array_equal(counts, expected)

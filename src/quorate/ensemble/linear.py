@@ -34,8 +34,6 @@ _FEWEST_ROWS = 32
 # A length below this may come of squares that underflowed, and products with it underflow. Taken for it, the bound is
 # at least 4(d + 2)·2⁻¹⁰⁵³, more than the d products and sums can lose to underflow, which is 2⁻¹⁰⁷⁵ each.
 _SHORTEST = 2.0**-500
-# Below this many voters a product saves nothing worth its care.
-_FEWEST = 2
 _NO_ROWS = np.empty(0, dtype=np.int64)
 
 
@@ -103,8 +101,7 @@ class LinearVoters:
                 by_codes.setdefault(codes, []).append(number)
         groups = (
             _Alike.of(numbers, [voters[number].estimator for number in numbers], codes)  # type: ignore[attr-defined]
-            for codes, numbers in by_codes.items()
-            if len(numbers) >= _FEWEST
+            for codes, numbers in by_codes.items()  # one alone too: what it takes would tell of a rare class
         )
         return cls(tuple(groups))
 
@@ -154,7 +151,7 @@ def _count_alike(alike: _Alike, X: Any, counts: IntArray, n_jobs: int) -> dict[i
     step = max(_FEWEST_ROWS, n_jobs * _SCORES_AT_ONCE // (n_models * n_scores))
     left: dict[int, list[IntArray]] = {}
     # Overflow gives inf or NaN, which the comparisons leave open.
-    with _blas().limit(limits=n_jobs), np.errstate(all="ignore"):
+    with blas().limit(limits=n_jobs), np.errstate(all="ignore"):
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             scores = np.asarray(rows @ alike.weights)
@@ -180,7 +177,7 @@ def _bounds(alike: _Alike, rows: Any) -> FloatArray:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def blas() -> ThreadpoolController:
     """Return what sets the threads of numpy's matrix products; to look for the libraries takes longer than a vote."""
     from threadpoolctl import ThreadpoolController
 

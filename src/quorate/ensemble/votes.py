@@ -14,7 +14,7 @@ from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
-from quorate.ensemble.linear import LinearVoters
+from quorate.ensemble.linear import LinearVoters, blas
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
 from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret
@@ -117,8 +117,13 @@ def _count_block(
     asked, group = [], _Group(counts)
     for number, voter in enumerate(voters):
         if number in open_rows:
-            if open_rows[number].size:
+            if not open_rows[number].size:
+                continue
+            codes = _asked_here(X, n_queries, n_classes, voter) if cpu_seconds is None else None
+            if codes is None:
                 asked.append(number)
+            else:
+                group.add(_only(codes, open_rows[number]))
         elif isinstance(voter, ConstantVoter):
             if 0 <= voter.code < n_classes:
                 counts[:, voter.code] += 1
@@ -144,11 +149,17 @@ def _count_block(
         if result is not None:
             codes = np.frombuffer(result, dtype=code_type(n_classes))
             if number in open_rows:  # the others are counted already
-                of_all, codes = codes, np.full_like(codes, ABSTAINED)
-                codes[open_rows[number]] = of_all[open_rows[number]]
+                codes = _only(codes, open_rows[number])
             group.add(codes)
     group.count()
     tell(len(voters))  # for all at once: how many had to be asked depends on private rows
+
+
+def _only(codes: Any, rows: IntArray) -> Any:
+    """Return the votes on these rows, and abstentions elsewhere."""
+    kept = np.full_like(codes, ABSTAINED)
+    kept[rows] = codes[rows]
+    return kept
 
 
 class _Group:
@@ -183,9 +194,13 @@ def _is_single_tree(voter: Voter) -> bool:
 
 
 def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | None:
-    """Return the votes of a plain decision tree; None where memory ends, for a process of its own to try."""
+    """Return the votes of scikit-learn's own tree or linear model; None where memory ends, for a process to try.
+
+    The wait for a worker, which others do not cause, would tell whoever asks that a teacher was alone with its classes,
+    or that a point lies on its boundary.
+    """
     try:
-        with warnings.catch_warnings():
+        with blas().limit(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is warned of may depend on private rows
             return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
     except MemoryError:
