@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -121,7 +122,8 @@ def release(root: Path, mechanism: Any, **more: Any) -> Any:
 
 
 def told_by(refusal: BaseException) -> str:
-    return "".join(traceback.format_exception(refusal))
+    """All that is told, but for the numbers of our own lines."""
+    return re.sub(r", line \d+, in ", ", in ", "".join(traceback.format_exception(refusal)))
 
 
 def stored(root: Path) -> list[Any]:

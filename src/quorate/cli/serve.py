@@ -60,12 +60,31 @@ def command(
         with progress(quiet=False) as watch:
             served = stack.enter_context(opened(run, settings, watch=watch))
         left = served.answers.standing.answers_left
+        _refuse_busy(settings.host, settings.port)
         scheme = "http" if settings.tls_cert is None else "https"
         click.echo(f"serving    {served.title} on {scheme}://{settings.host}:{settings.port}")
         click.echo(f"left       {'every prediction is free' if left is None else f'{left:,} answers'}")
         if not keys.keys():
-            click.echo(f"key        none yet; make one: quorate keys create {run} --name NAME --scope ask")
+            click.echo(f"key        none yet; make one: quorate keys create {run} --name NAME --scope ask --scope read")
         serve(Service(served, keys, settings, Records()))
+
+
+def _refuse_busy(host: str, port: int) -> None:
+    """Refuse an address that cannot be had, before anything says that it is served."""
+    import socket
+
+    from quorate.errors import PreconditionFailed
+
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise PreconditionFailed(
+            f"port {port} of {host} cannot be had ({error.strerror or error}); choose another with --port, or end what "
+            "listens there"
+        ) from None
 
 
 def _needs_the_extra() -> None:

@@ -73,7 +73,7 @@ class PositionKeys(UnitKeys):
     --------
     >>> keys = PositionKeys(3)
     >>> keys[2], keys.n_units, keys.named
-    (b'row:\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x02', 3, False)
+    (b'row:\x00\x00\x00\x00\x00\x00\x00\x02', 3, False)
     """
 
     def __init__(self, n_rows: int) -> None:

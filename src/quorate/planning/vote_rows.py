@@ -76,7 +76,7 @@ def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ..
     >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
     >>> rows = vote_rows(facts, Grid(mechanisms=[NoisyCounts]))
     >>> [(row.name, row.n_teachers, row.n_queries, row.noise) for row in rows][1]
-    ('NoisyCounts', 178, 1000, 'σ = 117.9 votes')
+    ('NoisyCounts', 184, 1000, 'σ = 117.9 votes')
     """
     grid, calibrated = grid or Grid(), _Calibrated(facts)
     numbers = numbers_of_teachers(facts) if grid.n_teachers is None else grid.n_teachers

@@ -170,7 +170,7 @@ class Features:
             found.append(column.cell(row[column.name], _at(place, column)))
         if len(row) != len(found):
             raise Problem(
-                "unknown-column", "the columns are those of the public rows: GET /v1/budget names them", field=place
+                "unknown-column", f"the columns are {', '.join(each.name for each in self.columns)}", field=place
             )
         return tuple(found)
 

@@ -59,6 +59,9 @@ class _ToRecords(logging.Handler):
         self._records.event("server", said=str(record.msg).partition("\n")[0][:200] if not kind else None, kind=kind)
 
 
+_CANNOT_LISTEN = "the service could not listen on {0.host}:{0.port}; choose another --port, or end what is there"
+
+
 def serve(service: Service) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP; requests under way are answered first.
 
@@ -69,7 +72,10 @@ def serve(service: Service) -> None:
     """
     logger = logging.getLogger("uvicorn")
     logger.handlers, logger.propagate = [_ToRecords(service.records)], False
-    asyncio.run(_serving(service))
+    try:
+        asyncio.run(_serving(service))
+    except SystemExit:  # with which uvicorn ends where it cannot listen
+        raise PreconditionFailed(_CANNOT_LISTEN.format(service.settings)) from None
 
 
 async def _serving(service: Service) -> None:
@@ -93,10 +99,7 @@ async def _serving(service: Service) -> None:
         for number in STOPPING:
             loop.remove_signal_handler(number)
     if not all(server.started for server in servers) or any(isinstance(each, BaseException) for each in results):
-        raise PreconditionFailed(
-            f"the service could not listen on {settings.host}:{settings.port}; choose another --port, or end what is "
-            "there"
-        )
+        raise PreconditionFailed(_CANNOT_LISTEN.format(settings))
 
 
 def _config(app: FastAPI | Starlette, settings: ServiceSettings, host: str, port: int, *, tls: bool) -> uvicorn.Config:

@@ -55,7 +55,7 @@ def estimate(played: list[Played], basis: Basis) -> Expected:
     --------
     >>> runs = [Played(whole=0.90, halves=0.88, fold=0, n_scored=1_000, size=0.25)] * 2
     >>> print(estimate(runs, "labelled public rows"))
-    91.5 % (89.0 to 94.0 %)
+    91.5 % (89.2 to 93.8 %)
     """
     correction = float(np.mean([(1 - min(each.size, 1.0)) * (each.whole - each.halves) for each in played]))
     whole = float(np.mean([each.whole for each in played]))

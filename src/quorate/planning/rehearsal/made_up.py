@@ -38,7 +38,7 @@ def drawn_rule(points: Any, n_classes: int, seed: int) -> IntArray:
     Examples
     --------
     >>> points = np.random.default_rng(0).normal(size=(400, 5))
-    >>> np.bincount(drawn_rule(points, 2, 0)).min() > 60
+    >>> bool(np.bincount(drawn_rule(points, 2, 0)).min() > 60)
     True
     """
     rng = np.random.default_rng(seed)
