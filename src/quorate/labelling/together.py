@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -27,12 +28,16 @@ class ClientRequest:
         Idempotency key of this client. Another body under the same key is refused.
     body : str, optional
         Digest of the whole request; by default that of its queries.
+    quota : int, optional
+        The most answers that the client is ever given, where that is less than its quota in the ledger. It goes by the
+        answers that are counted when the request is planned: two threads must not ask for such a client at once.
     """
 
     client: str
     digests: Sequence[bytes]
     key: str | None = None
     body: str | None = None
+    quota: int | None = None
 
     def __post_init__(self) -> None:
         if not self.digests:
@@ -111,6 +116,7 @@ class Planning:
         self.refused: dict[int, QuorateError] = {}
         self._memo, self._closed = memo, closed
         self._claimed: set[bytes] = set()
+        self._by_client: Counter[str] = Counter()
         self._bodies: dict[tuple[str, str], str | None] = {}
         offset = 0
         for number, request in enumerate(requests):
@@ -132,10 +138,14 @@ class Planning:
             return
         if self._closed is not None:
             raise self._closed(len(new))
+        if request.quota is not None:
+            drawn = self._by_client[request.client] + len(new)
+            self.blocks[0].share.check_quota(request.client, drawn, request.quota)
         block = self._joined(Part(client=request.client, count=len(new), key=request.key, body=request.body))
         block.requests.append(number)
         block.rows.extend(sorted(new.values()))
         self._claimed.update(new)
+        self._by_client[request.client] += len(new)
 
     def _is_answered(self, request: ClientRequest) -> bool:
         """Whether the stored answer must be told; a key of another request is refused, even where nothing is drawn."""

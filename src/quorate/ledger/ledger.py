@@ -22,6 +22,7 @@ from quorate.ledger.readings import LedgerReadings
 from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.state import LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import is_url, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
@@ -172,7 +173,7 @@ class Ledger(LedgerReadings):
         content = BudgetRaised(budget=budget, limit=budget.limit, reason=reason)
         return self._journal.submit(lambda _: content, receipt_of)
 
-    def set_quota(self, client: str, answers: int, reason: str) -> Receipt:
+    def set_quota(self, client: str, answers: int, reason: str, *, first: bool = False) -> Receipt:
         """Record the most answers that a client is ever given from this ledger; a new one takes the old one's place.
 
         Answers that it was given before count. The cap of all clients together stays what it is.
@@ -185,16 +186,24 @@ class Ledger(LedgerReadings):
             At least 0. Below what was drawn already, nothing more is drawn for this client.
         reason : str
             Recorded with it.
+        first : bool, default False
+            Whether to set it only where the client never had one, so that no choice of the owner is undone.
 
         Raises
         ------
         PreconditionFailed
-            The client has this quota already.
+            The client has this quota already; or, with `first`, it has one or had one.
         """
         if answers is None:
             raise InvalidParameter("answers must be an integer >= 0; remove_quota takes a quota away")
         content = QuotaSet(client=client, quota=answers, reason=reason)
-        return self._journal.submit(lambda _: content, receipt_of)
+
+        def decide(state: LedgerState) -> QuotaSet:
+            if first and (client in state.quotas or client in state.unbound):
+                raise PreconditionFailed("the client has a quota, or had one that was taken away; it stays as it is")
+            return content
+
+        return self._journal.submit(decide, receipt_of)
 
     def remove_quota(self, client: str, reason: str) -> Receipt:
         """Record that the cap alone bounds a client from now on; what it was given stays counted.

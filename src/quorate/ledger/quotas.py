@@ -6,7 +6,7 @@ more than the cap allows. It keeps one of them from using up what the others are
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from quorate.errors import QuotaExhausted
 from quorate.ledger.state import LedgerState
@@ -22,6 +22,8 @@ class Quota:
         The most answers it is ever given; None where the cap alone bounds it.
     drawn : int
         Answers that were drawn for it, those lost in a crash included.
+    removed : bool
+        Whether it had a quota that was taken away.
 
     Examples
     --------
@@ -31,6 +33,7 @@ class Quota:
 
     answers: int | None
     drawn: int
+    removed: bool = field(default=False, repr=False)
 
     @property
     def left(self) -> int | None:
@@ -46,11 +49,11 @@ def quota_of(state: LedgerState, client: str) -> Quota:
     >>> quota_of(LedgerState(), "alice")
     Quota(answers=None, drawn=0)
     """
-    return Quota(state.quotas.get(client), state.drawn_by.get(client, 0))
+    return Quota(state.quotas.get(client), state.drawn_by.get(client, 0), client in state.unbound)
 
 
-def check_quota(state: LedgerState, client: str, count: int) -> None:
-    """Refuse more answers than a client's quota has left.
+def check_quota(state: LedgerState, client: str, count: int, at_most: int | None = None) -> None:
+    """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
 
     Raises
     ------
@@ -62,6 +65,8 @@ def check_quota(state: LedgerState, client: str, count: int) -> None:
     >>> check_quota(LedgerState(quotas={"alice": 10}, drawn_by={"alice": 8}), "alice", 2)
     """
     quota = quota_of(state, client)
+    if at_most is not None and (quota.answers is None or at_most < quota.answers):
+        quota = replace(quota, answers=at_most)
     if quota.answers is None or quota.left is None or count <= quota.left:
         return
     raise QuotaExhausted(

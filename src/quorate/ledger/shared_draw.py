@@ -75,6 +75,16 @@ class SharedDraw:
         if part.key is not None:
             self._keys.add((part.client, part.key))
 
+    def check_quota(self, client: str, count: int, at_most: int) -> None:
+        """Refuse more answers for a client than are left of `at_most`, or of its quota in the ledger.
+
+        Raises
+        ------
+        QuotaExhausted
+            Fewer are left.
+        """
+        self._read(lambda state: check_quota(state, client, count, at_most))
+
     def answered(self, client: str, key: str, body: str) -> bool:
         """Whether the ledger holds the answer to a request under a key.
 

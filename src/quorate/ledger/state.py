@@ -116,6 +116,8 @@ class LedgerState:
         By (client, idempotency key).
     quotas : dict
         The most answers that a client is ever given, where it has a quota.
+    unbound : set of str
+        Clients whose quota was taken away and not set again.
     drawn_by : dict
         How many answers were drawn for each client.
     """
@@ -133,6 +135,7 @@ class LedgerState:
     blocks: dict[int, BlockState] = field(default_factory=dict)
     keys: dict[tuple[str, str], KeyUse] = field(default_factory=dict)
     quotas: dict[str, int] = field(default_factory=dict)
+    unbound: set[str] = field(default_factory=set)
     drawn_by: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -159,6 +162,7 @@ class LedgerState:
             blocks=dict(self.blocks),
             keys=dict(self.keys),
             quotas=dict(self.quotas),
+            unbound=set(self.unbound),
             drawn_by=dict(self.drawn_by),
         )
 
@@ -181,8 +185,10 @@ class LedgerState:
                 self.budget, self.limit = raised.budget, raised.limit
             case QuotaSet(quota=None) as removed:
                 self.quotas.pop(removed.client, None)
+                self.unbound.add(removed.client)
             case QuotaSet(quota=int(quota)) as given:
                 self.quotas[given.client] = quota
+                self.unbound.discard(given.client)
             case Reserved() as reserved:
                 self._take_reserved(reserved, entry.sequence)
             case Drawn() as drawn:

@@ -7,10 +7,11 @@ while anything is left; then the student answers, marked as such, or the request
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from threading import local
+from threading import Condition, local
 from typing import Any
 
 from quorate.data import row_digests, take
@@ -83,6 +84,7 @@ class EnsembleAnswers:
         self._online, self._current, self._ledger = online, current, ledger
         self._student, self._classes, self._features, self._refuse = student, tuple(classes), features, refuse
         self._charged = charged
+        self._turn, self._charging = Condition(), set[str]()
         self._standing = self._read_standing()
 
     @property
@@ -101,7 +103,8 @@ class EnsembleAnswers:
         digests = row_digests(table)
         ends = list(accumulate(len(asked.rows) for asked in block))
         places = [range(end - len(asked.rows), end) for asked, end in zip(block, ends, strict=True)]
-        outcomes = self._charge(block, table, digests, places)
+        with self._alone(block):
+            outcomes = self._charge(block, table, digests, places)
         points = self._points(table, digests)
         return [
             self._reply(outcomes.get(number), [points[place] for place in places[number]])
@@ -118,11 +121,12 @@ class EnsembleAnswers:
         claimed: set[bytes] = set()
         by_client: Counter[str] = Counter()
         for number, asked in enumerate(block):
-            self._keep_quota(asked)
             new = self._new(places[number], digests, claimed)
             if not self._refuse:
-                free = self._free(asked.client, len(claimed), by_client[asked.client])
+                free = self._free(asked, len(claimed), by_client[asked.client])
                 new = dict(list(new.items())[:free])
+            if new:
+                self._keep_quota(asked)
             mine = [place for place in places[number] if self._goes(digests[place], new, claimed)]
             if not mine:
                 continue
@@ -132,7 +136,11 @@ class EnsembleAnswers:
             asked_of += mine
             requests.append(
                 ClientRequest(
-                    client=asked.client, digests=[digests[place] for place in mine], key=asked.key, body=asked.body
+                    client=asked.client,
+                    digests=[digests[place] for place in mine],
+                    key=asked.key,
+                    body=asked.body,
+                    quota=asked.quota,
                 )
             )
         if not requests:
@@ -160,15 +168,48 @@ class EnsembleAnswers:
         """Whether a point is put to the ensemble; where nothing is left, the student has it."""
         return self._refuse or digest in new or digest in claimed or self._online.memo.recall(digest) is not None
 
-    def _free(self, client: str, claimed: int, drawn: int) -> int:
-        quota = self._ledger.quota(client).left
-        left = self._online.left - claimed
-        return max(0, left if quota is None else min(left, quota - drawn))
+    def _free(self, asked: Asked, claimed: int, drawn: int) -> int:
+        quota = self._ledger.quota(asked.client)
+        left = [self._online.left - claimed]
+        if quota.left is not None:
+            left.append(quota.left - drawn)
+        if asked.quota is not None:
+            left.append(asked.quota - quota.drawn - drawn)
+        return max(0, min(left))
 
     def _keep_quota(self, asked: Asked) -> None:
-        """Have the ledger keep the quota of a key, so that no other way into the ledger passes it."""
-        if asked.quota is not None and self._ledger.quota(asked.client).answers != asked.quota:
-            self._ledger.set_quota(asked.client, asked.quota, "the quota of this key of the service")
+        """Have the ledger keep the quota of a key, unless its owner decided on one for this client, or on none."""
+        if asked.quota is None or self._has_decided(asked.client):
+            return
+        try:
+            self._ledger.set_quota(asked.client, asked.quota, "the quota of this key of the service", first=True)
+        except PreconditionFailed:  # another thread, or another server, was quicker
+            if not self._has_decided(asked.client):
+                raise
+
+    def _has_decided(self, client: str) -> bool:
+        quota = self._ledger.quota(client)
+        return quota.answers is not None or quota.removed
+
+    @contextmanager
+    def _alone(self, block: Sequence[Asked]) -> Iterator[None]:
+        """Keep other threads from charging clients whom their key bounds and the ledger does not, or less."""
+        loose = {
+            asked.client for asked in block if asked.quota is not None and self._is_loose(asked.client, asked.quota)
+        }
+        with self._turn:
+            self._turn.wait_for(lambda: self._charging.isdisjoint(loose))
+            self._charging |= loose
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._charging -= loose
+                self._turn.notify_all()
+
+    def _is_loose(self, client: str, quota: int) -> bool:
+        kept = self._ledger.quota(client).answers
+        return kept is None or kept > quota
 
     def _reply(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
         match outcome:
