@@ -113,6 +113,23 @@ def test_a_refusal_does_not_tell_the_password():
     assert "hunter2" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://user:hunter2%zz@host/db",
+        "postgresql://user:hun?hunter2@host/db",
+        "postgresql://user:hun@hunter2@host/db",
+        "postgresql://user:hunter2/hunter2@host/db",
+        "postgresql://user:hunter2",
+        "postgresql://user@host/db?hunter2",
+    ],
+)
+def test_a_url_that_cannot_be_parsed_is_not_quoted(url):
+    with pytest.raises(InvalidParameter, match="%40") as refusal:
+        Ledger(url, budget=BUDGET)
+    assert "hunter2" not in str(refusal.value)
+
+
 def test_the_scheme_is_not_given_to_another_store():
     with pytest.raises(InvalidParameter, match="taken"):
         register_store("postgresql", lambda url, create: None)

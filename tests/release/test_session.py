@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from quorate.accounting import PureDP
-from quorate.errors import LedgerBusy, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
+from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.release import RollbackGuard, ledger_location, session
 
@@ -108,3 +108,9 @@ def test_a_text_is_a_path_and_nothing_else_is_changed() -> None:
     assert ledger_location("run/ledger.db") == Path("run/ledger.db")
     assert ledger_location(ledger) is ledger
     assert ledger_location(None) is None
+
+
+def test_a_refused_url_is_not_quoted() -> None:
+    with pytest.raises(InvalidParameter, match="a URL of postgresql;") as refusal:
+        ledger_location("postgresql://user:hunter2@host/db")
+    assert "hunter2" not in str(refusal.value)

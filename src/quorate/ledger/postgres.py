@@ -163,8 +163,10 @@ class PostgresStore:
         psycopg = _psycopg()
         try:
             given = psycopg.conninfo.conninfo_to_dict(conninfo)
-        except psycopg.ProgrammingError as error:
-            raise InvalidParameter(f"the ledger's URL is not one that libpq takes: {_one_line(error)}") from None
+        except psycopg.ProgrammingError:  # its message may quote the URL, and so a password
+            raise InvalidParameter(_NO_URL) from None
+        if not _is_clear(conninfo, given.get("port")):
+            raise InvalidParameter(_NO_URL)
         settings = {name: value for name, value in _DEFAULTS.items() if name not in given}
         connection = self._connection = psycopg.connect(conninfo, autocommit=True, **settings)
         for statement in _SESSION:
@@ -274,6 +276,10 @@ class PostgresStore:
             ) from error
 
 
+_NO_URL: Final = (
+    "the ledger's URL is not one that libpq takes; check its parameters, and write @ : / ? # and % in a user's name or "
+    "password as %40 %3A %2F %3F %23 and %25"
+)
 _CHANGED: Final = (
     "head and entries of the ledger do not fit: entries are missing, or somebody else wrote to its tables; restore the "
     "newest backup of the database"
@@ -310,6 +316,13 @@ def _own_parameters(url: str) -> tuple[str, str, Path | None]:
     rest = urlencode([(name, value) for name, value in query if name not in own])
     place = None if key is None else Path(key.removesuffix(".key")).absolute()
     return f"{base}?{rest}" if rest else base, name, place
+
+
+def _is_clear(conninfo: str, port: object) -> bool:
+    """Whether no part of a password can be taken for a host, a port or a database, which refusals name."""
+    authority, _, path = conninfo.partition("?")[0].partition("://")[2].partition("/")
+    ports = [each for each in str(port or "").split(",") if each]
+    return authority.count("@") < 2 and "@" not in path and all(each.isdigit() for each in ports)
 
 
 def _one_line(error: BaseException) -> str:

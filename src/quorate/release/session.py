@@ -37,7 +37,8 @@ def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     'ledger.db'
     """
     if is_url(given):
-        raise InvalidParameter(f"ledger must be a path or a Ledger, got the URL {given!r}; give Ledger({given!r})")
+        scheme = str(given).partition(":")[0]  # what follows may hold a password
+        raise InvalidParameter(f"ledger must be a path or a Ledger, got a URL of {scheme}; give Ledger(URL)")
     return Path(given) if isinstance(given, str) else given
 
 
