@@ -130,6 +130,12 @@ def test_a_url_that_cannot_be_parsed_is_not_quoted(url):
     assert "hunter2" not in str(refusal.value)
 
 
+def test_parameters_with_spaces_and_signs_reach_libpq_as_they_are():
+    conninfo, name, _ = postgres._own_parameters("postgresql:///db?options=-c%20a%3Db+c&ledger=one&password=p%26q+r%2B")
+    given = psycopg.conninfo.conninfo_to_dict(conninfo)
+    assert (given["options"], given["password"], name) == ("-c a=b+c", "p&q+r+", "one")
+
+
 def test_the_scheme_is_not_given_to_another_store():
     with pytest.raises(InvalidParameter, match="taken"):
         register_store("postgresql", lambda url, create: None)

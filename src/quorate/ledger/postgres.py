@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, quote, urlencode
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import sync_folder
@@ -306,14 +306,14 @@ def _psycopg() -> Any:
 def _own_parameters(url: str) -> tuple[str, str, Path | None]:
     """Take quorate's own parameters out of a URL: the rest, the ledger's name, and the place whose key it has."""
     base, _, text = url.partition("?")
-    query = parse_qsl(text, keep_blank_values=True)
+    query = parse_qsl(text.replace("+", "%2B"), keep_blank_values=True)  # to libpq + is no space
     own = {name: value for name, value in query if name in ("ledger", "key_file")}
     name, key = own.get("ledger", "ledger"), own.get("key_file")
     if not name or len(name) > 128 or not name.isprintable():
         raise InvalidParameter("ledger= in the URL must be 1 to 128 printable characters")
     if key is not None and (not key.endswith(".key") or not Path(key).parent.is_dir()):
         raise InvalidParameter("key_file= in the URL must end in .key, in a folder that exists on this server")
-    rest = urlencode([(name, value) for name, value in query if name not in own])
+    rest = urlencode([(name, value) for name, value in query if name not in own], quote_via=quote)
     place = None if key is None else Path(key.removesuffix(".key")).absolute()
     return f"{base}?{rest}" if rest else base, name, place
 
