@@ -11,14 +11,22 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.service.conftest import Serve, rows, running
 
+from quorate.accounting import Repeated
 from quorate.errors import LedgerIntegrityError
-from quorate.ledger import Ledger
+from quorate.labelling import Memo, OnlineAnswers
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import GaussianNoisyMax
+from quorate.noise import SeededNoise
 from quorate.service.answers import Answered, Asked, Point, Reply, Standing
+from quorate.service.features import Column, Features
 from quorate.service.problems import Problem
 from quorate.service.turns import AnsweringThreads
+from quorate.service.votes import CurrentRows, EnsembleAnswers
+from quorate.types import Secret
 
 CLIENTS = 24
 
@@ -158,3 +166,33 @@ def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
     threads.stop()
     assert [isinstance(reply, Answered) for reply in told] == [True, False, True, True]
     assert set(said) == {"ZeroDivisionError"}
+
+
+def test_a_row_that_teachers_cannot_see_costs_nobody_anything() -> None:
+    ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
+    purposes = {"online answer": 9}
+    reservation = ledger.reserve(Repeated(mechanism.event, 9), delta=1e-5, purposes=purposes, key="kept back")
+
+    def view(table: Any) -> Any:
+        if (table["place"] < 0).any():
+            raise ValueError("no such place")
+        return table
+
+    current = CurrentRows(lambda table: Secret(np.tile([0, 60], (len(table), 1))), view)
+    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
+    features = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
+    answers = EnsembleAnswers(online, current, ledger, lambda table: ["no"] * len(table), ("no", "yes"), features)
+    threads = AnsweringThreads(answers, threads=1)
+
+    async def ask() -> list[Reply]:
+        rows = [((1.0,), (2.0,)), ((3.0,), (-1.0,)), ((2.0,), (4.0,), (1.0,))]
+        return await asyncio.gather(*(threads.ask(Asked("ann", each)) for each in rows))
+
+    one, two, three = asyncio.run(ask())
+    threads.stop()
+    assert isinstance(one, Answered)
+    assert isinstance(two, Problem)
+    assert isinstance(three, Answered)
+    assert (two.code, two.charged) == ("internal-error", False)
+    assert [point.label for point in (*one.points, *three.points)] == ["yes"] * 5
+    assert reservation.remaining("online answer") == 9 - 3

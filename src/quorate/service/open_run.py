@@ -85,7 +85,7 @@ def opened(
     with run.open_ledger(bind=True) as ledger:
         verified_at = _verified(ledger, clock)
         ensembles: list[Ensemble] = []
-        current = CurrentRows(partial(_votes, run, ensembles))
+        current = CurrentRows(partial(_votes, run, ensembles), run.task.views.teacher)
         online = open_online(run, ledger, current.votes)
         tell(run, ledger, online.reservation)  # of what a service that was killed had answered
         check_models(folder)
@@ -139,7 +139,7 @@ def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:
 
 
 def _votes(run: LoadedRun, ensembles: list[Ensemble], rows: Rows) -> Secret[Any]:
-    return asked_of(run.task, ensembles[0], run.task.views.teacher(rows))
+    return asked_of(run.task, ensembles[0], rows)
 
 
 def features_of(run: LoadedRun, student: Any) -> Features:

@@ -135,9 +135,11 @@ class AnsweringThreads:
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the thread, nor be told
             if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
                 self.healthy = False
-            self._failed(type(error).__name__)
+            self._failed(type(error.__cause__ if isinstance(error, Problem) else error).__name__)
             if self.healthy and len(block) > 1:  # one request must not be what another one fails by
                 return [reply for asked in block for reply in self._answered([asked])]
+            if self.healthy and isinstance(error, Problem):  # found before anything was charged
+                return [error]
             return [Problem("internal-error" if self.healthy else "unhealthy", charged=True) for _ in block]
 
 

@@ -30,15 +30,29 @@ ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points t
 
 
 class CurrentRows(local):
-    """The rows of the block that is being answered, in each thread its own, for what counts votes on them."""
+    """The rows of the block that is being answered, in each thread its own, for what counts votes on them.
 
-    def __init__(self, count: Callable[[Rows], Secret[Any]]) -> None:
-        self.count = count
-        self.rows: Rows = None
+    Parameters
+    ----------
+    count : callable
+        From rows, as the teachers see them, to votes.
+    view : callable, optional
+        From rows to what the teachers see of them; by default the rows. It is called before anything is charged.
+    """
+
+    def __init__(self, count: Callable[[Rows], Secret[Any]], view: Callable[[Rows], Rows] = lambda rows: rows) -> None:
+        self.count, self.view = count, view
+        self._rows: Rows = None
+        self._at: dict[int, int] = {}
+
+    def show(self, table: Rows, places: Mapping[int, int]) -> None:
+        """Take rows of a table by their numbers among all that are asked, and see whether teachers can see them."""
+        self._at = {number: at for at, number in enumerate(places)}
+        self._rows = self.view(_taken(table, list(places.values()))) if places else None
 
     def votes(self, new: IntArray) -> Secret[Any]:
         """Count votes on the rows with these numbers."""
-        return self.count(_taken(self.rows, new.tolist()))
+        return self.count(_taken(self._rows, [self._at[number] for number in new.tolist()]))
 
 
 def _taken(rows: Rows, places: list[int]) -> Rows:
@@ -145,16 +159,24 @@ class EnsembleAnswers:
             )
         if not requests:
             return {}
-        self._current.rows = _taken(table, asked_of)
+        self._show(table, asked_of, digests)
         try:
             return dict(zip(numbers, self._online.ask_together(requests), strict=True))
         except InvalidParameter as failure:  # of a user's own mechanism, which tells nothing of how
             return dict.fromkeys(numbers, failure)
         finally:
-            self._current.rows = None
+            self._current.show(table, {})
             if self._ledger.healthy:
                 self._standing = self._read_standing()
                 self._charged(self._standing)
+
+    def _show(self, table: Rows, asked_of: Sequence[int], digests: Sequence[bytes]) -> None:
+        """Have the teachers' view of what may be drawn made, while a row that it cannot take costs nobody anything."""
+        unknown = {n: place for n, place in enumerate(asked_of) if self._online.memo.recall(digests[place]) is None}
+        try:
+            self._current.show(table, unknown)
+        except Exception as error:  # of a user's own transformer
+            raise Problem("internal-error", "the models cannot take one of these rows; nothing was charged") from error
 
     def _new(self, places: range, digests: Sequence[bytes], claimed: set[bytes]) -> dict[bytes, int]:
         """Return the distinct points that nobody asked before, each by its first place."""
