@@ -67,6 +67,48 @@ def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() ->
     assert found.first.why == "its expected accuracy is the highest, 20.0 points above the next row's"
 
 
+def rehearsed(accuracy: float, times: int) -> Expected:
+    return Expected(
+        accuracy=accuracy, low=accuracy - 0.01, high=accuracy + 0.01, basis="labelled public rows", rehearsals=times
+    )
+
+
+def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() -> None:
+    played = {"NoisyCounts": (0.8, 6), "LaplaceNoisyMax": (0.75, 6), "GaussianNoisyMax": (0.9, 1)}
+
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        return [replace(row, expected=rehearsed(*played[row.name])) for row in rows]
+
+    grid = Grid(mechanisms=[NoisyCounts, LaplaceNoisyMax, GaussianNoisyMax], n_teachers=[100], queries=[1_000])
+    found = plan_votes(FACTS, grid=grid, expectation=expect)
+    assert found.first.why == (
+        "of the rows that were rehearsed in full its expected accuracy is the highest, 5.0 points above the next row's"
+    )
+    told = str(found).splitlines()
+    assert [line.split()[0] for line in told if " ~0." in line] == ["GaussianNoisyMax"]
+    assert any(line.startswith("  ~         rehearsed once") for line in told)
+    assert max(map(len, told)) <= 80
+    played["LaplaceNoisyMax"] = (0.75, 1)
+    assert plan_votes(FACTS, grid=grid, expectation=expect).first.why == "no other row was rehearsed in full"
+
+
+def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        return [replace(row, expected=rehearsed(0.7 if len(rows) == 1 else 0.8, 6)) for row in rows]
+
+    found = plan_votes(FACTS, grid=Grid(mechanisms=[NoisyCounts], n_teachers=[77, 78]), expectation=expect)
+    (own,) = [each for each in found.by_epsilon if each.epsilon == FACTS.epsilon]
+    assert (own.n_teachers, own.expected) == (found.first.n_teachers, found.first.expected)
+    assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in str(found)
+
+
+def test_the_reason_speaks_of_vote_counts_only_where_they_are_released(made: Plan) -> None:
+    assert "noisy vote counts say more" in made.first.why
+    classes = plan_votes(FACTS, grid=Grid(mechanisms=[GaussianNoisyMax]))
+    assert classes.first.name == "GaussianNoisyMax"
+    assert "vote counts" not in classes.first.why
+
+
 def test_a_row_that_learns_nothing_and_one_epsilon_that_changes_nothing_are_told() -> None:
     def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         value = {0.25: 0.5, 0.5: 0.76, 1.0: 0.9, 2.0: 0.95, 4.0: 0.955, 8.0: 0.957}[facts.epsilon]

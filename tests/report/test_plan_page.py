@@ -58,3 +58,15 @@ def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
     assert "0.520" in told
     assert str(made.by_epsilon[2].expected) in told
     assert max(map(len, told.splitlines())) <= 80
+
+
+def test_a_plan_prints_as_the_terminal_has_it(made: Plan) -> None:
+    assert str(made) == render_plan(made)
+    assert "nothing changes" not in str(made)
+
+
+def test_names_on_the_page_are_not_broken(made: Plan) -> None:
+    page = plan_page(made)
+    assert '<table class="names">' in page
+    assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page
+    assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page

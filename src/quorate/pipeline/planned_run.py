@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PrivateRecords, encode_labels, match_columns
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling import Released
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.task import Task
@@ -29,7 +29,8 @@ class Comparison:
     Attributes
     ----------
     expected : Expected or None
-        By a rehearsal of the same run on these rows; None where they are too few for its shards.
+        By a rehearsal of the same run on these rows; None where they are too few for its shards, or where the number
+        of private units was not declared: nothing tells then how many rows a teacher has.
     accuracy : float
         Of the student on the same rows.
     commonest : float
@@ -103,6 +104,13 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
         Teachers, queries and noise.
     rows, codes : (n_rows, n_features) rows and (n_rows,) class codes
         Public, with the pool's columns in its order.
+
+    Returns
+    -------
+    Expected or None
+        None where the rows are too few for the shards, or where nothing tells how many rows a teacher has.
+    float
+        Accuracy of always saying the commonest class.
     """
     see = task.views
     material = Material(
@@ -117,7 +125,9 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
         basis="labelled public rows",
         schema=None,
     )
-    facts = replace(task.facts, n_records=task.facts.n_records or task.recipe.n_teachers)
+    facts = task.facts
+    if facts.rows is None:
+        return None, material.commonest
     effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes), every_row=True)
     (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
     return told.expected, material.commonest
@@ -138,8 +148,12 @@ def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
     DataRefused
         If they do not fit the pool, or private rows are among them.
     InvalidParameter
-        If they are too few.
+        If they are too few, or the number of private units is not known.
     """
+    if task.facts.rows is None:
+        raise InvalidParameter(
+            "rehearsing needs the number of records; declare [data] n_records in quorate.toml, or give n_records="
+        )
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
     codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
     private = task.inputs.private.reveal()
@@ -157,9 +171,9 @@ def expected_score(expected: Expected) -> ExpectedScore:
 
 def row_of(task: Task) -> PlanRow:
     """Return the plan's row for what a task does."""
-    recipe, grid = task.recipe, Grid(mechanisms=[task.recipe.mechanism], n_teachers=[task.recipe.n_teachers])
-    facts = replace(task.facts, n_records=task.facts.n_records or recipe.n_teachers)
-    (row,) = vote_rows(facts, replace(grid, queries=[recipe.n_queries]))
+    recipe = task.recipe
+    grid = Grid(mechanisms=[recipe.mechanism], n_teachers=[recipe.n_teachers], queries=[recipe.n_queries])
+    (row,) = vote_rows(task.facts, grid)
     return row
 
 

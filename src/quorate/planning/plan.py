@@ -98,6 +98,15 @@ class Plan:
         """The rows that can answer, best first."""
         return tuple(row for row in self.rows if not row.cannot)
 
+    def is_brief(self, row: PlanRow) -> bool:
+        """Whether a row was rehearsed less than others were: its figure is coarse."""
+        return _brief(row, self.rows)
+
+    def __str__(self) -> str:
+        from quorate.report.plan_text import render_plan  # which is made of plans
+
+        return render_plan(self)
+
     @property
     def worlds(self) -> int:
         """In how many of 1,000 pairs of worlds the best observer of the release is right, at most."""
@@ -224,8 +233,11 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
 
 
 def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> AtEpsilon:
-    """The way of the first row at another ε: of the numbers of teachers in the grid, the nearest to the recipe's."""
+    """The first row as it is at its own ε; at another its way, with the teachers of the grid nearest the recipe's."""
     there, row = replace(facts, epsilon=epsilon), first
+    worlds = worlds_told_apart(epsilon, facts.delta)
+    if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
+        return AtEpsilon(epsilon=epsilon, worlds=worlds, n_teachers=first.n_teachers, expected=first.expected)
     if first.way == "votes" and first.mechanism is not None and not first.cannot:
         middle = numbers_of_teachers(there)
         wanted = middle[len(middle) // 2]
@@ -235,7 +247,7 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
     (row,) = expect(there, [replace(row, expected=None)])
     return AtEpsilon(
         epsilon=epsilon,
-        worlds=worlds_told_apart(epsilon, facts.delta),
+        worlds=worlds,
         n_teachers=row.n_teachers,
         expected=row.expected,
     )
@@ -293,18 +305,24 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
     if first.cannot:
         return "nothing in this plan can answer with so small a budget and so few private rows"
     if first.expected is not None:
-        if not rest:
-            return "nothing else could be compared with it"
-        ahead = first.expected.accuracy - _accuracy(rest[0])
+        in_full = [row for row in rest if not _brief(row, ordered)]
+        if not in_full:
+            return "no other row was rehearsed in full" if rest else "nothing else could be compared with it"
+        ahead = first.expected.accuracy - _accuracy(in_full[0])
+        of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
         if ahead < CLOSE:
-            return f"its expected accuracy is the highest, by less than {CLOSE:g}: the next rows are as good"
-        return f"its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"
+            return f"{of}its expected accuracy is the highest, by less than {CLOSE:g}: the next rows are as good"
+        return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"
     if first.way == "direct":
         return (
             f"where a {facts.unit} is one row, it was ahead of votes on most tables measured; whether it is here, a "
             "rehearsal on labelled public rows tells"
         )
+    if first.way != "votes":
+        return "no other row can answer; what accuracy it gives, public rows can tell"
+    values = first.mechanism is not None and first.mechanism.releases_values
+    more = "noisy vote counts say more than classes at the same price; " if values else ""
     return (
-        f"its {several(first.n_teachers or 1, 'teacher')} balance the noise against the error of small teachers, and "
-        "noisy vote counts say more than classes at the same price; what accuracy that gives, public rows can tell"
+        f"its {several(first.n_teachers or 1, 'teacher')} balance the noise against the error of small teachers"
+        f"{', and ' + more if more else '; '}what accuracy that gives, public rows can tell"
     )

@@ -27,7 +27,7 @@ class PlanRow:
     n_teachers, n_queries : int or None
         K, and the public points that are asked.
     rows_each : float or None
-        Rows of a teacher, on average.
+        Rows of a teacher, on average; None where the number of private rows is not known.
     noise : str
         The noise in words, with its unit.
     answered : float or None

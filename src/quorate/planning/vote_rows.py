@@ -143,7 +143,7 @@ class _Calibrated:
 def _row(
     facts: PublicFacts, calibrated: _Calibrated, kind: type[Mechanism] | Mechanism, n_teachers: int, n_queries: int
 ) -> PlanRow:
-    rows_each = (facts.rows or n_teachers) / n_teachers
+    rows_each = None if facts.rows is None else facts.rows / n_teachers
     name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
     told: dict[str, Any] = {"n_teachers": n_teachers, "n_queries": n_queries, "rows_each": rows_each}
     try:

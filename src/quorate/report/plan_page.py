@@ -12,7 +12,7 @@ from quorate.report.chart import Axis, Chart
 from quorate.report.element import Child, Markup, element
 from quorate.report.layout import pairs, section, table
 from quorate.report.notation import percent, visible
-from quorate.report.plan_text import epsilons_in_words, name_of, odds, task
+from quorate.report.plan_text import ROUGHLY, epsilons_in_words, epsilons_of, name_of, odds, task
 from quorate.report.stylesheet import STYLE
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table
@@ -76,7 +76,8 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
         "#Expected",
         "",
     )
-    rows = [_row(row) for row in plan.answering]
+    rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
+    roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
     share = "unknown" if plan.commonest is None else percent(plan.commonest)
     bar: Child = "" if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
     rows.append(("Always the commonest class", "", "", "", "", *("" for _ in SHOWN), share, bar))
@@ -85,14 +86,15 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
         element("p", element("strong", "First: "), visible(first)),
         table(
             "Best first. “Right at” is the probability that one released label is the truth, where teachers prefer the "
-            "truth to any other class by this share; it is exact. A student averages over all labels.",
+            "truth to any other class by this share; it is exact. A student averages over all labels." + roughly,
             heads,
             rows,
+            class_="names",
         ),
     )
 
 
-def _row(row: PlanRow) -> tuple[Child, ...]:
+def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
     found, expected = row.probabilities, row.expected
     right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
     return (
@@ -102,7 +104,7 @@ def _row(row: PlanRow) -> tuple[Child, ...]:
         visible(row.noise),
         "" if row.answered is None else percent(row.answered),
         *right,
-        "—" if expected is None else str(expected),
+        "—" if expected is None else f"{mark}{expected}",
         "" if expected is None else drawing.bar(expected.accuracy),
     )
 
@@ -150,7 +152,7 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
         for each in plan.by_epsilon
     ]
     told = table(
-        f"{name_of(plan.first)}, at other ε. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
+        f"{visible(epsilons_of(plan))}. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
         f"{plan.facts.unit}, how many the best observer is right about, at most on average; a coin is right about 500.",
         ("ε", "#Teachers", "#Told apart", "#Expected accuracy"),
         rows,

@@ -13,6 +13,7 @@ from quorate.report.notation import percent, shortened
 
 WIDTH = 80
 MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page
+ROUGHLY = "rehearsed once, so that its figure is rough: it comes after the rows that were rehearsed in full"
 SHOWN_MARGINS = (0.2, 0.6, 1.0)
 _HEAD = f"  {'method':<21}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered':>8}  expected"
 
@@ -63,20 +64,22 @@ def task(plan: Plan) -> str:
 
 def _rows(plan: Plan) -> list[str]:
     able = plan.answering
-    lines = [_HEAD, "─" * WIDTH, *(_row(row) for row in able[:MOST_ROWS])]
+    lines = [_HEAD, "─" * WIDTH, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
     if len(able) > MOST_ROWS:
         lines.append(f"  and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
     share = "— no labels" if plan.commonest is None else f"{plan.commonest:.3f}"
     lines += [f"  {'always the commonest class':<61}{share}", "─" * WIDTH]
+    if any(plan.is_brief(row) for row in able):
+        lines += _words("~", ROUGHLY)
     return lines
 
 
-def _row(row: PlanRow) -> str:
+def _row(row: PlanRow, mark: str) -> str:
     expected = "—" if row.expected is None else _range(row)
     answered = "" if row.answered is None else percent(row.answered)
     return (
         f"  {shortened(row.name, 20):<21}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
-        f"{_noise(row):<12}{answered:>8}  {expected:<16}"
+        f"{_noise(row):<12}{answered:>8} {mark}{expected:<16}"
     ).rstrip()
 
 
@@ -167,10 +170,19 @@ def _crossing(plan: Plan) -> list[str]:
 def _epsilons(plan: Plan) -> list[str]:
     if not any(each.expected is not None for each in plan.by_epsilon):
         return []
-    lines = ["", f"  {'ε':<8}{'teachers':>9}  expected accuracy"]
+    lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", WIDTH - 2))]
+    lines += [f"  {'ε':<8}{'teachers':>9}  expected accuracy"]
     lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {_at(each)}" for each in plan.by_epsilon]
     lines += [line for words in epsilons_in_words(plan) for line in _words("", words)]
     return [*lines, ""]
+
+
+def epsilons_of(plan: Plan) -> str:
+    """Say of what the table by ε is."""
+    first = plan.first
+    if first.way != "votes":
+        return f"{first.name} by ε"
+    return f"{first.name} by ε; the number of teachers is chosen for each ε, and differs by row"
 
 
 def _at(each: AtEpsilon) -> str:
@@ -181,7 +193,7 @@ def epsilons_in_words(plan: Plan) -> tuple[str, ...]:
     """Say between which ε anything changes."""
     said = []
     if plan.nothing_changes_above is not None and plan.nothing_changes_above < plan.by_epsilon[-1].epsilon:
-        said.append(f"nothing changes above ε = {plan.nothing_changes_above:g}")
+        said.append(f"no gain above ε = {plan.nothing_changes_above:g}")
     if plan.nothing_is_learned_below is not None:
         said.append(f"nothing is learned below ε = {plan.nothing_is_learned_below:g}")
     return tuple(said)

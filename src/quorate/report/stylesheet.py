@@ -103,7 +103,7 @@ thead .n { white-space: normal; }
 .bar { display: inline-block; width: 6.5rem; height: .5rem; vertical-align: .05em; }
 .bar.against { width: 9rem; height: 1rem; vertical-align: -.2em; }
 table.wide { font-size: .8rem; }
-table.wide tbody th { white-space: nowrap; }
+table:is(.wide, .names) tbody th { white-space: nowrap; }
 table.wide .n:last-child { white-space: normal; }
 table.wide :is(th, td):not(:last-child) { padding-right: .7rem; }
 td small { display: block; color: var(--muted); font-size: .9em; }
