@@ -44,8 +44,18 @@ def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_pa
     assert "<script" not in page
     code, again, _ = cli(*asked(table, "--out", out, "--json"))
     assert (code, json.loads(again)["concept"]) == (0, rule["concept"])
-    with Ledger(out / "ledger.db") as ledger:
+    assert sorted(path.name for path in out.iterdir()) == ["report.html", "rule.json"]  # no ledger, no key
+    with Ledger(tmp_path / "private.csv.ledger.db") as ledger:
         assert ledger.spent.epsilon == 1.0
+
+
+def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, tmp_path: Path) -> None:
+    assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
+    (tmp_path / "link.csv").symlink_to(table)
+    for same in (table, tmp_path / "link.csv"):
+        code, _, said = cli(*asked(same, "--out", tmp_path / "b", "--concept", "stump"))
+        assert code == 3, said
+    assert not (tmp_path / "b").exists()
 
 
 @pytest.mark.several_fits

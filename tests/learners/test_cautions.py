@@ -1,5 +1,7 @@
 """What a learner says before and after a fit, from public facts alone; that it says it soon, and by the right name."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -158,6 +160,15 @@ def test_a_fingerprint_is_of_the_rows_in_any_order_and_of_every_bit():
     swapped = y.copy()
     swapped[[0, np.flatnonzero(y != y[0])[0]]] = swapped[[np.flatnonzero(y != y[0])[0], 0]]
     assert found != read_sample(grid, X, swapped).fingerprint(key)  # the same labels, of other rows
+
+
+def test_a_zero_has_one_fingerprint_whatever_its_sign():
+    key, rows = Secret(bytes(32)), np.array([[0.0], [1.0], [0.0]])
+    points = Sample(
+        points=Secret(rows), labels=Secret(np.array([1, 0, 0], dtype=np.int8)), n_labelled=3, n_unlabelled=0
+    )
+    minus = replace(points, points=Secret(np.where(rows == 0, -0.0, rows)))
+    assert points.fingerprint(key) == minus.fingerprint(key)
 
 
 def test_a_ledger_of_0_1_is_held_against_the_digest_it_has():

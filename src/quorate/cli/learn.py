@@ -68,7 +68,7 @@ class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
 @click.option(
     "--ledger",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Record of what was spent; by default ledger.db in --out.",
+    help="Record of what was spent; by default it stands beside TABLE, as TABLE.ledger.db.",
 )
 @click.option("--budget", type=float, help="ε of a ledger that is new, where several fits are to share it.")
 @click.option(
@@ -90,14 +90,15 @@ def command(
 
     The columns are cut at public values, which you declare with --cut or which public rows tell (--pool, --column). The
     guarantee is for replacing one record; the number of rows, and which of them have a label, are public. The same
-    command on the same table with the same ledger gives the same rule again, and costs nothing.
+    command on the same table with the same ledger gives the same rule again, and costs nothing. The ledger and its key
+    stand beside the table and stay with it; what is in --out may be published.
     """
     from quorate.errors import InvalidParameter
-    from quorate.run.learned import LearnRequest, check_learn, learn, pool_cuts
+    from quorate.run.learned import LearnRequest, check_learn, learn, ledger_beside, pool_cuts
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    told = pool_cuts(pool, columns, levels, private=table) if pool is not None else {}
+    told = pool_cuts(pool, columns, levels, private=table, label=label) if pool is not None else {}
     request = LearnRequest(
         table=table,
         label=label,
@@ -106,7 +107,7 @@ def command(
         epsilon=epsilon,
         concept=concept,
         learner=learner,
-        ledger=ledger or out / "ledger.db",
+        ledger=ledger or ledger_beside(table),
         budget=budget,
         unsafe_noise_seed=unsafe_noise_seed,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise, product
 from math import prod
@@ -15,7 +16,9 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from quorate.arguments import count, real
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing
+from quorate.direct.cells import each
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.cell_values import value_of
 from quorate.learners.concepts.intervals import Interval
 from quorate.learners.concepts.protocol import Concept
 from quorate.learners.concepts.rectangles import Rectangle
@@ -41,13 +44,15 @@ class Binning(TransformerMixin, BaseEstimator):
     Raises
     ------
     InvalidParameter
-        If there are no cuts, or they are neither increasing numbers nor distinct texts.
+        If there are no cuts, or they are neither increasing numbers nor texts of distinct values.
 
     Notes
     -----
-    Privacy: the level of a value is a function of that value and of the cuts. A missing value, or one that is no number
-    where numbers are cut, has level 0: no private row decides on a refusal. ``fit`` looks at nothing, so that the step
-    may stand in a pipeline and in any fold of a cross-validation.
+    Privacy: the level of a cell is a function of what that cell says and of the cuts, and of nothing else. The type of
+    its column does not count, since one cell of another row may change it: ``True``, ``1``, ``1.0`` and the texts
+    "true", "1" and "1.0" are one value, for numbers and for texts alike; other texts count without the spaces around
+    them. A missing value, or one that is no number where numbers are cut, has level 0: no private row decides on a
+    refusal. ``fit`` looks at nothing, so that the step may stand in a pipeline and in any fold of a cross-validation.
 
     Examples
     --------
@@ -145,7 +150,7 @@ class Binning(TransformerMixin, BaseEstimator):
         if any(low > high for low, high in ranges):
             return "never"
         said = [_range_told(*item) for item in zip(names, cuts, ranges, strict=True)]
-        return " and ".join(each for each in said if each) or "always"
+        return " and ".join(words for words in said if words) or "always"
 
     def _checked(self) -> dict[str, tuple[Any, ...]]:
         if not isinstance(self.cuts, Mapping) or not self.cuts:
@@ -155,9 +160,12 @@ class Binning(TransformerMixin, BaseEstimator):
 
 def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
     values = () if isinstance(cuts, str) else tuple(cuts)
-    if values and all(isinstance(each, str) for each in values) and len(set(values)) == len(values):
+    if values and all(isinstance(text, str) for text in values):
+        said = [value_of(text) for text in values]
+        if None in said or len(set(said)) < len(said):
+            raise InvalidParameter(f"cuts of {name!r} must be distinct texts, and '1' and '1.0' are one; leave one out")
         return values
-    numbers = tuple(real(f"cuts of {name!r}", each) for each in values)
+    numbers = tuple(real(f"cuts of {name!r}", cut) for cut in values)
     if not numbers or any(one >= other for one, other in pairwise(numbers)):
         raise InvalidParameter(f"cuts of {name!r} must be increasing numbers, or distinct texts, at least one")
     return numbers
@@ -168,36 +176,33 @@ def _values(table: Any, name: str, argument: str) -> list[Any]:
     if columns is None or len(getattr(table, "shape", ())) != 2:
         raise DataRefused(f"{argument} must be a pandas or polars frame, whose columns have names")
     if name not in list(columns):
-        raise DataRefused(f"{argument} has no column {name!r}; there are {listed([str(each) for each in columns])}")
+        raise DataRefused(f"{argument} has no column {name!r}; there are {listed([str(column) for column in columns])}")
     return as_list(table[name])
 
 
 def _levels(values: list[Any], cuts: tuple[Any, ...]) -> NDArray[np.int64]:
     if isinstance(cuts[0], str):
-        places = {text: place + 1 for place, text in enumerate(cuts)}
-        return np.array([places.get(value, 0) if isinstance(value, str) else 0 for value in values], dtype=np.int64)
-    return np.array([_level(value, cuts) for value in values], dtype=np.int64)
+        places = {value_of(text): place + 1 for place, text in enumerate(cuts)}
+        return np.array(each(lambda cell: places.get(value_of(cell), 0), values), dtype=np.int64)
+    return np.array(each(lambda cell: _level(value_of(cell), cuts), values), dtype=np.int64)
 
 
-def _level(value: Any, cuts: tuple[float, ...]) -> int:
-    if is_missing(value):
-        return 0
-    try:
-        return bisect_right(cuts, float(value))
-    except (TypeError, ValueError, OverflowError):
-        return 0
+def _level(value: float | str | None, cuts: tuple[float, ...]) -> int:
+    return bisect_right(cuts, value) if isinstance(value, float) else 0
 
 
 def _cuts_of(values: list[Any], name: str, levels: int) -> tuple[Any, ...]:
     known = [value for value in values if not is_missing(value)]
     if known and all(isinstance(value, str) for value in known):
-        frequent = sorted(set(known), key=lambda text: (-known.count(text), text))
-        return tuple(sorted(frequent[: levels - 1]))
+        texts = {value_of(text): text for text in sorted(set(known), reverse=True)}  # the first of those that are one
+        counts = Counter(value for value in each(value_of, known) if value is not None)
+        frequent = sorted(counts, key=lambda value: (-counts[value], texts[value]))
+        return tuple(sorted(texts[value] for value in frequent[: levels - 1]))
     numbers = np.array([float(value) for value in known], dtype=np.float64)
     if not len(numbers) or numbers.min() == numbers.max():
         raise DataRefused(f"pool: column {name!r} has fewer than two values, and cannot be cut; declare its cuts")
     quantiles = np.quantile(numbers, np.arange(1, levels) / levels, method="higher")
-    return tuple(float(each) for each in np.unique(quantiles) if each > numbers.min())
+    return tuple(float(cut) for cut in np.unique(quantiles) if cut > numbers.min())
 
 
 def _ranges(concept: Concept, n_levels: tuple[int, ...]) -> list[tuple[int, int]] | None:

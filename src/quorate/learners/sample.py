@@ -64,6 +64,8 @@ class Sample:
     def _sorted_rows(self, key: Secret[bytes]) -> str:
         """The rows in lexicographic order, labels last, under one hash: a sort and no work for each row in Python."""
         points, labels = self.points.reveal(), self.labels.reveal()
+        if points.dtype.kind == "f":
+            points = points + 0.0  # -0.0 and 0.0 are one
         order = np.lexsort((labels, *points.T[::-1]))
         keyed = blake2b(key=derive(key, "fingerprint of sorted rows"), digest_size=32)
         keyed.update(f"{points.dtype.str} {points.shape} ".encode())

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 from quorate.accounting import Guarantee
 from quorate.arguments import one_of
-from quorate.data import fingerprint, read_data
-from quorate.data.identity import as_list, is_missing, is_same_table
+from quorate.data import fingerprint, read_cells, read_data
+from quorate.data.identity import as_list, is_same_table
+from quorate.data.reading import has_named_columns
+from quorate.direct.cells import each as of_each
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import (
     Binning,
@@ -20,6 +22,7 @@ from quorate.learners import (
     NoisyThreshold,
     PrivateLearner,
 )
+from quorate.learners.cell_values import value_of
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.sample import Sample, read_sample
@@ -137,17 +140,31 @@ class Learned:
         return [folder / name for name in contents]
 
 
-def pool_cuts(pool: Path, columns: Sequence[str], levels: int, *, private: Path) -> dict[str, Any]:
+def ledger_beside(table: Path) -> Path:
+    """Return where the ledger of a table stands: beside the file itself, so that every fit on it finds the same one.
+
+    Examples
+    --------
+    >>> ledger_beside(Path("/data/visits.csv")).name
+    'visits.csv.ledger.db'
+    """
+    table = table.resolve()
+    return table.with_name(f"{table.name}.ledger.db")
+
+
+def pool_cuts(pool: Path, columns: Sequence[str], levels: int, *, private: Path, label: str) -> dict[str, Any]:
     """Return the cuts that a public file tells for some columns; its labels, if it has any, are not looked at.
+
+    Each cell of the private table is read by itself, as for a fit.
 
     Raises
     ------
     DataRefused
         If it is the private table given again, or has no such column.
     """
-    public, table = read_data(pool).X, read_data(private).X
-    common = [name for name in getattr(public, "columns", ()) if name in list(getattr(table, "columns", ()))]
-    if common and is_same_table(table[common], public[common]):
+    public, table = read_data(pool).X, _cells(private, label)[0]
+    common = [name for name in getattr(public, "columns", ()) if name in list(table.columns)]
+    if common and is_same_table(_said(table, common), _said(public, common)):
         raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
     return dict(Binning.from_pool(public, columns, levels=levels).cuts)
 
@@ -228,17 +245,37 @@ def _rows(request: LearnRequest) -> tuple[Any, list[str | None]]:
     """Return the table's features, and labels as text; None where there is none."""
     if request.label in request.cuts:
         raise InvalidParameter(f"cuts: {request.label!r} is the label, and is no column to cut")
-    table = read_data(request.table).X
-    if request.label not in list(getattr(table, "columns", ())):
-        raise DataRefused(f"{request.table} has no column {request.label!r}; name the column of labels with --label")
-    return table, [_as_text(value) for value in as_list(table[request.label])]
+    table, labels = _cells(request.table, request.label)
+    known = _known(request.classes)
+    return table, of_each(lambda cell: _label(cell, request.classes, known), labels)
 
 
-def _as_text(value: Any) -> str | None:
-    if is_missing(value) or value == "":
-        return None
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+def _cells(path: Path, label: str) -> tuple[Any, list[Any]]:
+    """Return the features and the labels of a private table, each cell read by itself: no row changes another."""
+    if not has_named_columns(path):
+        raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
+    table = read_cells(path, label=label, n_features=1)
+    return table.X, as_list(table.y)
+
+
+def _said(table: Any, names: Sequence[str]) -> Any:
+    """Return the columns as what their cells say, written as text, so that types do not count."""
+    import polars as pl
+
+    columns = {name: [repr(value) for value in of_each(value_of, as_list(table[name]))] for name in names}
+    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
+
+
+def _known(classes: tuple[str, ...]) -> dict[Any, str]:
+    """Return the class of each value that a label may say; none where two classes are one value, as '1' and '1.0'."""
+    known = {value_of(each): each for each in classes}
+    return known if len(known) == len(classes) and None not in known else {}
+
+
+def _label(cell: Any, classes: tuple[str, ...], known: Mapping[Any, str]) -> str | None:
+    """Return the class that a cell says, None where it says nothing, and its text where it is no class."""
+    text = cell.strip() if isinstance(cell, str) else cell
+    if text in classes:
+        return str(text)
+    value = value_of(cell)
+    return None if value is None else known.get(value, str(text))
