@@ -10,6 +10,7 @@ from quorate.arguments import count, real
 from quorate.data import check_classes
 from quorate.direct.plan import FeatureMapName, feature_map_for, plan_direct
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.pipeline.plan_arguments import grid_of, needed, number_of_classes, number_of_rows, word_for_unit
 from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.direct_row import direct_row, direct_row_unknown
@@ -18,7 +19,6 @@ from quorate.planning.plan import Expectation, Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
-from quorate.planning.vote_rows import Grid
 from quorate.release.target import floor_budget
 
 
@@ -77,7 +77,7 @@ def plan(
         Of the direct method, as for :class:`quorate.PrivateLogisticRegression`.
     n_teachers, queries : sequence of int, optional
         Numbers of teachers and of queries to compare, in place of the default grid.
-    mechanisms : sequence of type or mechanism, optional
+    mechanisms : sequence of type, mechanism or name, optional
         Likewise.
     y_public : (n_public,) labels, optional
         Labels of the public rows, where they are known: they play the private rows in a rehearsal.
@@ -111,18 +111,19 @@ def plan(
     >>> [row.name for row in made.rows if row.cannot][-1]
     'GenericLearner'
     """
+    n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     told = None if classes is None else check_classes(classes)
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
     if side is not None:
         n_public, width = side.n_distinct, side.views.width
     floored = dict(zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True))
     facts = PublicFacts(
-        n_records=count("n_records", n_records, at_least=1),
-        n_public=_given("n_public", n_public),
-        n_classes=len(told) if told is not None else _given("n_classes", n_classes),
-        width=_given("width", width),
+        n_records=n_records,
+        n_public=needed("n_public", n_public),
+        n_classes=number_of_classes(told, n_classes),
+        width=needed("width", width),
         online_answers=online_answers,
-        n_rows=n_rows,
+        n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         **floored,
     )
@@ -133,7 +134,7 @@ def plan(
         rehearsals = rehearsals_of(facts, side, told, models, how=rehearse, y_public=y_public, evaluation=evaluation)
     made = plan_votes(
         facts,
-        grid=_grid(facts, mechanisms, n_teachers, queries),
+        grid=grid_of(facts, mechanisms, n_teachers, queries),
         direct=row_of_direct(facts, side, feature_map=feature_map),
         expectation=_together(rehearsals),
         learning_curve=curve,
@@ -141,19 +142,6 @@ def plan(
         n_labelled=n_labelled,
     )
     return replace(made, notes=(*made.notes, *notes_of(rehearsals)))
-
-
-def _grid(
-    facts: PublicFacts,
-    mechanisms: Sequence[Any] | None,
-    n_teachers: Sequence[int] | None,
-    queries: Sequence[int] | None,
-) -> Grid:
-    return Grid(
-        mechanisms=mechanisms,
-        n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
-        queries=_numbers("queries", queries, most=facts.n_public),
-    )
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
@@ -187,18 +175,3 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(facts, str(refusal))
     return direct_row(facts, made)
-
-
-def _given(name: str, value: int | None) -> int:
-    if value is None:
-        raise InvalidParameter(f"{name} is needed where there are no public rows to tell it; give {name}=")
-    return value
-
-
-def _numbers(name: str, given: Sequence[int] | None, *, most: int | None) -> tuple[int, ...] | None:
-    if given is None:
-        return None
-    numbers = tuple(count(name, each, at_least=1) for each in given)
-    if most is not None and max(numbers) > most:
-        raise InvalidParameter(f"{name} must be at most {most:,} here, got {max(numbers):,}")
-    return numbers

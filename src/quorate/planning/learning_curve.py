@@ -60,11 +60,11 @@ class LearningCurve:
         InvalidParameter
             If it holds no point, a number of rows below 1, or an accuracy outside (0, 1).
         """
-        told = tuple((float(rows), float(accuracy)) for rows, accuracy in points)
-        if not told or not all(rows >= 1 and 0 < accuracy < 1 for rows, accuracy in told):
+        told = _pairs(points)
+        if not told or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in told):
             raise InvalidParameter(
                 "learning_curve must be pairs of rows >= 1 and accuracy in (0, 1), got "
-                f"{list(points)!r}. Example: [(20, 0.72), (100, 0.83)]"
+                f"{points!r}. Example: [(20, 0.72), (100, 0.83)]"
             )
         rows, scores = np.log([each[0] for each in told]), special.ndtri([each[1] for each in told])
 
@@ -117,3 +117,11 @@ class LearningCurve:
         """By which factor a number of rows lies outside the curve that was typed in."""
         told = [each[0] for each in self.points]
         return max(rows / max(told), min(told) / rows)
+
+
+def _pairs(points: object) -> tuple[tuple[float, float], ...]:
+    """Return pairs of numbers; none where these are no pairs of numbers."""
+    try:
+        return tuple((float(rows), float(accuracy)) for rows, accuracy in points)  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        return ()
