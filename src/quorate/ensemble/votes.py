@@ -119,7 +119,8 @@ def _count_block(
         if number in open_rows:
             if not open_rows[number].size:
                 continue
-            codes = _asked_here(X, n_queries, n_classes, voter) if cpu_seconds is None else None
+            with blas().limit(limits=1):  # as in a worker, so that rounding is the same
+                codes = _asked_here(X, n_queries, n_classes, voter) if cpu_seconds is None else None
             if codes is None:
                 asked.append(number)
             else:
@@ -200,7 +201,7 @@ def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | N
     or that a point lies on its boundary.
     """
     try:
-        with blas().limit(limits=1), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what is warned of may depend on private rows
             return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
     except MemoryError:
