@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
 from typing import Any, Literal
 
 from quorate.arguments import count, real
@@ -20,6 +20,7 @@ from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
+from quorate.report.plan_text import render_plan
 
 
 def plan(
@@ -141,7 +142,18 @@ def plan(
         commonest=_commonest(commonest, rehearsals),
         n_labelled=n_labelled,
     )
-    return replace(made, notes=(*made.notes, *notes_of(rehearsals)))
+    values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
+    values["notes"] = (*made.notes, *notes_of(rehearsals))
+    return PrintedPlan(**values)
+
+
+class PrintedPlan(Plan):
+    """A plan that prints as ``quorate plan`` prints it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return render_plan(self)
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:

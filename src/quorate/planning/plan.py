@@ -102,11 +102,6 @@ class Plan:
         """Whether a row was rehearsed less than others were: its figure is coarse."""
         return _brief(row, self.rows)
 
-    def __str__(self) -> str:
-        from quorate.report.plan_text import render_plan  # which is made of plans
-
-        return render_plan(self)
-
     @property
     def worlds(self) -> int:
         """In how many of 1,000 pairs of worlds the best observer of the release is right, at most."""
