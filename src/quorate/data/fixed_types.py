@@ -7,6 +7,7 @@ carry a trace of every row into every part of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -22,21 +23,24 @@ from quorate.deferred import sparse
 _TIME_UNIT: Literal["us"] = "us"
 
 
-def fixed_types(X: Rows) -> Rows:
+def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
     """Give every column the one type of its family.
 
     Parameters
     ----------
     X : array, CSR matrix or frame, (n_rows, n_features)
         The rows.
+    marks : mapping, optional
+        From :func:`absent_marks` of the public pool: which columns of Python objects are no numbers, whatever these
+        rows hold, and what stands for a missing value there. Without it a column without any value is numbers.
 
     Returns
     -------
     Rows
         In a container of the same kind, with the same values:
 
-        - numbers of every type, truth values, and columns without any value are float64; a missing number in
-          pandas is NaN, in polars null;
+        - numbers of every type, truth values, and columns without any value are float64, but for those of pandas
+          that the public pool has as text or times; a missing number in pandas is NaN, in polars null;
         - categories of a polars frame are text. Those of a pandas frame stay: which of them a part of the table has
           is settled where the part is taken;
         - dates with a time of day, and durations, count in microseconds, what is finer is dropped;
@@ -50,7 +54,8 @@ def fixed_types(X: Rows) -> Rows:
     Notes
     -----
     Privacy: every cell of the result is a function of that cell and of its column's family. The families, like names
-    and order of the columns, are the public schema.
+    and order of the columns, are the public schema; rows of pandas objects without any value do not show theirs, which
+    is why it is read off the pool.
 
     Examples
     --------
@@ -71,7 +76,36 @@ def fixed_types(X: Rows) -> Rows:
         case "polars":
             return _polars(X)
         case _:
-            return _pandas(X)
+            return _pandas(X, marks)
+
+
+def absent_marks(X_public: Rows) -> dict[str, Any]:
+    """Tell what stands for a missing value in each column of text or times of a public pandas frame.
+
+    Parameters
+    ----------
+    X_public : Rows
+        The public pool; what is no pandas frame has no marks.
+
+    Returns
+    -------
+    dict
+        By column: the first missing value of the column, or NaN where the pool has none.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> absent_marks(pandas.DataFrame({"age": [39, 50], "sex": ["F", None], "job": ["clerk", "cook"]}, dtype=object))
+    {'sex': None, 'job': nan}
+    """
+    if kind(X_public) != "pandas":
+        return {}
+    marks: dict[str, Any] = {}
+    for position, (name, family) in enumerate(families(X_public).items()):
+        if family in ("text", "time"):
+            series = column(X_public, position)
+            marks[name] = next(iter(series[series.isna()].tolist()), float("nan"))
+    return marks
 
 
 def fixed_labels(y: Any) -> list[Any]:
@@ -150,13 +184,15 @@ def _polars(X: Rows) -> Rows:
     return X.cast(changed) if changed else X
 
 
-def _pandas(X: Rows) -> Rows:
+def _pandas(X: Rows, marks: Mapping[str, Any] | None) -> Rows:
     import pandas as pd
 
     parts: list[Any] = []
-    for position, family in enumerate(families(X).values()):
+    for position, (name, family) in enumerate(families(X).items()):
         series = column(X, position)
-        if family in ("number", "missing"):
+        if marks is not None and name in marks and series.dtype == object:
+            series = _marked(series, marks[name])
+        elif family in ("number", "missing"):
             series = _doubles(series)
         elif family == "time" and series.dtype.kind in "mM":
             series = series.dt.as_unit(_TIME_UNIT)
@@ -164,6 +200,15 @@ def _pandas(X: Rows) -> Rows:
     changed = pd.concat(parts, axis=1)
     changed.columns = X.columns
     return changed
+
+
+def _marked(series: Any, mark: Any) -> Any:
+    """Put one mark in place of every missing value of a column of Python objects."""
+    import pandas as pd
+
+    gaps = series.isna().tolist()
+    values = [mark if gone else value for value, gone in zip(series.tolist(), gaps, strict=True)]
+    return pd.Series(values, index=series.index, name=series.name, dtype=object)
 
 
 def _doubles(series: Any) -> Any:

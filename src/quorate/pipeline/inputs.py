@@ -5,8 +5,8 @@ A refusal here is told to the owner of the data alone. It is no release, and lie
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from quorate.data import (
 )
 from quorate.data.feature_maps import PoolDirections, PoolScale
 from quorate.data.feature_maps.directions import is_wide
-from quorate.data.fixed_types import fixed_types
+from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows
 from quorate.errors import DataRefused, InvalidParameter
@@ -151,18 +151,20 @@ class View:
     """How one model sees rows: as they are, or through what was fitted on the public pool, encoder and directions.
 
     Private rows, and all that teachers see, come in fixed column types first: a type read off all private rows would
-    tie every teacher to every row.
+    tie every teacher to every row. What the rows at hand do not show of their types is that of the pool, in `marks`
+    (:func:`~quorate.data.fixed_types.absent_marks`), so that a row looks the same whatever rows it comes with.
     """
 
     encoder: Any | None
     fixed: bool = False
     reads_frames: bool = False
     directions: PoolDirections | None = None
+    marks: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
         if self.fixed:
-            rows = fixed_types(rows)
+            rows = fixed_types(rows, self.marks)
         seen = rows if self.encoder is None else self.encoder.transform(rows)
         return seen if self.directions is None else self.directions.transform(seen)
 
@@ -229,7 +231,9 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
         reads_frames = frame and isinstance(model, Pipeline)
-        view = View(None if reads_frames else encoded.encoder, fixed=role == "teacher", reads_frames=reads_frames)
+        view = View(None if reads_frames else encoded.encoder, reads_frames=reads_frames)
+        if role == "teacher":
+            view = replace(view, fixed=True, marks=absent_marks(inputs.public))
         views[role] = view
         view.check(inputs.public, "public")
         if role == "teacher":

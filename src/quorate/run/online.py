@@ -87,11 +87,10 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
     rows = _new_rows(batch, path)
+    seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
     with batch.open_ledger(bind=True) as ledger:
         ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
-        online = open_online(
-            batch, ledger, lambda new: asked_of(task, ensembles[0], task.views.teacher(take(rows, new)))
-        )
+        online = open_online(batch, ledger, lambda new: asked_of(task, ensembles[0], take(seen, new)))
         digests = row_digests(rows)
         if 0 < online.count_new(digests) <= answers_left(task, online.reservation):  # before anything is drawn
             ensembles.append(run_teachers(batch, watch))
