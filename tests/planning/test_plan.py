@@ -16,6 +16,7 @@ from quorate.planning.learner_rows import learner_rows
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.report.plan_text import render_plan
 
 FACTS = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
 
@@ -84,7 +85,7 @@ def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() ->
     assert found.first.why == (
         "of the rows that were rehearsed in full its expected accuracy is the highest, 5.0 points above the next row's"
     )
-    told = str(found).splitlines()
+    told = render_plan(found).splitlines()
     assert [line.split()[0] for line in told if " ~0." in line] == ["GaussianNoisyMax"]
     assert any(line.startswith("  ~         rehearsed once") for line in told)
     assert max(map(len, told)) <= 80
@@ -99,7 +100,7 @@ def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:
     found = plan_votes(FACTS, grid=Grid(mechanisms=[NoisyCounts], n_teachers=[77, 78]), expectation=expect)
     (own,) = [each for each in found.by_epsilon if each.epsilon == FACTS.epsilon]
     assert (own.n_teachers, own.expected) == (found.first.n_teachers, found.first.expected)
-    assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in str(found)
+    assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in render_plan(found)
 
 
 def test_the_reason_speaks_of_vote_counts_only_where_they_are_released(made: Plan) -> None:
