@@ -3,27 +3,95 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
 from quorate.ledger import uncounted
+from quorate.noise import OSNoise
+from quorate.types import WordArray
 
 # Tests start many processes. They compile each file once for all, also where the environment says otherwise: a machine
 # that keeps no bytecode would take longer over compiling than over testing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# It has no example, and every worker that looks for some would load torch for it.
+collect_ignore = ["src/quorate/experiments/small_net.py"]
+
 # What a test starts hears that its terminal was closed, also where the tests were started to outlive theirs (nohup).
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# No test fails for being slow, since machines are shared.
-settings.register_profile("shared machine", deadline=None)
-settings.load_profile("shared machine")
+# No test fails for being slow, since machines are shared; what is tried does not change from one run to the next, so
+# that more of it would be tried again and again; ``--afresh`` tries a hundred new examples.
+settings.register_profile("shared machine", deadline=None, derandomize=True, max_examples=30)
+settings.register_profile("afresh", deadline=None)
+
+
+class FromTheName:
+    """What the operating system's entropy is replaced by, so that a test's verdict is the same in every run.
+
+    Thousands of tests look at noisy results; if each failed once in ten thousand runs, hardly a run would pass, and
+    nobody would believe one that failed. Noise, secret keys and the examples of Hypothesis follow from the name of
+    the test or of the shared fixture; ``pytest --afresh`` draws them anew. Names (``secrets.token_hex``) stay random,
+    and so does all that other processes draw: a child that was forked does not repeat what its parent draws.
+    """
+
+    system = (OSNoise.words, secrets.token_bytes, secrets.randbits)
+
+    def __init__(self, name: str) -> None:
+        self.process = os.getpid()
+        self.stream = np.random.Philox(key=int.from_bytes(blake2b(name.encode(), digest_size=16).digest(), "big"))
+
+    def put_in_place(self) -> None:
+        """Draw from here from now on."""
+        OSNoise.words, secrets.token_bytes, secrets.randbits = self.words, self.token_bytes, self.randbits  # type: ignore[method-assign,assignment]
+
+    @property
+    def words(self) -> Any:
+        """What takes the place of ``OSNoise.words``."""
+
+        def words(source: OSNoise, n: int) -> WordArray:
+            drawn = self.system[0](source, n)  # it checks `n`, and is what a child process gets
+            if os.getpid() == self.process:
+                drawn = self.stream.random_raw(len(drawn))
+                drawn.setflags(write=False)
+            return drawn
+
+        return words
+
+    def token_bytes(self, n: int = 32) -> bytes:
+        """Return `n` bytes."""
+        return OSNoise().words(-(-n // 8)).tobytes()[:n]
+
+    def randbits(self, k: int) -> int:
+        """Return an integer of `k` bits."""
+        return int.from_bytes(self.token_bytes(-(-k // 8)), "big") >> (-k % 8)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--afresh``."""
+    parser.addoption("--afresh", action="store_true", help="draw noise, keys and examples anew, not from tests' names")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Fix what Hypothesis tries, or do not."""
+    settings.load_profile("afresh" if config.getoption("--afresh") else "shared machine")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
+    """Each test draws what its name says."""
+    if not item.config.getoption("--afresh"):
+        FromTheName(item.nodeid).put_in_place()
+    return (yield)
 
 
 def forget_fits() -> None:
@@ -45,12 +113,17 @@ def pytest_runtest_setup() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Iterator[None]:
-    """What a fixture of several tests fits is none of theirs."""
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a fixture of several tests fits is none of theirs; its noise is the same whichever of them comes first."""
     shared = fixturedef.scope != "function"
-    if shared:
+    if not shared:
+        return (yield)
+    forget_fits()
+    before = OSNoise.words, secrets.token_bytes, secrets.randbits
+    if not request.config.getoption("--afresh"):
+        FromTheName(f"{fixturedef.baseid} {fixturedef.argname} {request.param_index}").put_in_place()
+    try:
+        return (yield)
+    finally:
+        OSNoise.words, secrets.token_bytes, secrets.randbits = before  # type: ignore[method-assign]
         forget_fits()
-    result = yield
-    if shared:
-        forget_fits()
-    return result

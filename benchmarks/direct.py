@@ -1,11 +1,15 @@
 """The direct competitor: a linear model trained with noise on the private rows, beside votes, at the same (ε, δ).
 
     python benchmarks/direct.py [mushroom] [a9a] [imdb] [imdb-5000] [repeats]
+    python benchmarks/direct.py cpu [mushroom] [a9a] [imdb] [imdb-5000] [repeats]
 
 Same splits (80 % private, 2 % public, 18 % test; δ = 1/n), means over repeats. CPU time is that of all processes, and
 stands as a ratio to the direct method's, measured in the same run. Votes learn from the leading directions of the
 public pool where columns are many, so the direct method is given such directions too, in lines of its own. The texts of
 imdb are looked for in the folder named by QUORATE_DATA.
+
+With `cpu` one fit of the shipped direct method at ε = 1 stands beside one of the plain method on the same rows, back to
+back, with one thread each; the medians of a few such pairs are told.
 """
 
 from __future__ import annotations
@@ -15,7 +19,9 @@ import sys
 
 import numpy as np
 from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
 
+from quorate.experiments.direct_lines import plain, public_coordinates
 from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent
 from quorate.experiments.recipes import best_recipe
 from quorate.experiments.sources import a9a, folder_of_files, imdb, mushroom, split
@@ -88,8 +94,23 @@ def compare(name: str, repeats: int) -> None:
         print(f"{told:<34}" + "".join(f"{mean:>10.4f}" for mean in means) + f"{spent / unit:>13.1f}")
 
 
+def beside_plain(name: str, repeats: int) -> None:
+    """Print the CPU time of a fit in public coordinates beside that of a plain one, pair by pair."""
+    data = SETS[name]() if name in WITHOUT_FILES else SETS[name](folder_of_files())
+    parts = split(data, 0, n_public=N_PUBLIC.get(name))
+    with threadpool_limits(1):
+        both = [[fit(parts, 1.0, seed) for fit in (public_coordinates, plain)] for seed in range(repeats)]
+    ours, other = (np.array([pair[i].more["cpu_seconds"] for pair in both]) for i in range(2))
+    ratios = ours / other
+    print(
+        f"{name}, {parts.X_public.shape[0]:,} public: {np.median(ours):.2f} s of CPU, plain {np.median(other):.2f} s, "
+        f"ratio {np.median(ratios):.1f} ({ratios.min():.1f} to {ratios.max():.1f}); accuracy of the first pair "
+        f"{both[0][0].accuracy:.4f}, plain {both[0][1].accuracy:.4f}"
+    )
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
     repeats = next((int(word) for word in words if word.isdigit()), 5)
     for name in [word for word in words if word in SETS] or WITHOUT_FILES:
-        compare(name, repeats)
+        (beside_plain if "cpu" in words else compare)(name, repeats)

@@ -12,7 +12,7 @@ HEAD = """# Benchmarks
 What quorate costs beside a named peer: the same input, back to back, in one process with one BLAS thread. What is
 compared is CPU time, the median of the paired ratios; 2 means that ours takes half of the peer's time. Both results are
 compared, and a row whose results differ is no row. Memory is what this process took beside what it had, without its
-workers. Made by `python -m benchmarks --page docs`, or with the names of some rows: then the others are not here.
+workers. Made by `python -m benchmarks --page docs`, or with the names of some rows, which leaves out all others.
 
 """
 

@@ -55,7 +55,7 @@ def reference() -> str:
 def described(command: click.Command, name: str) -> list[str]:
     """Its text, how it is typed, and a table of its options."""
     paragraphs = re.split(r"\n\s*\n", inspect.cleandoc(command.help or ""))
-    text = "\n\n".join(" ".join(part.split()) for part in paragraphs) + "\n"
+    text = "\n\n".join(paragraph(part) for part in paragraphs) + "\n"
     if isinstance(command, click.Group):
         return [text]
     arguments = [each for each in command.params if isinstance(each, click.Argument)]
@@ -63,6 +63,13 @@ def described(command: click.Command, name: str) -> list[str]:
     typed = " ".join([name, *(word(each) for each in arguments), *(["[OPTIONS]"] if options else [])])
     table = ["| option | meaning |", "| --- | --- |", *(row(each) for each in options)]
     return [text, f"Usage: `{typed}`\n", *(["\n".join(table) + "\n"] if options else [])]
+
+
+def paragraph(part: str) -> str:
+    """A paragraph on one line; one whose lines stay as they are, for click, is a block of them."""
+    if part.startswith("\b\n"):
+        return f"```text\n{part[2:]}\n```"
+    return " ".join(part.split())
 
 
 def word(argument: click.Argument) -> str:

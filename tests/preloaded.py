@@ -22,7 +22,9 @@ from pathlib import Path
 _LOADER = """
 import json, os, socket, sys
 import quorate.cli  # first, as in a process that begins
-import joblib.externals.loky.process_executor, polars, scipy.stats, skops.io
+import joblib.externals.loky.process_executor, polars, scipy.stats
+from quorate.deferred import skops
+skops.io  # without PyTorch and Dask, which it would look through
 import sklearn.compose, sklearn.frozen, sklearn.impute, sklearn.linear_model, sklearn.pipeline, sklearn.preprocessing
 import quorate.cli.run, quorate.estimators, quorate.report.page, quorate.run.batch, quorate.run.online
 

@@ -26,15 +26,16 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 TOGETHER = (  # pages that go on in the folder of the page before them
-    ("README.md", "docs/tutorial.md", "docs/how-to/read-the-report.md"),
+    ("README.md", "docs/tutorial.md", "docs/how-to/read-the-report.md", "docs/how-to/hand-over-a-model.md"),
     ("docs/how-to/persons-instead-of-records.md", "docs/how-to/resume-a-run.md"),
 )
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
 RUN = ("console", "python", "toml")  # what is run or written; `bash` is what the continuous integration runs
-KILLED = ("docs/how-to/resume-a-run.md",)  # pages whose commands are processes of their own, since they are killed
+OWN_PROCESSES = re.compile(r"kill -9|stand_in\.py|quorate run")  # commands that are killed, start others, or train
 PERCENT_POINTS = 6.0  # how far a quoted percentage may be from a measured one
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTIONAL = re.compile(r"^(?:from|import) (torch|skorch)\b", flags=re.MULTILINE)
 NAMED = re.compile(r"# ([\w.-]+(?:/[\w.-]+)*\.(?:py|toml))\n")
 PERCENT = re.compile(r"(\d+(?:\.\d+)?)(?= %)")
 MOVING = (
@@ -107,17 +108,17 @@ def percentages_far_off(said: str, came: str) -> list[str]:
     return far
 
 
-def printed_by(command: str, folder: Path, page: str) -> str:
+def printed_by(command: str, folder: Path) -> str:
     """What a command prints, and what it says where it is refused."""
     from tests.shell import shell  # here, so that this file can be run as a program too
 
-    code, out, err = shell(command, folder, own_processes=page in KILLED)
+    code, out, err = shell(command, folder, own_processes=OWN_PROCESSES.search(command) is not None)
     return out + (err if code else "")
 
 
 def run_page(page: Path, folder: Path) -> list[Shown]:
     """Run every example of a page in `folder`; return each quoted output beside the real one."""
-    text, name = page.read_text(encoding="utf-8"), page.relative_to(ROOT).as_posix()
+    text = page.read_text(encoding="utf-8")
     blocks = blocks_of(text)
     scripts = [each for each in blocks if each.kind == "python" and not NAMED.match(each.text)]
     shown, printed = [], None
@@ -128,13 +129,13 @@ def run_page(page: Path, folder: Path) -> list[Shown]:
             path.write_text(block.text, encoding="utf-8")
         elif block.kind == "console":
             for start, command, said in commands_of(block.text):
-                shown.append(Shown(block.start + start, said, printed_by(command, folder, name)))
+                shown.append(Shown(block.start + start, said, printed_by(command, folder)))
         elif block.kind == "python":
             if printed is None:
                 mark = "-- end of block --"
                 script = f'\nprint("{mark}")\n'.join(each.text for each in scripts)
                 (folder / "example.py").write_text(script, encoding="utf-8")
-                printed = printed_by("python example.py", folder, name).split(f"{mark}\n")
+                printed = printed_by("python example.py", folder).split(f"{mark}\n")
                 assert len(printed) == len(scripts), f"{page.name}: {printed[-1]}"
             after = blocks[place + 1] if place + 1 < len(blocks) else None
             came = printed[scripts.index(block)]
@@ -163,6 +164,8 @@ def sessions() -> list[tuple[str, ...]]:
 @pytest.mark.parametrize("pages", sessions(), ids=lambda pages: Path(pages[0]).stem)
 def test_the_examples_of_the_documents_run_and_print_what_they_say(pages: tuple[str, ...], tmp_path: Path) -> None:
     for page in pages:
+        for module in sorted(set(OPTIONAL.findall((ROOT / page).read_text(encoding="utf-8")))):
+            pytest.importorskip(module)  # of an extra that is large, and installed by itself
         for shown in run_page(ROOT / page, tmp_path):
             assert agrees(shown.said, shown.came), (
                 f"{page} says\n{shown.said}\nand there came\n{shown.came}\nIf that is right: python tests/test_docs.py"
@@ -249,6 +252,38 @@ def test_every_error_is_documented_with_its_code_and_exit_code() -> None:
     assert told == {(f"`{each.code}`", f"`{each.__name__}`", str(each.exit_code)) for each in ours}
 
 
+def caution_codes() -> set[str]:
+    """Every code that the package gives to a caution: a text, or a constant of a module that is one."""
+    import ast
+
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / "src").rglob("*.py")]
+    constants = {
+        target.id: node.value.value
+        for tree in trees
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Constant)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
+    }
+    calls = [
+        node
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("caution", "Caution")
+    ]
+    given = [each for call in calls for each in (*call.args[:1], *(k.value for k in call.keywords if k.arg == "code"))]
+    names = {each.id for each in given if isinstance(each, ast.Name)} - {"code"}  # an argument that is handed on
+    assert names <= constants.keys()
+    return {constants[name] for name in names} | {str(each.value) for each in given if isinstance(each, ast.Constant)}
+
+
+def test_every_caution_is_documented_with_its_code() -> None:
+    codes = caution_codes()
+    assert {"labels-are-coins", "error-bound-does-not-hold"} <= codes, "the search finds what is there"
+    told = {row[0].strip("`") for row in table_rows("docs/reference/errors.md")}
+    assert codes - told == set()
+
+
 def test_every_event_is_documented_with_its_canonical_json() -> None:
     from quorate.accounting import from_json, to_json
     from quorate.accounting.event import KINDS
@@ -276,14 +311,17 @@ def test_every_setting_of_quorate_toml_is_documented() -> None:
     from typing import get_type_hints
 
     from quorate.mechanisms import for_runs
+    from quorate.run.command_section import COMMAND_KEYS
+    from quorate.run.prompt_section import KEYS
     from quorate.run.settings import Settings
 
     sections = get_type_hints(Settings)
     keys = {f"`[{name}] {field.name}`" for name, of in sections.items() if is_dataclass(of) for field in fields(of)}
     keys.add("`[schema] COLUMN`")  # whose keys are the columns of the owner's table
+    keys |= {f"`[teachers] {key}`" for key in (*KEYS, *COMMAND_KEYS)}
     more = {f"`[mechanism] {field.name}`" for kind in for_runs().values() for field in fields(kind)}
     told = {row[0] for row in table_rows("docs/reference/settings.md") if row[0].startswith("`[")}
-    assert keys - {"`[mechanism] fields`"} <= told
+    assert keys - {"`[mechanism] fields`", "`[teachers] fields`"} <= told
     assert told <= keys | more
 
 
@@ -291,6 +329,50 @@ def test_the_documents_speak_of_the_project_alone() -> None:
     """No path of the machine that they were written on."""
     paths = re.compile(r"(?<![\w.~])/(?:work|home|tmp|root|Users)/")
     assert [page.name for page in PAGES if paths.search(page.read_text(encoding="utf-8"))] == []
+
+
+def test_every_extra_stands_on_the_page_on_installing_and_the_citation_is_of_this_version() -> None:
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    told = {
+        row[0].strip("`") for row in table_rows("docs/install.md") if row[0].startswith("`") and "quorate" not in row[0]
+    }
+    assert told == set(project["optional-dependencies"])
+    assert f"\nversion: {project['version']}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_every_page_stands_in_the_navigation_of_the_site(tmp_path: Path) -> None:
+    """Without Sphinx: by folder, and a page in a folder that no chapter names is refused."""
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("build_site", ROOT / "docs" / "build_site.py")
+    assert spec is not None
+    assert spec.loader is not None
+    site = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(site)
+    for page in [*PAGES, *(ROOT / "docs").rglob("*.ipynb")]:
+        path = tmp_path / page.relative_to(ROOT)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(page.read_text(encoding="utf-8"), encoding="utf-8")
+    listed = site.navigation(tmp_path)
+    pages = {path.relative_to(tmp_path).with_suffix("").as_posix() for path in tmp_path.rglob("*.*") if path.is_file()}
+    assert pages - set(listed.split("\n")) == {"README"}
+    (tmp_path / "docs" / "elsewhere").mkdir()
+    (tmp_path / "docs" / "elsewhere" / "new.md").write_text("# New")
+    with pytest.raises(SystemExit, match="no chapter takes these pages"):
+        site.navigation(tmp_path)
+
+
+def test_notebooks_are_stored_without_outputs_and_the_pictures_are_small() -> None:
+    import json
+
+    for notebook in (ROOT / "docs").rglob("*.ipynb"):
+        cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+        assert [
+            cell for cell in cells if cell["cell_type"] == "code" and (cell["outputs"] or cell["execution_count"])
+        ] == []
+    assert sum(path.stat().st_size for path in (ROOT / "docs" / "figures" / "gallery").iterdir()) < 1_000_000
 
 
 def refresh() -> None:

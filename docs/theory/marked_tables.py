@@ -31,8 +31,9 @@ from quorate.accounting import (
     epsilon_of_zcdp,
     explain,
 )
-from quorate.learners.concepts import Rectangles
-from quorate.learners.sanitizers import Boxes
+from quorate.learners import GenericLearner
+from quorate.learners.concepts import Rectangles, Thresholds
+from quorate.learners.sanitizers import Boxes, Medians, Tree
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     DistanceToInstability,
@@ -265,6 +266,50 @@ def boxes() -> Rows:
     return rows
 
 
+def medians() -> Rows:
+    """The worst error over all intervals and the widest gap, beside their bounds, on rows of hard shapes."""
+    bits, n, grid = 20, 20_000, Thresholds(20)
+    random = np.random.default_rng(0)
+    shapes = {
+        "one point": np.full(n, 123_456),
+        "both ends": np.where(np.arange(n) % 2, 0, 2**bits - 1),
+        "spread evenly": random.integers(0, 2**bits, n),
+        "halving": (2.0 ** random.uniform(0, bits, n)).astype(np.int64) - 1,
+        "a comb": 4096 * random.integers(0, 2**bits // 4096, n),
+        "both sides of a power of two": 2**19 + random.integers(-3, 3, n),
+    }
+    rows: Rows = [["rows", "δ", "widest gap", "bound", "worst interval", "bound"]]
+    for name, values in shapes.items():
+        for delta in (0.0, 1e-6):
+            sanitizer = Medians(delta=delta, levels=5)
+            gaps, worst = [], []
+            for seed in range(3):
+                released = sanitizer.sanitize(values[:, np.newaxis], grid, 2.0, SeededNoise(seed))[:, 0]
+                splits, points = np.unique(released), np.unique(np.append(values, released))
+                between = values[~np.isin(values, splits)]
+                gaps.append(np.bincount(np.searchsorted(splits, between), minlength=1).max() / n)
+                off = np.searchsorted(np.sort(values), points, side="right") / n
+                off = np.append(0.0, off - np.searchsorted(released, points, side="right") / len(released))
+                worst.append(off.max() - off.min())
+            agree, bound = (f(n, grid, 0.1, 2.0) for f in (sanitizer.agreement_bound, sanitizer.error_bound))
+            said = [f"{max(gaps):.3f}", up(agree), f"{max(worst):.3f}", up(bound)]
+            rows.append([name, "10⁻⁶" if delta else "0", *said])
+    return rows
+
+
+def median_rows() -> Rows:
+    """The unlabelled rows that GenericLearner's theorem asks for, by the sanitizer, at α = β = .1 and ε = 1."""
+    rows: Rows = [["points", "Tree", "Medians, δ = 0", "Medians, δ = 10⁻⁶", "labels: Tree", "Medians"]]
+    for bits in (8, 16, 24, 32, 48, 62):
+        needed = [
+            GenericLearner(concepts=Thresholds(bits), sanitizer=sanitizer, epsilon=1.0).rows_needed()
+            for sanitizer in (Tree(), Medians(), Medians(delta=1e-6))
+        ]
+        labels = [f"{each.labelled:,}" for each in needed[:2]]
+        rows.append([f"2^{bits}", *(f"{each.unlabelled:,}" for each in needed), *labels])
+    return rows
+
+
 TABLES: dict[str, Callable[[], Rows]] = {
     "sparse-vector-distances": sparse_vector_distances,
     "sparse-vector-prices": sparse_vector_prices,
@@ -278,6 +323,8 @@ TABLES: dict[str, Callable[[], Rows]] = {
     "rules": rules,
     "calibrations": calibrations,
     "boxes": boxes,
+    "medians": medians,
+    "median-rows": median_rows,
 }
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         SubsampleAggregate,
         check,
     )
+    from quorate.estimators.finished_run import load
     from quorate.ledger import Budget, Ledger
     from quorate.pipeline.planned import plan
 
@@ -28,6 +29,7 @@ __all__ = [
     "PrivateLogisticRegression",
     "SubsampleAggregate",
     "check",
+    "load",
     "PublicPool",
     "Budget",
     "Ledger",
@@ -42,6 +44,7 @@ _ROOMS = {
     "PrivateLogisticRegression": "quorate.estimators",
     "SubsampleAggregate": "quorate.estimators",
     "check": "quorate.estimators",
+    "load": "quorate.estimators.finished_run",
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",

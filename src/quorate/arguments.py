@@ -106,7 +106,10 @@ def one_of(name: str, value: object, allowed: Iterable[str], *, hint: str = "") 
     if isinstance(value, str) and value in names:
         return value
     listed = ", ".join(f'"{name_}"' for name_ in names)
-    raise InvalidParameter(f"{name} must be one of {listed}, got {value!r}{nearest(value, names)}{_tail(hint)}")
+    meant = nearest(value, names)
+    raise InvalidParameter(
+        f"{name} must be one of {listed}, got {value!r}{meant}{_tail(hint).removeprefix('.' if meant else '')}"
+    )
 
 
 def nearest(value: object, names: Iterable[str]) -> str:
@@ -117,3 +120,16 @@ def nearest(value: object, names: Iterable[str]) -> str:
 
 def _tail(hint: str) -> str:
     return f". {hint}" if hint else ""
+
+
+def before_at(url: str) -> str:
+    """Return what stands before the last @ of a URL, so the user and the password, whatever signs this holds.
+
+    A reader of URLs takes a password with ``/``, ``?`` or ``#`` in it for something else, and does not see it.
+
+    Examples
+    --------
+    >>> before_at("postgresql://ann:se#cr@et@host/clinic"), before_at("postgresql://host:5432/clinic")
+    ('ann:se#cr@et', '')
+    """
+    return url.partition("://")[2].rpartition("@")[0]

@@ -1,4 +1,4 @@
-"""What is loaded when it is first used: parts of SciPy, and the files of a room.
+"""What is loaded when it is first used: parts of SciPy, skops, and the files of a room.
 
 A command that reads a ledger, refuses a setting or prints help needs few files of this package, and nothing of SciPy,
 which takes longer to load than all of quorate. So a file writes ``from quorate.deferred import special`` and then
@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any
 from quorate.renamed import moved
 
 if TYPE_CHECKING:
+    import skops.io
     from scipy import fft, linalg, optimize, sparse, special, stats
 
-__all__ = ["fft", "linalg", "optimize", "sparse", "special", "stats"]
+_OF_SCIPY = ("fft", "linalg", "optimize", "sparse", "special", "stats")
+__all__ = ["fft", "linalg", "optimize", "skops", "sparse", "special", "stats"]
 
 
 class DeferredModule(ModuleType):
@@ -42,8 +44,35 @@ class DeferredModule(ModuleType):
         return value
 
 
+class _Skops:
+    """Stands for ``skops``, and loads ``skops.io`` without what that has no use for.
+
+    To learn which types it may trust, skops walks through all packages inside scikit-learn. Three of these load
+    PyTorch, Dask or CuPy where they are installed, and hold none of those types; that takes as long as training a few
+    hundred teachers.
+    """
+
+    @property
+    def io(self) -> ModuleType:
+        """``skops.io``."""
+        loaded = sys.modules.get("skops.io")
+        return loaded if loaded is not None else self._load()
+
+    @staticmethod
+    def _load() -> ModuleType:
+        absent = [f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy")]
+        absent = [name for name in absent if name not in sys.modules]
+        sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type] # None: Python's word for "not to be had"
+        try:
+            return import_module("skops.io")
+        finally:
+            for name in absent:
+                sys.modules.pop(name, None)
+
+
 if not TYPE_CHECKING:
-    fft, linalg, optimize, sparse, special, stats = (DeferredModule(f"scipy.{name}") for name in __all__)
+    fft, linalg, optimize, sparse, special, stats = (DeferredModule(f"scipy.{name}") for name in _OF_SCIPY)
+    skops = _Skops()
 
 
 def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[str], Any]:

@@ -11,7 +11,8 @@ The tree, with the exit code of the command line::
     │   ├── DataRefused              4  a whole table is wrong: told to its owner alone
     │   ├── LedgerMismatch           4  the ledger was opened for other data
     │   ├── LedgerBusy               4  another process holds the ledger
-    │   └── SeededNoiseRefused       4  a seeded run may not be exported
+    │   ├── SeededNoiseRefused       4  a seeded run may not be exported
+    │   └── TeachersSilent           4  the endpoint that teachers ask is gone; nothing was drawn
     ├── LedgerIntegrityError         5  the ledger was altered, cut or is older than its anchor
     ├── Interrupted                  6  stopped by the user; the run resumes
     ├── MechanismClosed              1  an interactive mechanism was used after its last answer
@@ -151,6 +152,12 @@ class SeededNoiseRefused(PreconditionFailed):
     """Seeded noise is reproducible, therefore not private; the act is refused."""
 
     code = "QUO-E008"
+
+
+class TeachersSilent(PreconditionFailed):
+    """Whom the teachers ask does not answer, not even about public rows. Nothing is drawn for what this refuses."""
+
+    code = "QUO-E014"
 
 
 class LedgerIntegrityError(QuorateError):

@@ -362,9 +362,9 @@ def test_the_local_change_of_a_whole_stream_is_covered():
         assert abs(total(counts) - total(other)) <= bound * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("sigma", [0.8, 5.0, 40.0, 300.0])
-@pytest.mark.parametrize("order", [1.2, 3.0, 12.0, 60.0])
-@pytest.mark.parametrize("n_classes", [2, 10, 1000])
+@pytest.mark.parametrize("sigma", [0.8, 5.0, 300.0])
+@pytest.mark.parametrize("order", [1.2, 12.0, 60.0])
+@pytest.mark.parametrize("n_classes", [2, 1000])
 def test_the_bound_falls_with_the_gap_at_every_order(sigma, order, n_classes):
     counts = np.zeros((1, n_classes), dtype=np.int64)
     counts[0, 0] = 40

@@ -26,7 +26,7 @@ from quorate.accounting.renyi import epsilon_of_curve, rdp_rule
 from quorate.errors import InvalidParameter, UnsupportedEvent
 
 DELTA = 1e-5
-slow = settings(max_examples=25, deadline=None)
+slow = settings(max_examples=15, deadline=None)
 
 
 def close(a, b, rel=1e-6):

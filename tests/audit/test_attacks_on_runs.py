@@ -27,7 +27,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, gaussian_noise
 from quorate.noise import OSNoise, SeededNoise
-from quorate.pipeline import flow
+from quorate.pipeline import trained
 from quorate.types import Secret
 
 CONFIDENCE = 1 - 1e-6
@@ -98,7 +98,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
             )
         )
 
-    monkeypatch.setattr(flow, "train_chunk", train)
+    monkeypatch.setattr(trained, "train_chunk", train)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.selection import some_of
 
 from quorate.accounting import DiscreteGaussian
 from quorate.accounting import delta as accounted_delta
@@ -123,7 +124,7 @@ def laplace_form(threshold_scale: float, query_scale: float, **options: object) 
     )
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+@pytest.mark.parametrize("epsilon", some_of([1.0, 0.3], first=1))
 def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(
     epsilon: float,
 ) -> None:
@@ -132,7 +133,7 @@ def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_
     assert laplace_form(scale, scale).worst_loss().loss == pytest.approx(1.5 * epsilon, abs=1e-6)
 
 
-@pytest.mark.parametrize("cutoff", [1, 2, 5])
+@pytest.mark.parametrize("cutoff", some_of([1, 5, 2], first=2))
 def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
     epsilon = 1.0
     found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss()

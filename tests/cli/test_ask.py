@@ -18,10 +18,9 @@ from quorate.run.stages import FolderStages
 
 
 @pytest.fixture
-def asked(make_run: Any, cli: Any) -> Path:
+def asked(finished_run: Any) -> Path:
     """A finished run with six answers kept back, and a file of five new rows beside it."""
-    root: Path = make_run(m=60, **{"mechanism.online_answers": 6})
-    assert cli("run", root)[0] == 0
+    root: Path = finished_run(m=60, **{"mechanism.online_answers": 6})
     pl.read_csv(root / "evaluation.csv").head(5).write_csv(root / "new.csv")  # with a label column, which is left out
     return root
 

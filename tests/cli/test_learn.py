@@ -24,8 +24,8 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def asked(table: Path, *more: Any) -> tuple[Any, ...]:
-    cuts = ("--cut", "age=30,40,50", "--cut", "job=cook")
+def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,50")) -> tuple[Any, ...]:
+    cuts = (*age, "--cut", "job=cook")
     return ("learn", table, "--label", "ill", "--class", "no", "--class", "yes", "--epsilon", "1", *cuts, *more)
 
 
@@ -62,10 +62,11 @@ def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, 
 def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: Path, tmp_path: Path) -> None:
     ledger = ("--ledger", tmp_path / "ledger.db", "--out", tmp_path / "out")
     assert cli(*asked(table, *ledger, "--budget", "2"))[0] == 0
-    assert cli(*asked(table, *ledger, "--cut", "age=20,35"))[0] == 0
+    ledger = (*ledger[:2], "--out", tmp_path / "out-2")
+    assert cli(*asked(table, *ledger, age=("--cut", "age=20,35")))[0] == 0
     code, _, said = cli(*asked(table, *ledger, "--concept", "stump"))
     assert code == 3
-    assert "ExponentialLearner.fit costs ε=1, and the ledger has 0 left of 2" in said
+    assert "ExponentialLearner.fit costs ε=1, and the ledger has 0 left of 2. Give a smaller --epsilon" in said
     other = tmp_path / "other.csv"
     other.write_text(table.read_text().replace("cook", "clerk", 1))
     assert cli(*asked(other, *ledger))[0] == 4
@@ -74,21 +75,117 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
 def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
     code, said, _ = cli(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
     assert code == 0
-    assert "GenericLearner would learn from 1,000 rows with a label and 2,000 without" in said
+    assert said.splitlines()[:5] == [
+        "Nothing is wrong. This would",
+        "  learn    when ill is 'yes' and not 'no'",
+        "  column   age, cut at 30, 40, 50",
+        "  column   job: cook, or another value",
+        "  from     1,000 rows with a label and 2,000 without",
+    ]
+    assert "\n  release  one concept of Rectangles, chosen by permute-and-flip on 1,000 labelled records" in said
+    assert "\n  spend    ε = 1, δ = 0 for any one record, from private.csv.ledger.db\n" in said
     assert "Nothing was charged" in said
     assert not (tmp_path / "out").exists()
+    code, said, _ = cli(*asked(table, "--check"))
+    assert "\n  expect   nine times in ten an error at most 0.15 above that of the best rule of this kind" in said
+    code, said, _ = cli(*asked(table, "--check", "--epsilon", "0.001"))
+    assert "\n  caution  with so few labelled rows at this epsilon no bound on the error is below that of a co" in said
     code, said, _ = cli(*asked(table, "--check", "--json"))
     assert json.loads(said)["unlabelled"] == 2_000
+
+
+@pytest.mark.several_fits
+def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, table: Path, tmp_path: Path) -> None:
+    out, ledger = ("--out", tmp_path / "out"), tmp_path / "private.csv.ledger.db"
+    before = sorted(tmp_path.iterdir())
+    wrong = table.read_text()
+    for more, words in (
+        (("--cut", "height=3"), "no column 'height'"),
+        (("--budget", "0.5"), "costs ε=1, and the ledger has 0.5 left of 0.5"),
+    ):
+        for only in ((), ("--check",)):
+            code, _, said = cli(*asked(table, *more, *only, "--ledger", tmp_path / "apart" / "one.db", *out))
+            assert code in {3, 4}, said
+            assert words in said
+    (tmp_path / "apart" / "one.db").unlink(missing_ok=True)
+    table.write_text(wrong.replace(",yes", ",perhaps", 1))
+    assert cli(*asked(table, "--check", *out))[0] == 4
+    table.write_text(wrong)
+    assert cli(*asked(table, "--check", *out))[0] == 0
+    assert sorted(path for path in tmp_path.iterdir() if path.name != "apart") == before
+
+    assert cli(*asked(table, *out))[0] == 0
+    with Ledger(ledger) as opened:
+        entries = opened.head.sequence
+    assert cli(*asked(table, "--check", *out))[0] == 0  # the same fit is given again
+    for more in (("--concept", "stump"), ("--epsilon", "0.1")):
+        code, _, said = cli(*asked(table, *more, "--check", *out))
+        assert code == 3, said
+    table.write_text(wrong.replace("cook", "clerk", 1))  # other data than the ledger's
+    assert cli(*asked(table, "--check", *out))[0] == 4
+    with Ledger(ledger) as opened:
+        assert opened.head.sequence == entries
+        assert opened.spent.epsilon == 1.0
+
+
+def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    from quorate.run import learned
+
+    reads: list[Path] = []
+    honest = learned.read_cells
+    monkeypatch.setattr(learned, "read_cells", lambda path, **given: reads.append(path) or honest(path, **given))
+    pool = tmp_path / "pool.csv"
+    pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
+    more = ("--pool", pool, "--column", "age", "--out", tmp_path / "out")
+    for only in (("--check",), ()):
+        assert cli(*asked(table, *more, *only, age=()))[0] == 0
+    assert reads == [table, table]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--domain", "age=0..120", "--cut", "income=3", "--domain", "income=0..2"), "'income': 3 parts no values"),
+        (("--domain", "job=clerk,nurse"), "'job': 'cook' parts no values"),
+        (("--domain", "age=0..45"), "'age': 50 parts no values"),
+        (("--domain", "age=30..60"), "'age': 30 parts no values"),
+        (("--domain", "age=nurse"), "'age': 30 parts no values"),
+        (("--domain", "height=0..3"), "not cut"),
+        (("--domain", "age=0..120", "--domain", "age=0..90"), "given twice"),
+        (("--domain", "age=9..3"), "COLUMN=LOW..HIGH"),
+        (("--cut", "age=20,35"), "--cut: 'age' is given twice"),
+        (("--pool", "pool.csv", "--column", "age"), "'age' is given in --cut and in --column"),
+        (("--pool", "pool.csv", "--column", "pay", "--column", "pay"), "--column: 'pay' is given twice"),
+        (("--pool", "pool.csv", "--column", "pay"), "'job': all public rows of --pool are on one side"),
+    ],
+)
+@pytest.mark.parametrize("only", [(), ("--check",)])
+def test_cuts_that_public_facts_exclude_are_refused_before_the_private_table_is_read(
+    cli: Any, table: Path, tmp_path: Path, monkeypatch: Any, more: Any, words: str, only: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pl.DataFrame({"pay": range(10), "job": ["clerk", "nurse"] * 5}).write_csv("pool.csv")
+    table.write_text("")
+    code, _, said = cli(*asked(table, *more, *only, "--out", tmp_path / "out"))
+    assert code == 2, said
+    assert words in said
+    assert len([line for line in said.splitlines() if words in line]) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_private_rows_never_decide_that_a_cut_is_idle(cli: Any, table: Path, tmp_path: Path) -> None:
+    code, said, _ = cli(*asked(table, "--check", age=("--cut", "age=300", "--domain", "age=0..400")))
+    assert (code, "Nothing was charged" in said) == (0, True)
 
 
 def test_cuts_may_be_told_by_public_rows(cli: Any, table: Path, tmp_path: Path) -> None:
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
     more = ("--pool", pool, "--column", "age", "--levels", "10", "--out", tmp_path / "out", "--learner", "sanitized")
-    code, said, _ = cli(*asked(table, *more, "--unsafe-noise-seed", "0", "--json"))
+    code, said, _ = cli(*asked(table, *more, "--unsafe-noise-seed", "0", "--json", age=()))
     told = json.loads(said)
     assert (code, told["seeded"], told["cuts"]["age"]) == (0, True, [10.0 * each for each in range(1, 10)])
-    assert told["rule"]["where"] == "age is at least 40 and job is cook"
+    assert told["rule"]["where"] == "job is cook and age is at least 40"
     assert "reproducible, therefore not private" in (tmp_path / "out" / "report.html").read_text()
 
 
@@ -97,7 +194,7 @@ def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> 
     lines = table.read_text().splitlines()
     again = tmp_path / "again.csv"
     again.write_text("\n".join([",".join(line.split(",")[:2]) for line in [lines[0], *reversed(lines[1:])]]))
-    code, _, said = cli(*asked(table, "--pool", again, "--column", "age", "--out", tmp_path / "out"))
+    code, _, said = cli(*asked(table, "--pool", again, "--column", "age", "--out", tmp_path / "out", age=()))
     assert code == 4
     assert "given again" in said
 
@@ -108,7 +205,7 @@ def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> 
         (("--label", "sick"), 4, "no column 'sick'"),
         (("--cut", "height=3"), 4, "no column 'height'"),
         (("--cut", "age"), 2, "COLUMN=VALUE"),
-        (("--cut", "age=3,2"), 2, "increasing"),
+        (("--cut", "height=3,2"), 2, "increasing"),
         (("--cut", "ill=yes"), 2, "is the label"),
         (("--class", "maybe"), 2, "two labels"),
         (("--concept", "threshold"), 2, "one column"),
@@ -131,3 +228,65 @@ def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli: Any,
     assert code == 4
     assert "perhaps" not in said
     assert json.loads(said)["charged"] == "nothing was charged"
+
+
+def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path: Path) -> None:
+    code, said, _ = cli(*asked(table, "--out", tmp_path / "out"))
+    assert code == 0
+    rule = json.loads((tmp_path / "out" / "rule.json").read_text())
+    caveats = [line.removeprefix("caveat     ") for line in said.splitlines() if line.startswith("caveat")]
+    assert caveats == rule["guarantee"]["caveats"] != []
+
+
+def test_a_date_is_no_cut(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, _, said = cli(*asked(table, "--cut", "seen=2024-03-01,2024-04-01", "--check"))
+    assert code == 2
+    assert "--cut: 'seen' is cut at dates, which would be words here" in said
+    pl.DataFrame({"seen": ["2024-03-01", "2024-03-02"] * 9, "job": ["cook", "nurse"] * 9}).write_csv("pool.csv")
+    code, _, said = cli(*asked(table, "--pool", "pool.csv", "--column", "seen", "--check", age=()))
+    assert code == 2
+    assert "--column: 'seen' is cut at dates" in said
+
+
+@pytest.mark.several_fits
+def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path) -> None:
+    """Neither one that was asked for in another way, which costs nothing, nor one of another table in the same."""
+    out = tmp_path / "out"
+    assert cli(*asked(table, "--out", out))[0] == 0
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    for only in ((), ("--check",)):
+        code, _, said = cli(*asked(table, "--out", out, "--ledger", tmp_path / "new.db", "--concept", "stump", *only))
+        assert code == 4
+        assert f"{out} holds another rule, or a report; name another folder with --out" in said
+    assert not (tmp_path / "new.db").exists()
+    other = tmp_path / "other.csv"
+    other.write_text(
+        table.read_text().replace("yes", "y").replace("no", "yes").replace("y\n", "no\n").replace("yeses", "no")
+    )
+    code, _, said = cli(*asked(other, "--out", out))
+    assert code == 4
+    assert "the same command with another --out writes it, at no further cost" in said
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert cli(*asked(other, "--out", tmp_path / "out-2"))[0] == 0
+    with Ledger(tmp_path / "other.csv.ledger.db") as ledger:
+        assert ledger.spent.epsilon == 1.0
+    (tmp_path / "page").mkdir()
+    (tmp_path / "page" / "report.html").touch()
+    assert cli(*asked(table, "--out", tmp_path / "page"))[0] == 4
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--cut", "height=3,2"), "quorate: --cut 'height' must be increasing numbers"),
+        (("--cut", "ill=yes"), "quorate: --cut: 'ill' is the label"),
+        (("--cut", "height=3"), "quorate: private.csv has no column 'height'"),
+        (("--class", "maybe"), "quorate: --class is to be given twice"),
+        (("--concept", "threshold"), "quorate: --concept 'threshold' is for one column"),
+        (("--learner", "best"), "quorate: --learner must be one of"),
+        (("--epsilon", "0"), "quorate: --epsilon must be a number > 0, got 0.0. Example: --epsilon 1.0"),
+    ],
+)
+def test_a_message_names_the_options(cli: Any, table: Path, tmp_path: Path, more: Any, words: str) -> None:
+    assert words in cli(*asked(table, *more, "--out", tmp_path / "out"))[2]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-from quorate.ledger import Budget, Ledger
+from quorate.accounting import PureDP
+from quorate.ledger import Budget, Ledger, Part
 from quorate.report import Facts, render_html
 
 REASON = "two visits were entered twice"
@@ -288,3 +291,49 @@ def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: P
     with Ledger(tmp_path / "other.db", budget=Budget(1.0, 1e-5)) as other:
         receipt = json.dumps(other.receipt().to_object())
     assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 5
+
+
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        *("rubbish", "", "a\0b", "x" * 5_000, "{", "[1]", "7", "{}", "[" * 900 + "]" * 900, '{"receipt": 1}', "[]"),
+        *(f'{{"sequence": {number}, "head_hash": "{"0" * 64}"}}' for number in ("true", "1e999", "0", '"1"')),
+    ],
+)
+def test_what_is_no_receipt_is_refused_in_one_line(told: Any, cli: Any, rubbish: str) -> None:
+    place, _ = told
+    code, out, said = cli("ledger", "verify", place, "--receipt", rubbish)
+    assert (code, out) == (2, "")
+    assert len(said.strip().splitlines()) <= 2
+    assert len(said) < 500
+    assert "receipt" in said
+
+
+def test_a_file_that_is_no_ledger_is_said_to_be_none_and_nothing_is_made(told: Any, cli: Any, tmp_path: Path) -> None:
+    place, _ = told
+    folder = tmp_path / "other"
+    folder.mkdir()
+    (folder / "notes.txt").write_text("notes")
+    assert cli("ledger", "export", place, "--to", folder / "export.json")[0] == 0
+    with closing(sqlite3.connect(folder / "other.db")) as connection:
+        connection.execute("CREATE TABLE entry (x)")
+    before = sorted(folder.iterdir())
+    for file in before:
+        for verb in (["show"], ["receipt"], ["quota"], ["close", "--reason", "r"]):
+            code, out, said = cli("ledger", verb[0], file, *verb[1:])
+            assert (code, out) == (4, ""), (file, verb)
+            assert "is no ledger; give a run's folder" in said
+            assert len(said.strip().splitlines()) <= 2
+    assert sorted(folder.iterdir()) == before
+
+
+def test_a_block_of_several_clients_names_them(tmp_path: Path, cli: Any) -> None:
+    place = tmp_path / "ledger.db"
+    with Ledger(place, budget=Budget(1.0, 1e-5)) as ledger:
+        reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 9}, key="kept back")
+        parts = [Part(client="key:ab", count=2), Part(client="key:cd", count=1), Part(client="key:ab", count=1)]
+        reservation.draw("online answer", 4, parts=parts)
+        reservation.draw("online answer", 1, client="key:ef")
+    shown = cli("ledger", "show", place)[1].splitlines()
+    assert shown[-3].endswith("purpose online answer, first 0, count 4, for 3 key:ab+1 key:cd")
+    assert shown[-2].endswith("purpose online answer, first 4, count 1, client key:ef")

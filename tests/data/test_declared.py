@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 
 from quorate.data.declared import declared_columns
 from quorate.data.rows import take
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 
 DECLARED = {"age": [0, 120], "sex": ["F", "M"], "share": (0.0, 1.0), "ward": ["north"]}

@@ -114,3 +114,11 @@ def test_labels_must_be_one_per_row():
         encode_labels(np.zeros((3, 1)), [0, 1])
     with pytest.raises(DataRefused, match="something else"):
         encode_labels([["a"], ["b"]], ["a", "b"])
+
+
+@pytest.mark.parametrize("y", [417, 41.7, True])
+def test_what_is_given_in_place_of_labels_is_not_quoted(y):
+    with pytest.raises(DataRefused, match="one label for every row") as refusal:
+        encode_labels(y, ["no", "yes"])
+    assert type(y).__name__ in str(refusal.value)
+    assert str(y) not in str(refusal.value)

@@ -65,7 +65,7 @@ def test_other_sparse_formats_become_rows_and_lists_become_floats():
     ("wrong", "message"),
     [
         (X[0], "Reshape your data"),
-        (X[None], "3 dimension"),
+        (X[None, None, None], "5 dimension"),
         (np.zeros((0, 3)), r"0 sample\(s\)"),
         (np.zeros((3, 0)), r"0 feature\(s\)"),
         (X + 1j, "Complex data not supported"),
@@ -135,9 +135,11 @@ def test_public_columns_are_put_in_the_private_order(convert):
 @pytest.mark.parametrize("convert", [lambda frame: frame, lambda frame: frame.to_pandas()])
 def test_columns_on_one_side_alone_are_refused_by_name(convert):
     private, public = convert(PRIVATE), convert(PRIVATE.rename({"sex": "gender"}))
-    with pytest.raises(DataRefused, match="public lacks the column 'sex'; private lacks the column 'gender'"):
+    with pytest.raises(
+        DataRefused, match="public lacks the column 'sex' of private; private lacks the column 'gender' of public"
+    ):
         match_columns(private, public)
-    with pytest.raises(DataRefused, match=r"^private lacks the column 'gender'\. Give"):
+    with pytest.raises(DataRefused, match=r"^private lacks the column 'gender' of public\. Give"):
         match_columns(convert(PRIVATE), convert(PRIVATE.with_columns(gender=1)))
 
 

@@ -1,11 +1,14 @@
 """A file that is no CSV table: what it is instead, and what to do; nothing of it is quoted."""
 
+import gzip
+import io
 from pathlib import Path
 
 import pytest
 
-from quorate.data import encode_labels, match_columns, read_data
-from quorate.errors import DataRefused
+from quorate.data import column_names, encode_labels, files, match_columns, read_data
+from quorate.data.workspace import Workspace
+from quorate.errors import DataRefused, PreconditionFailed
 
 ROWS = "id;age;crp\n1;70;4,5\n"
 WRONG = [
@@ -73,7 +76,48 @@ def test_tables_are_called_what_the_caller_calls_them():
 
     ours, theirs = pl.DataFrame({"age": [1], "crp": [2]}), pl.DataFrame({"age": ["old"], "crp": [2]})
     called = ("evaluation.csv", "the public pool")
-    with pytest.raises(DataRefused, match=r"^evaluation\.csv lacks the column 'crp'\. Give both"):
+    with pytest.raises(DataRefused, match=r"^evaluation\.csv lacks the column 'crp' of the public pool\. Give both"):
         match_columns(ours.drop("crp"), theirs, called=called)
     with pytest.raises(DataRefused, match=r"holds numbers in evaluation\.csv, but text in the public pool; write it"):
         match_columns(ours, theirs, called=called)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+@pytest.mark.parametrize("read", [read_data, column_names], ids=["rows", "names"])
+def test_what_the_machine_does_not_read_is_not_called_damaged(tmp_path, monkeypatch, name, read):
+    (tmp_path / name).write_bytes(b"a,b\n1,2\n" if name == "t.csv" else gzip.compress(b"a,b\n1,2\n"))
+
+    class Failing(io.RawIOBase):
+        def readable(self):
+            return True
+
+        def readinto(self, _):
+            raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(files, "existing_file", Path)
+    monkeypatch.setattr(Path, "open", lambda *_, **__: Failing())
+    monkeypatch.setitem(files._OPENERS, ".gz", lambda *_: gzip.GzipFile(fileobj=Failing()))
+    with pytest.raises(DataRefused, match=r"cannot be read \(OSError\)$"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [read_data, column_names], ids=["rows", "names"])
+def test_a_packed_file_with_a_byte_changed_is_damaged(tmp_path, read):
+    content = bytearray(gzip.compress(b"a,b\n" + b"1,2\n" * 1_000))
+    content[12:20] = b"\xff" * 8
+    (tmp_path / "t.csv.gz").write_bytes(content)
+    with pytest.raises(DataRefused, match="is damaged"):
+        read(tmp_path / "t.csv.gz")
+
+
+def test_a_full_disk_is_not_called_a_damaged_file(tmp_path, monkeypatch):
+    path, workspace = tmp_path / "t.csv", Workspace(lambda: tmp_path)
+    path.write_bytes(b"a,b\n1,2\n")
+    _ = workspace.path
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(PreconditionFailed, match="No space left on device"):
+        read_data(path, memory=0, workspace=workspace)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import skops.io
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer
@@ -20,6 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps import fitted_transformer
 from quorate.data.formats.sparse_rows import of_width
+from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.direct.schema import Schema, UsableRows

@@ -371,7 +371,7 @@ class TestWrongInput:
 
 
 def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp_path):
-    import skops.io
+    from quorate.deferred import skops
 
     clf = fitted(table, unsafe_noise_seed=None)
     path = clf.export(tmp_path / "model.skops")

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -172,6 +173,25 @@ def test_the_repr_of_a_voter_tells_nothing_it_learned():
 
     assert repr(voter) == "ClassifierVoter()"
     assert repr(ConstantVoter(41)) == "ConstantVoter()"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KNeighborsClassifier(n_jobs=-1),
+        RandomForestClassifier(n_estimators=2, n_jobs=4),
+        make_pipeline(StandardScaler(), KNeighborsClassifier(n_jobs=-1)),
+        make_pipeline(FunctionTransformer(np.negative), RandomForestClassifier(n_jobs=2)),
+    ],
+    ids=["copied as it is", "forest", "step", "beside a function"],
+)
+def test_a_teacher_keeps_to_one_thread_whatever_its_model_was_told(model):
+    """A child that forks threads of its own would wait for them with its fellows, or for ever."""
+    fresh = ClassifierTeacher(model).fresh(3)
+    told = {name: value for name, value in fresh.get_params().items() if name.rpartition("__")[2] == "n_jobs"}
+
+    assert set(told.values()) <= {None, 1}
+    assert model.get_params() != fresh.get_params()  # its owner's stays
 
 
 class ChangesItsArguments(Fixed):

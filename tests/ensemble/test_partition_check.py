@@ -20,10 +20,12 @@ ALL = frozenset(PartitionFault)
 units = st.lists(st.integers(0, 12), min_size=1, max_size=40).map(lambda rows: [bytes([row]) for row in rows])
 
 
-@pytest.mark.parametrize("partition", ["hash", "balanced"])
+@pytest.mark.parametrize("partition", ["hash", "balanced", "unit"])
 @given(unit_keys=units, n=st.integers(1, 13), byte=st.integers(0, 255))
 def test_every_partition_that_is_made_is_sound(partition, unit_keys, n, byte):
     n_teachers, key = min(n, len(set(unit_keys))), Secret(bytes([byte]) * 32)
+    if partition == "unit":
+        n_teachers = len(set(unit_keys))
     made = partition_rows(unit_keys, n_teachers, key, partition=partition)
     assert check_partition(unit_keys, made, n_teachers, key, partition=partition) == frozenset()
 
@@ -42,6 +44,13 @@ def test_one_row_in_another_shard_is_found(partition, row):
     moved = sound(partition).copy()
     moved[row] = (moved[row] + 1) % 5
     assert PartitionFault.UNIT_IN_TWO_SHARDS in faults(moved, partition=partition)
+
+
+def test_two_units_in_one_shard_are_found_where_each_is_to_have_its_own():
+    found = sound("unit")
+    assert len(set(found.tolist())) == 20
+    found = np.minimum(found, 18)
+    assert faults(found, partition="unit", n_teachers=20) == {PartitionFault.NOT_THE_KEYED_HASH}
 
 
 def test_rows_dealt_out_one_by_one_are_found():

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import skops.io
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
@@ -18,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
+from quorate.deferred import skops
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, dump_voters, load_voters
 from quorate.ensemble.linear_storage import dump_linear, is_linear_file
 from quorate.ensemble.prior_matching import PriorMatchingTeacher

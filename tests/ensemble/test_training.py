@@ -306,7 +306,7 @@ def test_what_an_interrupted_training_left_can_be_followed_by_another():
 def test_the_ensemble_tells_its_size_and_nothing_else():
     ensemble = train_teachers(ClassifierTeacher(LogisticRegression()), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
 
-    assert repr(ensemble) == str(ensemble) == "Ensemble(n_teachers=6, n_classes=2)"
+    assert repr(ensemble) == str(ensemble) == "Ensemble(n_classes=2)"  # with a teacher a unit, how many is secret
     with pytest.raises(SecretRefused):
         pickle.dumps(ensemble)
     with pytest.raises(SecretRefused):
@@ -321,7 +321,7 @@ def test_chunks_make_an_ensemble():
     joined = Ensemble.from_chunks(chunks, n_classes=2)
     whole = train_teachers(teacher, X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
 
-    assert joined.n_teachers == K
+    assert len(joined.voters.reveal()) == K
     assert (count_votes(joined, X).reveal() == count_votes(whole, X).reveal()).all()
 
 

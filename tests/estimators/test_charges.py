@@ -65,12 +65,12 @@ def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path: Path) ->
 
 
 def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.pipeline import flow
+    from quorate.pipeline import trained
 
-    monkeypatch.setattr(flow, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(trained, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
         ledger.reserve(PureDP(4.0), delta=0, purposes={"label": 1}, key="earlier")
         with pytest.raises(BudgetExhausted) as refusal:
             fitted(ledger=ledger)
     assert (refusal.value.spent, refusal.value.limit) == (4.0, 5.0)
-    assert "ask fewer queries" in str(refusal.value)
+    assert "give a smaller epsilon=" in str(refusal.value)

@@ -214,6 +214,22 @@ def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> N
         quorate.check(learner, points, labels, groups=np.arange(500))
 
 
+def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command() -> None:
+    """Labels of another type than the classes decide on no refusal, so the owner is told to look before the fit."""
+    asked: dict[str, Any] = {"classes": ["0", "1"], "n_records": N, **BUDGET}
+    found = quorate.check(PrivateLogisticRegression(**asked), X, Y, public=POOL)
+    (note,) = [each for each in found.found["notes"] if each["code"] == "private-rows-are-not-checked"]
+    assert "labels and cells of X and y are NOT checked" in note["message"]
+    assert "Compare classes with y" in note["message"]
+    assert note["message"] in str(found)
+    right = quorate.check(PrivateLogisticRegression(**asked), X, Y.astype(str), public=POOL)
+    assert repr(right) == repr(found)  # not a word of it depends on the labels
+    persons = quorate.check(PrivateLogisticRegression(**asked), X, Y, public=POOL, groups=np.arange(N) // 2)
+    assert "labels, groups and cells" in str(persons)
+    assert f"n_records = {N} is taken as the number of persons, and not of rows" in str(persons)
+    assert "is taken as the number" not in str(found)
+
+
 # --- cautions are warnings of a fit ---------------------------------------------------------------------------------
 
 
@@ -257,7 +273,7 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> Non
     def table(n: int, seed: int) -> pl.DataFrame:
         rng = np.random.default_rng(seed)
         days = [
-            f"2024-{month:02d}-{day:02d}"
+            f"{month:02d}/{day:02d}/2024"
             for month, day in zip(rng.integers(1, 13, n), rng.integers(1, 28, n), strict=True)
         ]
         return pl.DataFrame({"age": rng.normal(size=n), "name": [f"n{i}" for i in range(n)], "seen": days})

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.shell import shell
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALL = ("--records", "1600", "--shards", "8", "--epsilon", "40", "--seed", "1")
+SMALL = "--records 1600 --shards 8 --epsilon 40 --seed 1"
 
 ANSWERS = {  # what nearly all shards agree on, however few there are
     "choose_features.py": ["best feature set    home and school", "best single column  "],
@@ -26,24 +25,19 @@ ANSWERS = {  # what nearly all shards agree on, however few there are
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / name, *SMALL], capture_output=True, text=True, timeout=240, cwd=tmp_path
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    code, out, wrong = shell(f"python {EXAMPLES / name} {SMALL}", tmp_path)
+    assert code == 0, wrong
+    lines = out.splitlines()
     assert [line[: len(said)] for line, said in zip(lines, ANSWERS[name], strict=False)] == ANSWERS[name]
-    told = " ".join(done.stdout.split())
+    told = " ".join(out.split())
     assert "(ε = 40, δ = 1e-6)-differential privacy per record" in told
     assert "reproducible, therefore not private" in told  # a seed was given
 
 
 def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path: Path) -> None:
-    small = ("--records", "1600", "--teachers", "16", "--seed", "1")
-    done = subprocess.run(
-        [sys.executable, EXAMPLES / "membership_inference.py", *small],
-        capture_output=True, text=True, timeout=240, cwd=tmp_path,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    own, student, _ = done.stdout.splitlines()
+    program = EXAMPLES / "membership_inference.py"
+    code, out, wrong = shell(f"python {program} --records 1600 --teachers 16 --seed 1", tmp_path)
+    assert code == 0, wrong
+    own, student, _ = out.splitlines()
     assert float(own.split()[-1]) > 0.55
     assert 0.45 < float(student.split()[-1]) < 0.55

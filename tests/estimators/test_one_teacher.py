@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
@@ -14,9 +16,10 @@ from tests.estimators.small_task import POOL, SETTINGS, N, X, Y
 
 from quorate import PublicPool
 from quorate.audit import audit_shards
+from quorate.ledger import Budget, Ledger
 from quorate.noise import OSNoise
 from quorate.pipeline.config import RunConfig
-from quorate.pipeline.flow import teachers
+from quorate.pipeline.flow import run_pipeline, teachers
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import NoStages
 from quorate.pipeline.task import Task
@@ -63,6 +66,78 @@ def test_changing_adding_or_removing_a_person_of_several_rows_changes_exactly_on
         assert sum(a != b for a, b in zip(before, after, strict=True)) == 1, change
 
 
+FOREST = RandomForestClassifier(3, max_depth=2)  # one that draws: its votes hang on its seed
+
+
+def by_persons(rows: Any, labels: Any, groups: Any, **changes: Any) -> Counter[str]:
+    """The teachers of a fit in which each person is one, whatever their order."""
+    told = trained(rows, labels, groups, bytes(range(32)), partition="unit", n_teachers="auto", **changes)
+    return Counter(each for each in told if "AbstainingVoter" not in each)
+
+
+def without_and_with(groups: Any) -> dict[str, tuple[Any, Any, Any]]:
+    theirs = groups == 7
+    changed = np.where(theirs[:, None], X + 5.0, X)
+    return {
+        "replaced": (changed, Y, groups),
+        "removed": (X[~theirs], Y[~theirs], groups[~theirs]),
+        "added": (np.vstack([X, changed[theirs]]), np.append(Y, Y[theirs]), np.append(groups, [9_999] * theirs.sum())),
+    }
+
+
+@pytest.mark.parametrize("n_records", [None, 10, 400], ids=["read", "fewer declared", "more declared"])
+def test_each_person_a_teacher_of_their_own_moves_that_one_alone(n_records: int | None) -> None:
+    before = by_persons(X, Y, GROUPS, teacher=FOREST, n_records=n_records)
+    assert before.total() == N // 3, "nobody shares a teacher, however many persons were declared"
+    moved = {
+        change: ((before - after).total(), (after - before).total())
+        for change, neighbour in without_and_with(GROUPS).items()
+        for after in [by_persons(*neighbour, teacher=FOREST, n_records=n_records)]
+    }
+    assert moved == {"replaced": (1, 1), "removed": (1, 0), "added": (0, 1)}
+
+
+def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() -> None:
+    heard: list[tuple[str, int, int]] = []
+    task = prepare(
+        RunConfig(teacher=GaussianNB(), **{**SETTINGS, "n_teachers": "auto", "partition": "unit", "n_records": 60}),
+        X, Y, public=PublicPool(POOL), groups=GROUPS, key=Secret(bytes(32)), fingerprint_key=Secret(bytes(32)),
+        noise=OSNoise(),
+    )  # fmt: skip
+    with Ledger(budget=Budget(5.0, 1e-4)) as ledger:
+        run_pipeline(task, ledger, watch=lambda stage, done, total: heard.append((stage, done, total)))
+    assert {total for stage, _, total in heard if stage in ("teachers", "votes")} == {60}
+    assert max(done for stage, done, _ in heard if stage in ("teachers", "votes")) == 60
+
+
+def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
+    from quorate.pipeline import flow
+
+    monkeypatch.setattr(flow, "_seeds", lambda task, shards: None)
+    before = by_persons(X, Y, GROUPS, teacher=FOREST)
+    after = by_persons(*without_and_with(GROUPS)["removed"], teacher=FOREST)
+    assert (before - after).total() > 1
+
+
+def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_shard() -> None:
+    def partition(groups: Any, **changes: Any) -> str:
+        config = RunConfig(
+            teacher=GaussianNB(), **{**SETTINGS, "n_teachers": "auto", "allow_hopeless": True, **changes}
+        )
+        key = Secret(bytes(32))
+        return prepare(
+            config, X, Y, public=PublicPool(POOL), groups=groups, key=key, fingerprint_key=key, noise=OSNoise()
+        ).partition
+
+    few = np.arange(N) % 8
+    assert partition(few) == "unit"
+    assert partition(few, recipe="0.1") == "hash", "a run of version 0.1 goes on with its own shards"
+    assert partition(few, n_teachers=4) == "hash"
+    assert partition(few, partition="hash") == "hash"
+    assert partition(None) == "hash"
+
+
 def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
     key = bytes(range(32))
     before = trained(X, Y, GROUPS, key, partition="balanced")
@@ -85,15 +160,15 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
 
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    from quorate.pipeline import flow
+    from quorate.pipeline import trained as trained_by
 
     key = bytes(range(32))
-    real = flow.train_chunk
+    real = trained_by.train_chunk
 
     def scaled_together(teacher: Any, rows: Any, *args: Any, **how: Any) -> Any:
         return real(teacher, StandardScaler().fit_transform(rows), *args, **how)
 
-    monkeypatch.setattr(flow, "train_chunk", scaled_together)
+    monkeypatch.setattr(trained_by, "train_chunk", scaled_together)
     before = trained(X, Y, GROUPS, key)
     after = trained(np.where((GROUPS == 7)[:, None], X + 5.0, X), Y, GROUPS, key)
     assert sum(a != b for a, b in zip(before, after, strict=True)) == SETTINGS["n_teachers"]

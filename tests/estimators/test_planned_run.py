@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from quorate import PrivateClassifier, PublicPool, check
-from quorate.errors import InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter
 
 
 def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -60,3 +60,10 @@ def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_noth
     found = plan.compare(X, y)
     assert (found.expected, found.as_expected) == (None, None)
     assert found.commonest < 0.56 < found.accuracy
+
+
+def test_private_rows_are_refused_where_public_ones_are_asked_for(clf: PrivateClassifier) -> None:
+    """Else accuracy on private labels would be told for nothing."""
+    X, y = drawn(3_000, 0)
+    with pytest.raises(DataRefused, match="private"):
+        clf.plan_.compare(X[:500], y[:500])

@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import check_estimator
 from tests.estimators.small_task import POOL, SETTINGS, M, N, X, Y, classifier, fitted, table
 
 from quorate import PrivateClassifier, PublicPool
@@ -102,43 +100,3 @@ def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_t
     search.fit(X, Y, public=pool)
     assert seen == [N] * 7
     assert search.best_estimator_.guarantee_.epsilon <= 60.0
-
-
-class FromOneTable(PrivateClassifier):
-    """Takes its pool and its classes from the very table it is given, so that scikit-learn can call ``fit(X, y)``.
-
-    That is what nobody must do with private rows. Noise is seeded, since the checks compare one fit with another.
-    """
-
-    def __init__(self, teacher: Any = None, student: Any = None) -> None:
-        fixed = {"epsilon": 60.0, "delta": 1e-5, "n_teachers": 2, "n_jobs": 1, "unsafe_noise_seed": 1}
-        super().__init__(teacher, student, classes=[0, 1], **fixed)  # type: ignore[arg-type]
-
-    def fit(self, X: Any, y: Any) -> PrivateClassifier:
-        from sklearn.utils.multiclass import check_classification_targets
-        from sklearn.utils.validation import validate_data
-
-        X, y = validate_data(self, X, y, accept_sparse="csr")
-        check_classification_targets(y)
-        pool = X[: max(1, X.shape[0] - 1)] * 0.999
-        found, self.classes = self.classes, np.unique(y).tolist()
-        try:
-            return super().fit(X, y, public=PublicPool(pool))
-        finally:
-            self.classes = found
-
-
-EXPECTED_FAILURES = {
-    "check_estimators_pickle": "a fitted classifier holds the run's key and refuses to travel; export() does instead",
-    "check_classifier_data_not_an_array": "rows to predict come in the kind of container of the public pool",
-}
-
-
-def test_scikit_learns_own_checks_pass() -> None:
-    results = check_estimator(
-        FromOneTable(LogisticRegression()), on_fail=None, on_skip=None, expected_failed_checks=EXPECTED_FAILURES
-    )
-    failed = {each["check_name"]: repr(each["exception"]) for each in results if each["status"] == "failed"}
-    assert failed == {}
-    assert {each["check_name"] for each in results if each["status"] == "xfail"} == EXPECTED_FAILURES.keys()
-    assert sum(each["status"] == "passed" for each in results) >= 45

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from quorate.data import load_adult
 from quorate.errors import InvalidParameter
 from quorate.experiments import EXPERIMENTS, Measured
 from quorate.experiments.few_labels import fits
@@ -28,7 +29,7 @@ from quorate.experiments.few_labels.draws import (
 from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
 from quorate.experiments.few_labels.pays import ALPHAS, EPSILONS, cells, measured
 from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
-from quorate.experiments.few_labels.rectangle import DIRECT, LISTED, rectangle_beside_direct
+from quorate.experiments.few_labels.rectangle import DIRECT, LISTED, RULED, RULED_CUTS, rectangle_beside_direct, ruled
 from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
 from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.tables import TABLES, as_markdown
@@ -261,17 +262,27 @@ def test_a_construction_that_pays_is_shown_by_a_run() -> None:
 def test_a_rectangle_on_adult_beats_the_larger_class_with_300_labels() -> None:
     size = Size(rectangle_labels=(300,), rectangle_draws=4, direct_draws=1)
     rows = {row.method: row for row in rectangle_beside_direct(size, repeats=1, seed=0)}
-    assert rows[SANITIZED_RECTANGLE].more["error_mean"] <= 0.2
+    for name in (SANITIZED_RECTANGLE, RULED):
+        assert rows[name].more["error_mean"] <= 0.2
     assert rows[LARGER].more["error_mean"] == pytest.approx(0.2362, abs=1e-4)
     assert rows[DIRECT].repeats == 1
+
+
+def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_names() -> None:
+    train = load_adult().train
+    for seed in range(3):
+        pool = train[np.random.default_rng([seed]).permutation(train.height)[:1_000]]
+        binning, (values,) = ruled((train,), pool)
+        assert list(binning.cuts) == ["education-num", "relationship"]
+        assert np.array_equal(values[:, 1], binning.transform(train[:, :])[:, 1])
 
 
 def test_the_page_shows_at_most_a_fifth_of_errors_with_300_labels_over_30_draws() -> None:
     found = [row for row in page_rows() if row["data"] == RECTANGLE and row["labels"] == 300]
     assert {row["method"]: row["repeats"] >= 30 for row in found if row["method"] != LARGER} == dict.fromkeys(
-        (SANITIZED_RECTANGLE, LISTED, DIRECT), True
+        (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT), True
     )
-    private = [row for row in found if row["method"] in {SANITIZED_RECTANGLE, LISTED}]
+    private = [row for row in found if row["method"] in {RULED, SANITIZED_RECTANGLE, LISTED}]
     assert all(row["error_mean"] <= 0.2 for row in private)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +10,12 @@ import pytest
 
 from quorate.errors import PreconditionFailed
 from quorate.experiments import mnist as module
-from quorate.experiments import reproduce_mnist
+from quorate.experiments import public_features, reproduce_mnist
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.direct_lines import PLAIN
 from quorate.experiments.measured import scored
 from quorate.experiments.mnist import KERNEL, LABELLED, METHODS, NETWORK, NO_TORCH, PATCHES, VALUES, VOTE, upright
+from quorate.experiments.sources import Split
 from quorate.types import FloatArray
 
 
@@ -77,7 +79,7 @@ def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(module, "Digits", lambda *rest: None)
     monkeypatch.setattr(module, "_data_dependent_notes", lambda rows: ())
     found = reproduce_mnist(epsilons=(8.0,), files=folder)
-    assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, VOTE}
+    assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, VOTE, public_features.NET}
     assert NO_TORCH in found.notes
 
 
@@ -90,6 +92,38 @@ def test_the_network_is_an_extra_that_is_named_where_it_is_missing() -> None:
     else:
         with pytest.raises(PreconditionFailed, match=r"quorate\[torch\]"):
             convolutional(0)
+
+
+def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(public_features, "DIRECTIONS", 4)
+    rng = np.random.default_rng(0)
+    images = np.vstack(
+        [stroke(*each) for each in zip(rng.uniform(-0.4, 0.4, 260), rng.integers(-3, 4, 260), strict=True)]
+    )
+    parts = Split(
+        name="mnist", X_private=images[:60], y_private=np.zeros(60), X_public=images[60:], X_test=images[:1],
+        y_test=np.zeros(1),
+    )  # fmt: skip
+    private, public, test = public_features.coordinates(parts)
+    assert private.shape == (60, 4)
+    assert public.shape == (200, 4)
+    np.testing.assert_allclose(private[:1], test, atol=1e-9)
+    np.testing.assert_allclose(
+        public_features.coordinates(replace(parts, X_private=images[:2]))[0], private[:2], atol=1e-9
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", [public_features.RIDGE, public_features.NET])
+def test_votes_in_public_coordinates_on_made_up_digits(
+    method: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if method == public_features.NET and not torch_is_there():
+        pytest.skip("torch is not installed")
+    monkeypatch.setattr(module, "N_PUBLIC", 300)
+    monkeypatch.setattr(public_features, "N_TEACHERS", 30)
+    found = reproduce_mnist(epsilons=(32.0,), files=folder, methods=(method,))
+    assert found.rows[0].accuracy_mean > 0.5
 
 
 def test_a_missing_data_set_is_told_in_one_line(tmp_path: Path) -> None:

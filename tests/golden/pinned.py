@@ -54,8 +54,9 @@ def _without_chain(entry: dict[str, Any]) -> str:
 
 
 def guarantee(of: Any) -> dict[str, Any]:
-    """Return a guarantee as JSON values, without the number of the version that wrote it."""
+    """Return a guarantee as JSON values, without the numbers of the version and of the form that wrote it."""
     document: dict[str, Any] = json.loads(of.to_json())
+    document.pop("schema_version", None)  # version 0.1 wrote none
     document["accounting"] = document["accounting"].replace(f"quorate {version('quorate')}", "quorate")
     return document
 

@@ -69,9 +69,10 @@ def sentences_of_page(page: str) -> list[str]:
 
 
 def sentences_of_card(card: str) -> list[str]:
-    """Return what a model card says of privacy: all but figures of utility and where it came from."""
-    parts = re.split(r"^## ", card.replace("\\", ""), flags=re.MULTILINE)
-    said = [part for part in parts if not part.startswith(("Utility", "Provenance"))]
+    """Return what a model card says of privacy: all but front matter, use, utility and where it came from."""
+    card = re.sub(r"\A---\n.*?^---\n", "", card, flags=re.MULTILINE | re.DOTALL)
+    parts = re.split(r"^## ", card.strip().replace("\\", ""), flags=re.MULTILINE)
+    said = [part for part in parts if not part.startswith(("How to use it", "Utility", "Provenance"))]
     lines = [line.strip() for part in said for line in part.splitlines()[1:]]
     return [line for line in lines if line and not line.startswith("|--") and not line.startswith("Classes:")]
 

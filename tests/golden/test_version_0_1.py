@@ -35,7 +35,7 @@ def pretend(versions: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Non
         return versions.get(name) or VERSION(name)
 
     for module in list(sys.modules.values()):
-        if module.__name__.startswith("quorate") and hasattr(module, "version"):
+        if module is not None and module.__name__.startswith("quorate") and hasattr(module, "version"):
             monkeypatch.setattr(module, "version", version)
     monkeypatch.setattr(importlib.metadata, "version", version)
 

@@ -227,16 +227,13 @@ def gap_minus_one(votes: tuple[str, ...]) -> int:
 
 def log_pattern(distances: list[int], passes: int, *, threshold_scale: float, query_scale: float, w: int) -> float:
     """log P(the first `passes` queries pass and the next one fails), summed over the threshold's geometric noise."""
-    t, q = 1 / threshold_scale, 1 / query_scale
-    total = 0.0
-    for rho in range(400):
-        p = exp(-rho * t) * (1 - exp(-t))
-        for place, dist in enumerate(distances):
-            room = dist - (w - rho)  # passes where nu < room
-            fails = exp(-room * q) if room > 0 else 1.0
-            p *= (1 - fails) if place < passes else fails
-        total += p
-    return log(total) if total > 0 else -np.inf
+    t, q, rho = 1 / threshold_scale, 1 / query_scale, np.arange(400)
+    p = np.exp(-rho * t) * (1 - exp(-t))
+    for place, dist in enumerate(distances):
+        room = dist - (w - rho)  # passes where nu < room
+        fails = np.where(room > 0, np.exp(-room * q), 1.0)
+        p *= (1 - fails) if place < passes else fails
+    return log(p.sum()) if p.sum() > 0 else -np.inf
 
 
 def worst_loss(of: Any, *, shards: int, passes: int) -> float:

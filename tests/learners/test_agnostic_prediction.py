@@ -88,7 +88,7 @@ def law_of_an_answer(**changes):
 
 def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
     private, root, drawn = AgnosticPrediction(concepts=GRID, epsilon=1.0), SeededNoise(7), []
-    for i in range(3_000):
+    for i in range(1_800):
         noise = root.at("draw", i)
         hypotheses = private._hypotheses(POINTS, LABELS, PLAN, noise).reveal()
         drawn.append((PLAN.mechanism.release(votes_of(hypotheses, np.array([[2]]))[0], noise.at("prediction", 0)),))

@@ -45,6 +45,7 @@ def test_a_pool_tells_cuts_that_part_it_evenly():
     assert np.bincount(found.transform(pool)[:, 0]).tolist() == [250, 250, 250, 250]
     assert found.cuts["job"] == ("a", "b", "c")
     assert Binning.from_pool(pool, ["job"], levels=3).cuts["job"] == ("a", "b")
+    assert Binning.from_pool(pd.DataFrame({"gain": [0] * 99 + [7]}), ["gain"], levels=4).cuts == {"gain": (7.0,)}
     with pytest.raises(DataRefused, match="cannot be cut"):
         Binning.from_pool(pd.DataFrame({"x": [1, 1]}), ["x"])
     with pytest.raises(DataRefused, match="no column 'y'"):

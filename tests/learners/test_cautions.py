@@ -112,6 +112,7 @@ def test_any_epsilon_is_answered_or_refused_by_the_name_that_was_given(around, b
         told = str(refusal)
         assert "learner_epsilon" not in told
         assert "inf" not in told
+        assert "these parameters" not in told  # what to change has a name
         if epsilon > 500:
             assert told.startswith("epsilon must be")
         elif base_epsilon > 500 and not told.startswith("epsilon"):

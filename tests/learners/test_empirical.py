@@ -78,7 +78,7 @@ def test_a_delta_of_the_target_is_used() -> None:
     assert worst_delta(p, q, 1.0, 0.0, spent.event.epsilon) <= spent.event.delta <= 0.1  # type: ignore[union-attr]
 
 
-def drawn_cuts(m: int, runs: int = 2_500) -> list[int]:
+def drawn_cuts(m: int, runs: int = 1_000) -> list[int]:
     fitted = learner(n_draws=m, epsilon=10.0)
     plan = fitted._plan(4, 1, 10.0, 0.0)
     points = np.array([[0], [2], [1], [3], [3]])

@@ -41,7 +41,7 @@ def test_the_learner_has_the_law_that_is_audited(selection):
     points, labels = np.array([[0], [1], [1], [3], [2]]), np.array([1, 1, 0, 0, -1], dtype=np.int8)
     plan = learner._plan(4, 1, EPSILON, 0.0)
     noise, grid = SeededNoise(17), np.arange(4).reshape(-1, 1)
-    drawn = [tuple(learner._learn(points, labels, noise.at("fit", i), plan).labels(grid).tolist()) for i in range(3000)]
+    drawn = [tuple(learner._learn(points, labels, noise.at("fit", i), plan).labels(grid).tolist()) for i in range(1200)]
     law = law_of_interval(points[:4], labels[:4], selection=selection)
     assert p_value(law, drawn) > FALSE_ALARM
     assert p_value(law_of_interval(points[:4], labels[:4], selection=selection, epsilon=2.0), drawn) < FALSE_ALARM

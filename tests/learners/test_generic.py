@@ -77,7 +77,7 @@ def test_the_learner_has_the_law_that_is_audited(selection):
     points, labels = np.array([[0], [3], [1], [2], [0]]), np.array([1, 0, 1, -1, -1], dtype=np.int8)
     plan = learner._plan(3, 2, EPSILON, 0.0)
     noise = SeededNoise(23)
-    drawn = [learner._learn(points, labels, noise.at("fit", i), plan) for i in range(1500)]
+    drawn = [learner._learn(points, labels, noise.at("fit", i), plan) for i in range(700)]
     law = law_of_generic(points, labels, selection=selection)
     assert p_value(law, drawn) > FALSE_ALARM
     other = law_of_generic(points, labels, selection=selection, epsilon=3.0)
@@ -158,7 +158,7 @@ def test_unlabelled_rows_grow_with_the_bits_and_the_finite_class_learner_needs_l
 def test_600_labels_and_the_rows_that_the_tree_asks_for_reach_an_error_of_5_percent(bits):
     n_unlabelled = Tree().rows_needed(Thresholds(bits=bits), alpha=0.025, beta=0.1, epsilon=1.0)
     errors = []
-    for seed in range(4):
+    for seed in range(2):
         X, y, cut = sample(bits, 600, n_unlabelled, seed)
         learner = learner_of(bits, alpha=0.1).fit(X, y)
         errors.append(abs(learner.concept_.cut - cut) / 2**bits)

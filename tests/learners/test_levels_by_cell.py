@@ -19,7 +19,8 @@ from quorate.data.identity import as_list
 from quorate.errors import InvalidParameter
 from quorate.learners import Binning
 from quorate.learners.cell_values import value_of
-from quorate.run.learned import LearnRequest, _rows
+from quorate.run.learn_check import LearnRequest
+from quorate.run.learned import _rows
 
 CUTS: dict[str, Any] = {"age": (30, 40), "smoker": ("true",), "flag": (1,), "code": ("1", "A")}
 CELLS = {

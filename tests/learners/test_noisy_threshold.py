@@ -1,5 +1,6 @@
 """Choices over a whole grid: the law against one that lists every candidate, exact privacy, huge grids, quantiles."""
 
+from fractions import Fraction
 from math import log
 
 import numpy as np
@@ -11,9 +12,11 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import GridChoice, NoisyQuantile, NoisyThreshold
+from quorate.learners.base import grid_choice, noisy_threshold
 from quorate.learners.base.noisy_threshold import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
 from quorate.noise import OSNoise, SeededNoise
+from quorate.noise.fixed_point import exp_negative
 
 FALSE_ALARM = 1e-6
 BITS = 2
@@ -232,3 +235,21 @@ def test_a_quantile_out_of_range_is_refused(fields):
 def test_values_that_are_no_whole_numbers_are_refused(values):
     with pytest.raises(InvalidParameter):
         NoisyQuantile(quantile=0.5, low=0, high=1, epsilon=1.0).release(np.array(values), OSNoise())
+
+
+@pytest.mark.parametrize(("n", "largest"), [(0, 5), (1, 5), (50, 2**30), (300, 300), (5_000, 256)])
+def test_values_are_counted_alike_by_a_table_and_by_a_sort(n, largest):
+    random = np.random.default_rng(n)
+    values, labels = random.integers(0, largest, n), random.integers(0, 2, n).astype(np.int8)
+    distinct, place = np.unique(values, return_inverse=True)
+    ones = np.bincount(place, weights=labels, minlength=len(distinct)).astype(np.int64)
+    zeros = np.bincount(place, minlength=len(distinct)) - ones
+    for found, expected in zip(noisy_threshold._counts(values, labels), (distinct, zeros, ones), strict=True):
+        assert found.tolist() == expected.tolist()
+        assert found.dtype == np.int64
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(0.1) / 2, Fraction(37, 10), Fraction(1, 10**6)])
+def test_weights_from_a_table_are_the_weights_themselves(rate):
+    gaps = sorted({*range(80), *np.random.default_rng(0).integers(0, 9_000, 100).tolist()})
+    assert grid_choice._weights(rate, gaps) == [exp_negative(rate * gap) for gap in gaps]

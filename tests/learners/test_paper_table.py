@@ -16,7 +16,7 @@ ROW = re.compile(
 )
 ROWS = list(ROW.finditer(learners.__doc__ or ""))
 # In the prose of the code: "Algorithm 2", "Algorithms 1 and 2", "Lemmas 4.1, 4.6 and 4.12".
-ITEM = re.compile(r"(Algorithm|Theorem|Lemma|Claim|Definition)s? ((?:[A-B\d][\d.]*\d?(?:, | and )?)+)")
+ITEM = re.compile(r"(Algorithm|Corollary|Theorem|Lemma|Claim|Definition)s? ((?:[A-B\d][\d.]*\d?(?:, | and )?)+)")
 
 
 def items(text: str) -> set[tuple[str, str]]:

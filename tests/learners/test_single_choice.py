@@ -51,6 +51,8 @@ def test_every_table_of_a_finite_world_gives_a_concept(name):
     learner = learners()[name]
     plan = learner._plan(3, 1, *learner._target())
     for i, (values, labels) in enumerate(product(product((0.0, 1.0, 2.0), repeat=4), product((0, 1), repeat=3))):
+        if i % 3 and name != "Agnostic":  # every table once, and one in three with each of the others
+            continue
         points, y = np.array(values).reshape(-1, 1), np.array([*labels, -1], dtype=np.int8)
         assert learner._learn(points, y, SeededNoise(i), plan).index in (0, 1)
 

@@ -466,13 +466,17 @@ def test_a_retry_promises_what_was_promised_or_leaves_out_a_caveat(place):
     first = claiming(ledger, PERSON)
     assert claiming(ledger, PERSON).sequence == first.sequence
     assert claiming(ledger, replace(PERSON, caveats=())).scope == PERSON  # the caveat stays
-    for other in (None, REPLACED, replace(PERSON, caveats=("another",)), replace(RECORD, caveats=("n is public",))):
+    assert claiming(ledger, REPLACED).scope == PERSON  # so does the wider promise
+    claiming(ledger, REPLACED, key="narrow")
+    with pytest.raises(PreconditionFailed):
+        claiming(ledger, PERSON, key="narrow")
+    for other in (None, replace(PERSON, caveats=("another",)), replace(RECORD, caveats=("n is public",))):
         with pytest.raises(PreconditionFailed):
             claiming(ledger, other)
     reserved(ledger, key="unsaid")
     with pytest.raises(PreconditionFailed):
         claiming(ledger, PERSON, key="unsaid")
-    assert ledger.spent.epsilon == 0.5
+    assert ledger.spent.epsilon == 0.75
 
 
 def test_a_retry_is_paid_by_the_same_parts(place):

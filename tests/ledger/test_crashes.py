@@ -59,7 +59,7 @@ def breaches(path: Path, url: str | None = None) -> list[str]:
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(nursery, tmp_path, point):
     path = tmp_path / "ledger.db"
-    for occurrence in (0, 3, 5):
+    for occurrence in (0,) if point == "anchor renamed" else (0, 3, 5):  # an anchor is made once
         result = nursery(do="killed", path=str(path), point=point, occurrence=occurrence, order="honest", delay=None)
         assert result["killed"]
         assert not breaches(path)

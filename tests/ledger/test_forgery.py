@@ -196,12 +196,17 @@ def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path: Path, tmp_path: Pa
 def test_a_link_that_appears_while_the_ledger_is_open_is_not_followed(path: Path, tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("precious")
-    ledger = Ledger(path)
-    beside(path, ".anchor.tmp").symlink_to(precious)
-    with pytest.raises(LedgerIntegrityError):
-        ledger.bind("a")
-    ledger.close()
-    assert precious.read_text() == "precious"
+    content = beside(path, ".anchor").read_bytes()
+    for ending in (".anchor", ".anchor.tmp"):
+        ledger = Ledger(path)
+        beside(path, ".anchor").unlink()
+        beside(path, ending).symlink_to(precious)
+        with pytest.raises(LedgerIntegrityError):
+            ledger.set_quota(f"client{ending}", 1, "a trial")
+        ledger.close()
+        assert precious.read_text() == "precious"
+        beside(path, ending).unlink()
+        beside(path, ".anchor").write_bytes(content)
 
 
 def test_a_hard_link_is_no_second_name_either(path: Path) -> None:

@@ -331,6 +331,28 @@ def test_a_holder_of_the_lock_that_hangs_is_cut_off(server, url, monkeypatch):
     hanging.close()
 
 
+def test_whatever_stops_a_ledger_leaves_nobody_waiting(server, url, monkeypatch):
+    """A check that fails, or an interrupt, while the head is locked: the lock is let go of at once."""
+
+    def fail(_):
+        raise LedgerIntegrityError("found wrong")
+
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(postgres, "_SESSION", (*postgres._SESSION, "SET lock_timeout = '2s'"))
+    stopped = [Ledger(url) for _ in range(2)]
+    with pytest.raises(LedgerIntegrityError, match="found wrong"):
+        stopped[0]._journal.verify(fail)
+    with pytest.raises(KeyboardInterrupt):
+        stopped[1]._journal.submit(interrupt, lambda state, sequence: None)
+    with Ledger(url) as ledger:
+        ledger.reservations()[0].draw(PURPOSE)
+    for each in stopped:
+        assert not each.healthy
+        each.close()
+
+
 # --- the key that binds data -------------------------------------------------------------------------------------
 
 

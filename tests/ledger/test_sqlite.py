@@ -187,9 +187,19 @@ def test_an_empty_ledger_is_refused(path):
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
-    for content in (b"", b"hello", b"SQLite format 3\x00"):
+    for content in (b"hello", b"{}", b"SQLite format 3\x00", b"SQLite format 3\x00" + b"x" * 4096):
         (tmp_path / "ledger.db").write_bytes(content)
-        refused(tmp_path / "ledger.db")
+        for budget in (None, BUDGET):
+            with pytest.raises(PreconditionFailed, match="is no ledger"):
+                Ledger(tmp_path / "ledger.db", budget=budget)
+        assert [file.name for file in tmp_path.iterdir()] == ["ledger.db"]  # nothing was made beside it
+        assert (tmp_path / "ledger.db").read_bytes() == content
+
+
+def test_what_stands_in_the_place_of_a_ledger_is_an_alteration(path):
+    for content in (b"", b"hello", b"SQLite format 3\x00"):
+        path.write_bytes(content)
+        refused(path)
 
 
 def test_another_ledger_is_refused(path, tmp_path):
@@ -215,17 +225,6 @@ def test_a_log_without_its_ledger_is_refused(tmp_path):
 def test_an_edited_anchor_is_refused(path, content):
     path.with_name("ledger.db.anchor").write_bytes(content)
     refused(path)
-
-
-def test_every_flipped_bit_of_the_anchor_is_noticed(path):
-    anchor = path.with_name("ledger.db.anchor")
-    sound = anchor.read_bytes()
-    for place in range(len(sound)):
-        flipped = bytearray(sound)
-        flipped[place] ^= 1 << (place % 8)
-        anchor.write_bytes(flipped)
-        with pytest.raises(LedgerIntegrityError):
-            Ledger(path)
 
 
 # --- edited with a database tool -----------------------------------------------------------------------------
@@ -350,7 +349,7 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
 
 # --- a disk that fails ---------------------------------------------------------------------------------------
 
-POINTS = ["begun", "inserted", "committed", "anchor written", "anchor renamed", "anchored"]
+POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -390,7 +389,7 @@ def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_di
     assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
 
-@pytest.mark.parametrize("point", [None, *POINTS])
+@pytest.mark.parametrize("point", [None, "anchor renamed", *POINTS])
 def test_a_ledger_whose_making_was_cut_short_can_be_made(on_disk, point):
     def fail(name):
         if name == point:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,12 +16,13 @@ from quorate.accounting import PureDP
 from quorate.data.identity import fingerprint, slot_bytes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
+from quorate.export.scope_checks import scope_differs
 from quorate.learners.private_learner import LABELLED_IS_PUBLIC
 from quorate.ledger import GuaranteeScope
 from quorate.ledger.scope import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
-from quorate.pipeline import flow
+from quorate.pipeline import trained
 from quorate.pipeline.scope import LABELS_ONLY, PARTITION_IS_STATED
 from quorate.planning import ROWS_ARE_UNKNOWN, PublicFacts, recipe
 from quorate.release.guarantee import (
@@ -29,6 +32,7 @@ from quorate.release.guarantee import (
     NOT_CLAIMED,
     NOT_DURABLE,
     ROWS_ARE_PUBLIC,
+    guarantee_of,
     ledger_scope,
 )
 from quorate.release.keys import fingerprint_key
@@ -125,7 +129,7 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(
     made = make(ledger, groups=first)
     ledger.same_release(fingerprint(X, Y, slot_bytes(then, N), fingerprint_key(ledger)), "the ids were added")
     entries, spent = ledger.head, ledger.spent
-    monkeypatch.setattr(flow, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(trained, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with pytest.raises(PreconditionFailed, match="cannot be for two units") as refusal:
         make(ledger, groups=then)
     assert "\n" not in str(refusal.value)
@@ -211,3 +215,32 @@ def test_caveats_that_ledgers_hold_keep_their_words(caveat: str, in_version_0_1:
     charged, retried = (GuaranteeScope(unit="record", neighbours="…", caveats=(each,)) for each in (caveat, "reworded"))
     assert charged.covers(charged)
     assert not charged.covers(retried)
+
+
+@pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
+@pytest.mark.parametrize("unit", ["record", "person"])
+def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_version_0_1_wrote(
+    caveat: str, unit: str
+) -> None:
+    """That version wrote of adding and removing, beside a caveat; what is printed is the weakest that holds."""
+    of_unit = (BY_POSITION,) * (unit == "record")
+    written = GuaranteeScope(unit=unit, neighbours=f"add, remove or replace one {unit}", caveats=(*of_unit, caveat))
+    now = GuaranteeScope(unit=unit, neighbours=f"replace one {unit}", caveats=(*of_unit, caveat))
+    charge: dict[str, Any] = {"delta": 0, "purposes": {"label": 1}, "key": "of an earlier version"}
+    ledger = Ledger(budget=Budget(100.0, 1e-2))
+    ledger.reserve(PureDP(0.5), **charge, scope=written)
+    told = ledger_scope(ledger, seeded=False)
+    assert (told.neighbours, told.caveats[0]) == (f"replace one {unit}", caveat)
+    assert BY_POSITION not in told.caveats
+    promised = guarantee_of(ledger, PureDP(0.5), delta=0, mechanism="a label", seeded=False)
+    assert promised.neighbouring.change == "replace"
+    package: Any = SimpleNamespace(charges=[SimpleNamespace(scope=written)])
+    assert scope_differs(package, promised) is None  # a reviewer's check goes by the same rule, and by no weaker one
+    too_much = dataclasses.replace(promised, neighbours=written.neighbours)
+    assert "speaks of one" in str(scope_differs(package, too_much))
+    ledger.reserve(PureDP(0.5), **charge, scope=now)  # the run goes on, and is charged once
+    assert [each.scope for each in ledger.reservations()] == [written]  # its entry stays as it was
+    declared = Ledger(budget=Budget(100.0, 1e-2))  # a twin of which no number was read keeps the whole sentence
+    declared.reserve(PureDP(0.5), **charge, scope=dataclasses.replace(written, caveats=of_unit))
+    assert ledger_scope(declared, seeded=False).neighbours == f"add, remove or replace one {unit}"
+    assert ledger_scope(declared, seeded=False).caveats[: len(of_unit)] == of_unit

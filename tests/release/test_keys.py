@@ -10,7 +10,8 @@ import pytest
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.release.files import write_atomically
-from quorate.release.keys import fingerprint_key, read_or_create_key
+from quorate.release.keys import fingerprint_key, read_or_create_key, with_key
+from quorate.types import Secret
 
 
 def test_a_file_is_written_whole_with_its_mode_and_nothing_beside_it(tmp_path: Path) -> None:
@@ -63,3 +64,21 @@ def test_a_ledger_in_memory_has_one_key_while_it_lives() -> None:
     first, second = (Ledger(budget=Budget(1.0, 1e-5)) for _ in range(2))
     assert fingerprint_key(first).reveal() == fingerprint_key(first).reveal()
     assert len({fingerprint_key(each).reveal() for each in (first, second, None, None)}) == 4
+
+
+def test_where_another_process_was_first_its_key_is_taken(tmp_path: Path) -> None:
+    """What was made with a key that was not kept is made again, with the one that was."""
+    path, made = tmp_path / "ledger.db", []
+
+    def make(key: Secret[bytes]) -> bytes:
+        if not made:
+            fingerprint_key(path)  # the other one
+        made.append(key.reveal())
+        return made[-1]
+
+    assert with_key(path, make) == fingerprint_key(path).reveal()
+    assert len(made) == 2
+    assert made[0] != made[1]
+    assert with_key(path, lambda key: key.reveal(), begin=False) == made[1]
+    assert with_key(tmp_path / "other.db", lambda key: key.reveal(), begin=False) != made[1]
+    assert [each.name for each in tmp_path.iterdir()] == ["ledger.db.key.new"]

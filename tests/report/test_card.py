@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
-from quorate.report import AnswerCounts, Fitted, Utility, model_card
+import pytest
+
+from quorate.report import AnswerCounts, Fitted, StudentFile, Utility, model_card
 
 HEADINGS = [
     "# Readmission within 30 days",
     "## The model",
+    "## How to use it",
     "## Privacy guarantee",
     "## What the guarantee does not cover",
     "## Utility",
@@ -77,3 +82,75 @@ def test_a_seeded_run_is_stamped_and_promises_nothing(facts, runs):
 
 def test_without_public_labels_the_card_says_so(facts):
     assert "no public labels" in model_card(replace(facts, utility=Utility()))
+
+
+def front_matter(card: str) -> dict[str, Any]:
+    """Each line is a name and JSON, which is YAML too."""
+    start, inside, _ = card.split("---\n", 2)
+    assert start == ""
+    return {line.partition(": ")[0]: json.loads(line.partition(": ")[2]) for line in inside.splitlines()}
+
+
+def test_the_front_matter_has_the_figures_of_the_facts(facts):
+    tree = front_matter(model_card(facts))
+    assert tree["privacy"]["epsilon"] == facts.guarantee.epsilon
+    assert tree["model-index"][0]["name"] == facts.provenance.run
+    metrics = {each["type"]: each["value"] for each in tree["model-index"][0]["results"][0]["metrics"]}
+    score = facts.utility.student
+    assert metrics == {"accuracy": score.accuracy, "balanced_accuracy": score.balanced_accuracy}
+    assert "model-index" not in front_matter(model_card(replace(facts, utility=Utility())))
+
+
+def test_the_front_matter_of_a_seeded_run_states_no_epsilon(facts, runs):
+    tree = front_matter(model_card(runs.seeded(facts)))
+    assert tree["privacy"]["epsilon"] is None
+    assert "seeded-noise-no-guarantee" in tree["tags"]
+
+
+def test_names_cannot_write_front_matter_of_their_own(facts):
+    hostile = "ward 7\n---\nprivacy: {epsilon: 0.01}\n---"
+    tree = front_matter(model_card(replace(facts, provenance=replace(facts.provenance, run=hostile))))
+    assert tree["privacy"]["epsilon"] == facts.guarantee.epsilon
+
+
+def use_of(card: str) -> str:
+    return card.partition("## How to use it")[2].partition("## Privacy guarantee")[0]
+
+
+@pytest.mark.parametrize(
+    ("file", "task", "said", "not_said"),
+    [
+        (StudentFile(rows="table"), "tabular", ["a data frame", "no type has to be"], ["since 1970", "missing"]),
+        (StudentFile(rows="table", read_as=["date", "text"]), "tabular", ["since 1970, no text missing"], []),
+        (StudentFile(rows="texts", read_as=["text"]), "text", ["running text; no text missing"], ["1970"]),
+        (StudentFile(rows="numbers"), "tabular", ["an array with the columns"], ["data frame"]),
+        (StudentFile(rows="sparse"), "tabular", ["a sparse matrix"], ["data frame"]),
+        (StudentFile(rows="images"), "image", ["an array with one image a row"], ["data frame"]),
+        (StudentFile(rows="numbers", trusted=["sklearn.neighbors._kd_tree.KDTree"]), "tabular",
+         ['trusted = ["sklearn.neighbors._kd_tree.KDTree"]', "trusted=trusted)"], ["no type has to be trusted"]),
+        (None, "tabular", ["rows with the columns of the public ones"], ["no type has to be trusted", "data frame"]),
+    ],
+)  # fmt: skip
+def test_how_the_student_is_opened_and_asked_follows_from_the_facts(facts, file, task, said, not_said):
+    card = model_card(replace(facts, student_file=file))
+    assert all(words in use_of(card) for words in said)
+    assert not any(words in use_of(card) for words in not_said)
+    tree = front_matter(card)
+    assert tree["pipeline_tag"] == f"{task}-classification"
+    assert tree["pipeline_tag"] in tree["tags"]
+    assert tree["model-index"][0]["results"][0]["task"] == {"type": f"{task}-classification"}
+
+
+def test_nobody_is_told_to_open_a_file_that_is_not_published(facts, runs):
+    assert "skops.io" in use_of(model_card(facts))
+    told = use_of(model_card(runs.seeded(replace(facts, student_file=StudentFile(rows="table")))))
+    assert "skops.io" not in told
+    assert "is not published" in told
+
+
+def test_names_of_types_cannot_leave_the_code(facts):
+    hostile = StudentFile(rows="table", trusted=['a"]\n```\n<script>x</script>\n# e'])
+    card = model_card(replace(facts, student_file=hostile))
+    assert headings(card.replace("# types that", "")) == HEADINGS
+    assert card.count("```") == 3
+    assert not any(line.startswith("```") for line in use_of(card).splitlines()[3:-2])

@@ -37,8 +37,16 @@ def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Pl
     assert "52.0 %" in page
     for row in made.rows:
         if row.cannot:
-            assert row.name in page
+            assert ("direct method" if row.way == "direct" else row.name) in page
     assert str(made.first.expected) in page
+
+
+def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
+    assert "Nothing was spent" in plan_page(made)
+    nothing_expected = replace(made, rows=tuple(replace(row, expected=None) for row in made.rows))
+    page = plan_page(nothing_expected, paid="ε 1 was charged for this.")
+    assert "Nothing was spent" not in page
+    assert "a private estimate, which was charged. ε 1 was charged for this." in page
 
 
 def test_a_name_from_outside_is_no_markup(made: Plan) -> None:
@@ -70,3 +78,10 @@ def test_names_on_the_page_are_not_broken(made: Plan) -> None:
     assert '<table class="names">' in page
     assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page
+
+
+def test_no_section_takes_the_layout_of_a_picture_of_the_report(made: Plan) -> None:
+    """A figure of the report has the class ``attacker``, which would put a heading beside its middle."""
+    page = plan_page(made)
+    assert 'class="attacker"' not in page
+    assert '<section class="best-attack"' in page

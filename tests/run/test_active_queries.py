@@ -33,6 +33,7 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.ex_post import ex_post_delta
 from quorate.ledger import Budget, Ledger
+from quorate.ledger.anchor import AnchorFile
 from quorate.pipeline.prepare import _told_of
 from quorate.planning import LABELS_ARE_COINS
 from quorate.report import Facts, render_html, render_text
@@ -67,8 +68,11 @@ class Few(Strategy):
         return history.not_asked(pool.shape[0])[: max(0, min(10, 30 - len(history.rows)))]
 
 
-@pytest.mark.parametrize("mechanism", ["auto", "GaussianNoisyMax"])
-@pytest.mark.parametrize("strategy", EASY, ids=lambda strategy: type(strategy).__name__)
+@pytest.mark.parametrize(
+    ("strategy", "mechanism"),
+    [*((strategy, "auto") for strategy in EASY), *((strategy, "GaussianNoisyMax") for strategy in EASY[:2])],
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+)
 def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Strategy, mechanism: str) -> None:
     X, y = rows
     clf = fitted(rows, strategy, mechanism=mechanism, unsafe_noise_seed=2)
@@ -399,10 +403,8 @@ CLI = "from quorate.cli import main; main()"
 
 
 def entries_so_far(root: Path) -> int:
-    try:
-        return int(json.loads((root / "ledger.db.anchor").read_text())["sequence"])
-    except (FileNotFoundError, ValueError):
-        return 0
+    head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
+    return 0 if head is None else head.sequence
 
 
 def blocks(root: Path) -> list[Any]:

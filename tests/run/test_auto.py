@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from tests.run.conftest import toml, visits
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.run.batch import load_run
-from quorate.run.choice import CHOICE
+from quorate.run.choice import CHOICE, choice_in_words, keep_choice
 from quorate.run.methods import method_of
 from quorate.run.planned import plan_folder, settings_to_run
 from quorate.run.settings import read_settings
+from quorate.run.template import Answers, filled
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "data": {
@@ -89,8 +91,47 @@ def test_what_the_planner_chooses_is_refused_beside_it(folder: Path, section: st
         read_settings(folder / "quorate.toml")
 
 
+def test_all_that_has_to_go_is_named_at_once(folder: Path) -> None:
+    write(folder, teachers={"count": 20}, mechanism={"name": "NoisyCounts", "queries": "all"})
+    told = r"^\[teachers\] count, \[mechanism\] name and \[mechanism\] queries are what"
+    with pytest.raises(InvalidParameter, match=told):
+        read_settings(folder / "quorate.toml")
+
+
+def test_what_init_writes_is_taken_as_it_is(folder: Path, cli: Any) -> None:
+    """Each section that `init` writes leaves the choice open, and what the method that is chosen has not is told."""
+    text = filled(Answers(
+        private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), n_records=1_500, epsilon=2.0,
+        delta=1e-5,
+    )).replace('by = "teachers"', 'by = "auto"')  # fmt: skip
+    (folder / "quorate.toml").write_text(text, encoding="utf-8")
+    code, out, err = cli("check", folder)
+    assert code == 0, err
+    assert "a linear model in" in out
+    assert settings_to_run(folder, keep=True).method.by == "direct"
+    told = choice_in_words(folder)
+    assert told is not None
+    assert told.endswith("; [teachers], [mechanism] and [student] are for teachers, and not used")
+
+
 def test_where_nothing_can_answer_nothing_is_chosen(folder: Path) -> None:
     hopeless = {**SETTINGS["data"], "n_records": 3}
     write(folder, data=hopeless, mechanism={"online_answers": 5}, budget={"epsilon": 0.01, "delta": 1e-9})
     with pytest.raises(InvalidParameter, match="found nothing that can answer"):
         settings_to_run(folder, keep=False)
+
+
+def test_the_choice_is_told_in_words(tmp_path: Path) -> None:
+    settings = tmp_path / "quorate.toml"
+    settings.write_text('[method]\nby = "auto"\n')
+    document = tomllib.loads(settings.read_text())
+    assert choice_in_words(tmp_path) is None
+    keep_choice(document, {"method": {"by": "direct"}}, tmp_path)
+    assert choice_in_words(tmp_path) == '[method] by = "auto" chose the direct method, the first row of quorate plan'
+    votes = {"teachers": {"count": 1_200}, "mechanism": {"name": "NoisyCounts", "queries": 40}}
+    keep_choice(document, {"method": {"by": "teachers"}, **votes}, tmp_path)
+    said = choice_in_words(tmp_path)
+    assert said is not None
+    assert "chose votes of 1,200 teachers by NoisyCounts on 40 queries" in said
+    settings.write_text('[method]\nby = "teachers"\n')
+    assert choice_in_words(tmp_path) is None

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
-import skops.io
 
 from quorate.accounting import Guarantee
+from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
+from quorate.export.package import export_files
 from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run import batch as batch_module
@@ -23,7 +23,6 @@ from quorate.run import published
 from quorate.run.batch import check, execute, load_run, publish
 from quorate.run.folder import RunFolder
 from quorate.run.prepared import outputs, unit_word
-from quorate.run.published import export
 from quorate.types import Secret
 
 PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
@@ -96,25 +95,6 @@ def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
     assert [secret for secret in secrets if secret in written] == []
 
 
-STRANGER = """
-import json, sys
-import polars, skops.io
-path, rows = sys.argv[1:]
-assert skops.io.get_untrusted_types(file=path) == []
-student = skops.io.load(path)
-print(json.dumps(student.predict(polars.read_csv(rows)).tolist()))
-assert not [name for name in sys.modules if name.split(".")[0] == "quorate"]
-"""
-
-
-def test_the_student_opens_for_a_stranger_who_has_no_quorate(finished: Path) -> None:
-    student, rows = finished / "public" / "student.skops", finished / "public.csv"
-    told = subprocess.run([sys.executable, "-I", "-c", STRANGER, student, rows], capture_output=True, check=True)
-    here = skops.io.load(student).predict(pl.read_csv(rows))
-    assert json.loads(told.stdout) == here.tolist()
-    assert set(here) == {"no", "yes"}
-
-
 def test_running_a_finished_run_again_charges_and_draws_nothing(finished: Path) -> None:
     before, entries = labels(finished), _entries(finished)
     run(finished)
@@ -136,7 +116,7 @@ def _entries(root: Path) -> list[str]:
         return [entry["kind"] for entry in ledger.export()]
 
 
-def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any) -> None:
+def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: Any) -> None:
     root = make_run(**{"teachers.model": "my_ward:teacher"})
     (root / "my_ward.py").write_text(
         "from sklearn.compose import make_column_transformer\n"
@@ -149,8 +129,9 @@ def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any) -> No
         "                                   (FunctionTransformer(as_it_is), ['age', 'bmi']))\n"
         "    return make_pipeline(read, DecisionTreeClassifier(max_depth=3))\n"
     )
-    command = [sys.executable, "-c", "from quorate.cli import main; main()", "run", str(root), "--json"]
-    facts = Facts.from_json(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    code, told, wrong = cli("run", root, "--json")
+    assert code == 0, wrong
+    facts = Facts.from_json(told)
     assert facts.setup.teacher == "ColumnTransformer → DecisionTreeClassifier"
     assert facts.answers.answered == 150
 
@@ -245,7 +226,7 @@ def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(f
 def test_an_export_holds_the_public_side_with_its_sums(finished: Path, tmp_path: Path) -> None:
     from hashlib import sha256
 
-    written = export(finished, tmp_path / "outbox")
+    written = export_files(finished, tmp_path / "outbox")
     assert {path.name for path in written} == PUBLIC | {"manifest.json"}
     sums = json.loads((tmp_path / "outbox" / "manifest.json").read_text())["sha256"]
     assert sums == {name: sha256((tmp_path / "outbox" / name).read_bytes()).hexdigest() for name in sorted(PUBLIC)}
@@ -253,19 +234,19 @@ def test_an_export_holds_the_public_side_with_its_sums(finished: Path, tmp_path:
 
 def test_an_export_takes_no_file_along_that_a_crash_left_half_written(finished: Path, tmp_path: Path) -> None:
     (finished / "public" / ".labels.csv.77.part").write_text("half")
-    assert {path.name for path in export(finished, tmp_path / "outbox")} == PUBLIC | {"manifest.json"}
+    assert {path.name for path in export_files(finished, tmp_path / "outbox")} == PUBLIC | {"manifest.json"}
 
 
 def test_an_export_into_a_folder_that_holds_something_is_refused(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "outbox").mkdir()
     (tmp_path / "outbox" / "notes.txt").write_text("mine")
     with pytest.raises(PreconditionFailed, match="is not empty; choose a new folder"):
-        export(finished, tmp_path / "outbox")
+        export_files(finished, tmp_path / "outbox")
 
 
 def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Path) -> None:
     with pytest.raises(PreconditionFailed, match="no finished run yet"):
-        export(make_run(), tmp_path / "outbox")
+        export_files(make_run(), tmp_path / "outbox")
 
 
 def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
@@ -290,10 +271,10 @@ def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
         with pytest.raises(KeyboardInterrupt):
             run(root)
         with pytest.raises(PreconditionFailed, match="no finished run yet"):
-            export(root, tmp_path / "outbox")
+            export_files(root, tmp_path / "outbox")
     monkeypatch.undo()
     run(root)
-    assert len(export(root, tmp_path / "outbox")) == len(PUBLIC) + 1
+    assert len(export_files(root, tmp_path / "outbox")) == len(PUBLIC) + 1
 
 
 def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tmp_path: Path) -> None:
@@ -308,7 +289,7 @@ def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tm
         assert "no guarantee" in ledger.reservations()[0].client
     assert outputs(RunFolder(root), next_command="").student == str(root / "private" / "student.skops")
     with pytest.raises(SeededNoiseRefused, match="Remove unsafe_noise_seed"):
-        export(root, tmp_path / "outbox")
+        export_files(root, tmp_path / "outbox")
     assert not (tmp_path / "outbox").exists()
 
 

@@ -20,7 +20,7 @@ from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
-from quorate.pipeline import flow
+from quorate.pipeline import flow, trained
 from quorate.report import Facts, model_card, render_html, render_text
 from quorate.run.batch import execute, load_run
 from quorate.types import Secret
@@ -28,11 +28,19 @@ from quorate.types import Secret
 X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
 POOL = X[300:]
 X, Y = X[:300], Y[:300]
+SETTINGS: dict[str, Any] = {
+    "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_teachers": 10, "queries": 60, "n_jobs": 1,
+}  # fmt: skip
 
 
 def fitted(**changes: Any) -> PrivateClassifier:
-    settings: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_teachers": 10, "queries": 60}
-    return PrivateClassifier(**{**settings, **changes}).fit(X, Y, public=PublicPool(POOL))
+    return PrivateClassifier(**{**SETTINGS, **changes}).fit(X, Y, public=PublicPool(POOL))
+
+
+@pytest.fixture(scope="module")
+def ordinary() -> PrivateClassifier:
+    """A fit that tests only read."""
+    return fitted()
 
 
 def outcomes(facts: Facts) -> dict[str, Outcome]:
@@ -55,8 +63,8 @@ def function_of(name: str) -> Any:
     raise AssertionError(name)
 
 
-def test_the_outcomes_of_an_ordinary_run() -> None:
-    assert outcomes(fitted().facts()) == {
+def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
+    assert outcomes(ordinary.facts()) == {
         "shards": Outcome.PASSED,
         "classes": Outcome.BY_CONSTRUCTION,
         "preprocessing": Outcome.PASSED,
@@ -68,8 +76,8 @@ def test_the_outcomes_of_an_ordinary_run() -> None:
     }
 
 
-def test_what_passed_names_a_function_that_there_is() -> None:
-    for check in fitted().facts().checks:
+def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
+    for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
         assert check.ran is None or callable(function_of(check.ran))
 
@@ -93,7 +101,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
 ) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     monkeypatch.setattr(flow, "partition_rows", broken)
-    monkeypatch.setattr(flow, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
+    monkeypatch.setattr(trained, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
     code, _, said = cli("run", root)
     assert code == 4
     assert "the rows of one unit are in two shards" in " ".join(said.split())
@@ -104,7 +112,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
 
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
-    real_check, real_train = flow.checks.shards, flow.train_chunk
+    real_check, real_train = flow.checks.shards, trained.train_chunk
 
     def look(task: Any, assigned: Any) -> Any:
         looked.append(assigned)
@@ -115,7 +123,7 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch:
         return real_train(trainer, X, codes, shards, **how)
 
     monkeypatch.setattr(flow.checks, "shards", look)
-    monkeypatch.setattr(flow, "train_chunk", train)
+    monkeypatch.setattr(trained, "train_chunk", train)
     fitted()
     assert len(looked) == 1
     assert given
@@ -136,11 +144,10 @@ def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked
     assert "not those of a hash partition" in " ".join(said.split())
 
 
-@pytest.mark.several_fits
-def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked() -> None:
-    facts = fitted().facts()
+def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: PrivateClassifier) -> None:
+    facts = ordinary.facts()
     assert "exactly one teacher; checked" in render_text(facts)
-    task = fitted()._kept.task
+    task = ordinary._kept.task
     unseen = Facts.from_json(facts.to_json())
     from dataclasses import replace
 
@@ -162,20 +169,20 @@ def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
 
 @pytest.mark.several_fits
 def test_a_class_list_that_was_read_is_not_called_declared() -> None:
-    made = LabelPrivateClassifier(classes="public", epsilon=2.0, delta=1e-5, n_teachers=10, queries=60).fit(X, Y)
+    made = LabelPrivateClassifier(**{**SETTINGS, "classes": "public"}).fit(X, Y)
     facts = made._facts
     assert not facts.setup.classes_declared
     check = check_of(facts, "classes")
     assert check.outcome is Outcome.NOT_COVERED
     assert "read off the labels" in check.evidence
     assert "read off private labels" in model_card(facts)
-    declared = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, queries=60).fit(X, Y)
+    declared = LabelPrivateClassifier(**SETTINGS).fit(X, Y)
     assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
 
 
 @pytest.mark.several_fits
 def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
-    made = LabelPrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, queries=60).fit(X, Y)
+    made = LabelPrivateClassifier(**{**SETTINGS, "n_teachers": "auto"}).fit(X, Y)
     assert (made._facts.setup.n_records, made._facts.setup.n_records_from) == (300, "public")
     assert "300" in model_card(made._facts)
     assert "declared: 300" not in model_card(made._facts)
@@ -187,7 +194,7 @@ def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> No
 
 def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
     """What stands in front of it is fitted on all private rows, and quorate never sees it."""
-    clf = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=10, queries=60)
+    clf = PrivateClassifier(**SETTINGS)
     outer = make_pipeline(StandardScaler(), clf).fit(X, Y, privateclassifier__public=PublicPool(POOL))
     facts = outer[-1].facts()
     check = check_of(facts, "outside")
@@ -208,11 +215,12 @@ def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other() -> None:
     assert [code for code, outcome in found.items() if outcome is Outcome.FAILED] == ["seed"]
 
 
-def test_a_ledger_that_does_not_verify_has_no_report(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = fitted()
+def test_a_ledger_that_does_not_verify_has_no_report(
+    ordinary: PrivateClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
     with pytest.raises(PreconditionFailed):
-        made.facts()
+        ordinary.facts()
 
 
 # --- what version 0.1 wrote -----------------------------------------------------------------------------------------
@@ -234,8 +242,8 @@ def old_facts(facts: Facts) -> str:
     return json.dumps(tree)
 
 
-def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed() -> None:
-    found = Facts.from_json(old_facts(fitted().facts()))
+def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed(ordinary: PrivateClassifier) -> None:
+    found = Facts.from_json(old_facts(ordinary.facts()))
     assert outcomes(found) == {
         **dict.fromkeys(("shards", "classes", "preprocessing"), Outcome.NOT_RUN),
         **dict.fromkeys(("noise", "seed", "chain"), Outcome.PASSED),

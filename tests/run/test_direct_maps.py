@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import skops.io
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from quorate.deferred import skops
 from quorate.run.direct_run import execute_direct, read_direct
 
 DIRECT: dict[str, Any] = {

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import skops.io
 from tests.run.test_direct_runs import SMALL
 from tests.run.test_resume import entries_so_far, kill_when, said_by, start
 
+from quorate.deferred import skops
 from quorate.direct import descend
 from quorate.direct.model import published_model
 from quorate.direct.rounds import Descent

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import skops.io
 
 from quorate.data.feature_maps.coordinates import Spectrum
+from quorate.deferred import skops
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
 from quorate.ledger import Ledger
 from quorate.pipeline.direct import task as direct_task

@@ -210,13 +210,14 @@ def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, 
 
     def dated(name: str, there: str) -> str:
         root = make_run(name, **changes)
-        for table, entry in (("private.csv", "2024-03-01"), ("public.csv", there)):
+        for table, entry in (("private.csv", "01.03.2024"), ("public.csv", there)):
             rows = pl.read_csv(root / table)
-            rows.with_columns(seen=pl.Series([entry, "2023-11-30"] * (len(rows) // 2))).write_csv(root / table)
+            two = [entry, "30.11.2023" if "." in entry else "later"]
+            rows.with_columns(seen=pl.Series(two * (len(rows) // 2))).write_csv(root / table)
         assert cli("check", root)[0] == 0
         return cli("check", root)[1]
 
-    out = dated("dates", "2024-03-01")
+    out = dated("dates", "01.03.2024")
     assert "Everything fits, with caution" in out
     assert "caution    column 'seen' of public.csv holds dates or times as text" in out
     assert "holds dates" not in dated("words", "not yet")  # dates in the private table alone

@@ -59,7 +59,7 @@ def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     original = reading.read_data
     monkeypatch.setattr(builtins, "open", guarded)
     monkeypatch.setattr(io, "open", guarded)
-    monkeypatch.setattr("quorate.run.planned.read_data", read)
+    monkeypatch.setattr("quorate.run.tables.read_data", read)
     private.chmod(0)
     yield private
     private.chmod(0o600)
@@ -131,3 +131,30 @@ def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, c
     tree = json.loads(cli("plan", str(folder), "--json")[1])
     assert tree["first"] == "direct/gradient rounds"
     assert cli("plan", str(folder), "--curve", "20")[0] == 2
+
+
+def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    day = rng.integers(0, 200, 400)
+    notes = [None if at % 7 == 0 else f"{'cough' if late else 'well'} again today" for at, late in enumerate(day > 100)]
+    rows = pl.DataFrame(
+        {
+            "age": rng.normal(50, 9, 400),
+            "admitted": [str(np.datetime64("2024-01-01") + int(each)) for each in day],
+            "notes": notes,
+        }
+    )
+    labels = np.where(day > 100, "yes", "no")
+    made = quorate.plan(
+        rows[:250],
+        evaluation=(rows[250:], labels[250:]),
+        classes=["no", "yes"],
+        n_records=3000,
+        epsilon=2.0,
+        delta=1e-5,
+        mechanisms=["NoisyCounts"],
+        n_teachers=[50],
+    )
+    expected = {row.way: row.expected for row in made.rows}
+    assert expected["direct"] is not None
+    assert expected["direct"].accuracy > 0.8

@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from quorate.errors import PreconditionFailed
+from quorate.export.package import export_files
 from quorate.run import published
 from quorate.run.batch import execute, load_run
 from quorate.run.folder import RunFolder
-from quorate.run.published import NAMES, export, publish_files, read_facts, read_published
+from quorate.run.published import NAMES, publish_files, read_facts, read_published
 
 WRITTEN = {"labels.csv", "guarantee.json", "model_card.md", "report.html", "student.skops", "facts.json"}
 
@@ -164,13 +165,13 @@ def test_links_are_not_followed_in_a_run_without_sums_either(run: Path, tmp_path
     RunFolder(run).published.unlink()
     link_to_the_votes(run / "public" / "student.skops")
     with pytest.raises(PreconditionFailed, match="is a symbolic link"):
-        export(run, tmp_path / "out", unverified=True)
+        export_files(run, tmp_path / "out", unverified=True)
 
 
 def test_sums_win_over_the_wish_to_take_files_as_they_are(run: Path, tmp_path: Path) -> None:
     swap(run / "public" / "student.skops")
     with pytest.raises(PreconditionFailed, match="is not what this run wrote there"):
-        export(run, tmp_path / "out", unverified=True)
+        export_files(run, tmp_path / "out", unverified=True)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +188,7 @@ def test_sums_win_over_the_wish_to_take_files_as_they_are(run: Path, tmp_path: P
 def test_damaged_sums_are_refused(run: Path, tmp_path: Path, damage: str) -> None:
     RunFolder(run).published.write_text(damage)
     with pytest.raises(PreconditionFailed, match=r"published\.json is damaged"):
-        export(run, tmp_path / "out")
+        export_files(run, tmp_path / "out")
 
 
 class _Killed(BaseException):
@@ -223,4 +224,4 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
 
 
 def test_every_name_that_is_published_is_known(run: Path) -> None:
-    assert set(NAMES) == {*WRITTEN, "audit.json"}
+    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json"}

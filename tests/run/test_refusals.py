@@ -110,15 +110,40 @@ def the_private_table(how: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
     return broken
 
 
+def sparse(root: Path) -> None:
+    """Write the tables as svmlight text, which has no names of columns."""
+    for name, n in (("private", 400), ("public", 150)):
+        rows = [f"{i % 2} 1:{i % 7} 2:{i % 5}" for i in range(n)]
+        (root / f"{name}.svm").write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize("by", ["teachers", "direct"])
+@pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
+def test_columns_that_are_named_for_a_table_without_names_are_refused(
+    make_run: Any, cli: Any, key: str, by: str
+) -> None:
+    changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
+    if by == "direct":
+        changes |= {
+            "method.by": "direct", "data.n_records": 400, "teachers.count": None, "mechanism.queries": None,
+            "run.n_jobs": None,
+        }  # fmt: skip
+    root = make_run(**changes, **{f"data.{key}": "scans" if key == "images" else ["1"]})
+    sparse(root)
+    code, _, said = cli("check", root)
+    assert f"[data] {key} names columns, and those of private.svm have no names" in one_line(said), said
+    assert code == 2
+
+
 FILES: list[tuple[str, Break, str]] = [
     ("a pool with a column too few", rewrite("public.csv",
-     lambda t: t.drop("bmi")), "public lacks the column 'bmi'"),
+     lambda t: t.drop("bmi")), "public.csv lacks the column 'bmi' of private.csv."),
     ("a pool with a column too many", rewrite("public.csv",
-     lambda t: t.with_columns(x=pl.lit(1))), "private lacks the column 'x'"),
+     lambda t: t.with_columns(x=pl.lit(1))), 'under [data]: drop = ["x"]'),
     ("a pool with a renamed column", rewrite("public.csv",
-     lambda t: t.rename({"age": "Age"})), "private lacks the column 'Age'"),
-    ("words where numbers are", rewrite("public.csv",
-     lambda t: t.with_columns(age=pl.lit("old"))), "'age' holds numbers"),
+     lambda t: t.rename({"age": "Age"})), "private.csv lacks the column 'Age'"),
+    ("words where numbers are", rewrite("private.csv",
+     lambda t: t.with_columns(age=pl.lit("old"))), "'age' holds text"),
     ("a label that is missing", rewrite("private.csv",
      lambda t: t.with_columns(ill=pl.lit(None))), "a label is missing"),
     ("the private file copied as the pool", the_private_table(lambda t: t), "the private rows again"),

@@ -65,18 +65,18 @@ def assert_stopped(tree: Tree, code: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "group", "code"),
+    ("number", "group", "code", "n_jobs"),
     [
-        (signal.SIGINT, True, 6),  # Ctrl-C, with polars loaded
-        (signal.SIGTERM, False, 6),
-        (signal.SIGHUP, True, 6),  # the terminal was closed
-        (signal.SIGKILL, False, -signal.SIGKILL),
+        (signal.SIGINT, True, 6, 2),  # Ctrl-C, with polars loaded
+        (signal.SIGTERM, False, 6, 1),
+        (signal.SIGHUP, True, 6, 1),  # the terminal was closed
+        (signal.SIGKILL, False, -signal.SIGKILL, 2),
     ],
 )
 def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
-    make_run: Any, number: signal.Signals, group: bool, code: int
+    make_run: Any, number: signal.Signals, group: bool, code: int, n_jobs: int
 ) -> None:
-    root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.n_jobs": 2}))
+    root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.n_jobs": n_jobs}))
     tree = run(root)
     tree.wait_for(begun(root))
     tree.signal(number, group=group)
@@ -116,10 +116,10 @@ def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
     tree.ends()
 
 
-def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random) -> list[float]:
+def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random, n_jobs: int) -> list[float]:
     """Send SIGTERM at random moments of runs that go on from one another; return how long each took to be gone."""
     seconds: list[float] = []
-    size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.n_jobs": 2}
+    size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.n_jobs": n_jobs}
     whole = make_run("whole", **size)
     tree = run(whole)
     assert tree.process.wait() == 0, tree.text()
@@ -152,12 +152,12 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
 
 
 def test_sigterm_at_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
-    assert len(stopped_at_random_moments(make_run, 5, random.Random(20261130))) == 5
+    assert len(stopped_at_random_moments(make_run, 5, random.Random(20261130), 1)) == 5
 
 
 @pytest.mark.heavy
 def test_sigterm_at_fifty_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
-    seconds = stopped_at_random_moments(make_run, 50, random.Random())
+    seconds = stopped_at_random_moments(make_run, 50, random.Random(), 2)
     mean = sum(seconds) / len(seconds)
     print(f"\n{len(seconds)} moments; gone after {max(seconds):.2f} s at most, {mean:.2f} s in the mean")
 
@@ -191,7 +191,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
-    tree = start(FIT, tmp_path, said=tmp_path / "said.txt")
+    tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)
     tree.wait_for(begun(tmp_path))
     tree.signal(number)
     tree.ends()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import httpx
 import pytest
 from tests.service.conftest import Running, Serve, rows
 
-from quorate.service import Client, Refused
+from quorate.errors import InvalidParameter
+from quorate.service import Client, NoAnswer, Refused
 
 
 class Unreliable(httpx.BaseTransport):
@@ -63,9 +65,38 @@ def test_two_requests_have_two_keys(serve: Serve) -> None:
 
 def test_it_gives_up_after_its_retries(serve: Serve) -> None:
     run, transport = serve(), Unreliable(lost=99)
-    with client(run, transport=transport, retries=2) as asking, pytest.raises(httpx.ReadError):
-        asking.label(rows(1)[0])
-    assert (len(transport.seen), run.service.records.charged) == (3, 1)
+    with client(run, transport=transport, retries=2) as asking:
+        with pytest.raises(NoAnswer, match=r"ReadError: the answer is lost.*may have been charged") as lost:
+            asking.label(rows(1)[0])
+        assert (len(transport.seen), run.service.records.charged) == (3, 1)
+        transport.lost = 0
+        assert lost.value.charged
+        assert asking.label(rows(1)[0], idempotency_key=lost.value.idempotency_key).by == "ensemble"
+        with pytest.raises(Refused, match="idempotency-key-reused"):
+            asking.label(rows(2)[1], idempotency_key=lost.value.idempotency_key)
+    assert run.service.records.charged == 1
+
+
+def test_where_nobody_listens_nothing_was_charged_and_it_says_so() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+    for place in (url, "nowhere", "http://[", "ftp://nowhere"):
+        with pytest.raises((NoAnswer, InvalidParameter)) as none, Client(place, "k", sleep=lambda _: None) as asking:
+            asking.label({})
+        assert len(str(none.value).splitlines()) == 1
+        assert isinstance(none.value, InvalidParameter) or not none.value.charged
+    with pytest.raises(NoAnswer, match="nothing is charged by reading"), Client(url, "k", retries=0) as asking:
+        asking.budget()
+
+
+@pytest.mark.parametrize("text", ["<html>", "[]", "7", "{}"])
+def test_what_is_no_service_is_said_to_be_none(text: str) -> None:
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, text=text))
+    with Client("http://service", "k", transport=transport) as asking:
+        for ask in (lambda: asking.label({}), lambda: asking.label_many([{}]), asking.budget):
+            with pytest.raises(NoAnswer, match="no service of quorate"):
+                ask()
 
 
 def test_a_refusal_that_passes_is_tried_again_and_no_other() -> None:

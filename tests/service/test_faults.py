@@ -24,7 +24,7 @@ from quorate.service.models import MANIFEST
 from quorate.service.open_run import opened
 from quorate.service.settings import ServiceSettings
 
-STEPS = ("begun", "inserted", "committed", "anchor written", "anchor renamed")
+STEPS = ("begun", "inserted", "committed", "anchor written", "anchored")
 
 
 def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
@@ -137,7 +137,7 @@ def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_w
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         beside = free.getsockname()[1]
-    environment = {**os.environ, "QUORATE_SERVICE_METRICS_PORT": str(beside)}
+    environment = {**os.environ, "QUORATE_SERVE_METRICS_PORT": str(beside)}
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
     assert process.stderr is not None
     ports: list[int] = []

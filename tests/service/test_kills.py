@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
-import signal
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,35 +14,12 @@ import httpx
 import pytest
 from benchmarks.service import WithoutLedger
 from tests.service.conftest import rows, running
+from tests.service.processes import serving
 
 from quorate.ledger import Ledger
 from quorate.service.keys import KeyFile
 
 CLIENTS = 8
-
-
-@contextmanager
-def served(root: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """``quorate serve`` in a process of its own, and its port."""
-    code = "from quorate.cli import main; main()"
-    command = [sys.executable, "-c", code, "serve", str(root), "--port", "0"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    try:
-        port = None
-        while port is None:
-            line = process.stderr.readline()
-            assert line, "it ended before it listened"
-            if found := re.search(r'"event": "listening".*"port": (\d+)', line):
-                port = int(found[1])
-        drained = threading.Thread(target=process.stderr.read, daemon=True)
-        drained.start()
-        yield process, port
-    finally:
-        process.kill()
-        process.wait(30)
-        drained.join(10)
-        process.stderr.close()
 
 
 def ask_until_it_dies(port: int, token: str, points: list[dict[str, Any]], told: dict[str, str]) -> None:
@@ -70,9 +41,9 @@ def killed(root: Path, kills: int, seed: int) -> None:
     token, _ = KeyFile(root / "private").create("a test", ["ask"])
     points, told = rows(400, seed=seed), dict[str, str]()
     for _ in range(kills):
-        with served(root) as (process, port):
+        with serving(root) as server:
             threads = [
-                threading.Thread(target=ask_until_it_dies, args=(port, token, rng.sample(points, 60), told))
+                threading.Thread(target=ask_until_it_dies, args=(server.port, token, rng.sample(points, 60), told))
                 for _ in range(CLIENTS)
             ]
             for thread in threads:
@@ -81,7 +52,7 @@ def killed(root: Path, kills: int, seed: int) -> None:
             while len(told) < enough and time.monotonic() < until:
                 time.sleep(0.002)
             time.sleep(rng.uniform(0, 0.03))
-            os.kill(process.pid, signal.SIGKILL)
+            server.process.kill()
             for thread in threads:
                 thread.join(60)
     with Ledger(root / "ledger.db") as ledger:

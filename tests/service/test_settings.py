@@ -16,7 +16,7 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_file(t
     path.write_text(
         '[service]\nport = 1\nmax_rows = 2\nafter_budget = "refuse"\ntls_cert = "c.pem"\ntls_key = "k.pem"\n'
     )
-    environment = {"QUORATE_SERVICE_PORT": "3", "QUORATE_SERVICE_MAX_ROWS": "4", "HOME": "/"}
+    environment = {"QUORATE_SERVE_PORT": "3", "QUORATE_SERVE_MAX_ROWS": "4", "HOME": "/"}
     found = read_service_settings(path, environment=environment, port=5, host=None)
 
     assert (found.port, found.max_rows, found.after_budget) == (5, 4, "refuse")
@@ -65,4 +65,39 @@ def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PreconditionFailed):
         read_service_settings(tmp_path / "nowhere.toml", environment={})
     with pytest.raises(InvalidParameter):
-        read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "x"})
+        read_service_settings(None, environment={"QUORATE_SERVE_PORT": "x"})
+
+
+def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone() -> None:
+    of_one = {
+        "SERVICE_HOST": "10.0.0.1",
+        "SERVICE_PORT": "8470",
+        "SERVICE_PORT_HTTP": "8470",
+        "PORT": "tcp://10.0.0.1:8470",
+        "PORT_8470_TCP": "tcp://10.0.0.1:8470",
+        "PORT_8470_TCP_PROTO": "tcp",
+        "PORT_8470_TCP_PORT": "8470",
+        "PORT_8470_TCP_ADDR": "10.0.0.1",
+    }
+    environment = {"KUBERNETES_SERVICE_HOST": "10.0.0.9"}
+    for service in ("QUORATE", "QUORATE_SERVE"):
+        environment |= {f"{service}_{name}": value for name, value in of_one.items()}
+    assert read_service_settings(None, environment=environment) == ServiceSettings()
+    assert read_service_settings(None, environment={**environment, "QUORATE_SERVE_MAX_ROWS": "7"}).max_rows == 7
+
+
+def test_the_earlier_prefix_is_read_with_a_warning_where_it_is_sure() -> None:
+    with pytest.warns(FutureWarning, match="QUORATE_SERVICE_PORT is now QUORATE_SERVE_PORT"):
+        assert read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "9000"}).port == 9000
+    environment = {
+        "QUORATE_SERVICE_PORT": "9000",
+        "QUORATE_SERVICE_MAX_ROWS": "5",
+        "KUBERNETES_SERVICE_HOST": "10.0.0.9",
+    }
+    with pytest.warns(FutureWarning, match="MAX_ROWS"):
+        found = read_service_settings(None, environment=environment)
+    assert (found.port, found.max_rows) == (8470, 5)
+    both = {"QUORATE_SERVE_MAX_ROWS": "6", "QUORATE_SERVICE_MAX_ROWS": "5"}
+    with pytest.warns(FutureWarning, match="MAX_ROWS"):  # the new name goes before the earlier one
+        found = read_service_settings(None, environment=both)
+    assert found.max_rows == 6

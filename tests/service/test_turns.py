@@ -168,31 +168,76 @@ def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
     assert set(said) == {"ZeroDivisionError"}
 
 
-def test_a_row_that_teachers_cannot_see_costs_nobody_anything() -> None:
+def ensemble(
+    left: int,
+    *,
+    view: Callable[[Any], Any] = lambda table: table,
+    student: Callable[[Any], list[Any]] = lambda table: ["no"] * len(table),
+) -> EnsembleAnswers:
+    """Sixty teachers who say yes to every place, and so many answers."""
     ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
-    purposes = {"online answer": 9}
-    reservation = ledger.reserve(Repeated(mechanism.event, 9), delta=1e-5, purposes=purposes, key="kept back")
+    purposes = {"online answer": left}
+    reservation = ledger.reserve(Repeated(mechanism.event, left), delta=1e-5, purposes=purposes, key="kept back")
+    current = CurrentRows(lambda table: Secret(np.tile([0, 60], (len(table), 1))), view)
+    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
+    features = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
+    return EnsembleAnswers(online, current, ledger, student, ("no", "yes"), features)
 
+
+def replies_of(
+    answers: EnsembleAnswers,
+    requests: Sequence[tuple[tuple[float], ...]],
+    failed: Callable[[str], None] = lambda _: None,
+) -> list[Reply]:
+    """Put requests that wait together."""
+    threads = AnsweringThreads(answers, threads=1, failed=failed)
+
+    async def ask() -> list[Reply]:
+        return await asyncio.gather(*(threads.ask(Asked("ann", each)) for each in requests))
+
+    try:
+        return asyncio.run(ask())
+    finally:
+        threads.stop()
+
+
+def test_a_row_that_teachers_cannot_see_costs_nobody_anything() -> None:
     def view(table: Any) -> Any:
         if (table["place"] < 0).any():
             raise ValueError("no such place")
         return table
 
-    current = CurrentRows(lambda table: Secret(np.tile([0, 60], (len(table), 1))), view)
-    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
-    features = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
-    answers = EnsembleAnswers(online, current, ledger, lambda table: ["no"] * len(table), ("no", "yes"), features)
-    threads = AnsweringThreads(answers, threads=1)
-
-    async def ask() -> list[Reply]:
-        rows = [((1.0,), (2.0,)), ((3.0,), (-1.0,)), ((2.0,), (4.0,), (1.0,))]
-        return await asyncio.gather(*(threads.ask(Asked("ann", each)) for each in rows))
-
-    one, two, three = asyncio.run(ask())
-    threads.stop()
+    answers = ensemble(9, view=view)
+    one, two, three = replies_of(answers, [((1.0,), (2.0,)), ((3.0,), (-1.0,)), ((2.0,), (4.0,), (1.0,))])
     assert isinstance(one, Answered)
     assert isinstance(two, Problem)
     assert isinstance(three, Answered)
     assert (two.code, two.charged) == ("internal-error", False)
     assert [point.label for point in (*one.points, *three.points)] == ["yes"] * 5
-    assert reservation.remaining("online answer") == 9 - 3
+    assert answers.standing.answers_left == 9 - 3
+
+
+def test_a_student_that_fails_on_a_row_fails_its_request_alone_and_the_charge_is_told() -> None:
+    def student(table: Any) -> list[Any]:
+        if (table["place"] < 0).any():
+            raise ZeroDivisionError("no such place")
+        return ["no"] * len(table)
+
+    said: list[str] = []
+    answers = ensemble(2, student=student)
+    requests = [((1.0,),), ((2.0,), (-1.0,)), ((3.0,),), ((-2.0,),), ((1.0,), (4.0,))]
+    one, two, three, four, five = replies_of(answers, requests, said.append)
+    assert [type(each) for each in (one, two, three, four, five)] == [Answered, Problem, Answered, Problem, Answered]
+    assert isinstance(one, Answered)
+    assert isinstance(three, Answered)
+    assert isinstance(five, Answered)
+    assert ([point.by for point in one.points], one.charged) == (["ensemble"], 1)  # told as it was charged, no retry
+    assert ([point.by for point in three.points], three.charged) == (["student"], 0)
+    assert ([point.by for point in five.points], five.charged) == (["ensemble", "student"], 0)
+    assert isinstance(two, Problem)
+    assert isinstance(four, Problem)
+    assert (two.code, two.charged) == ("internal-error", True)
+    assert (four.code, four.charged) == ("internal-error", False)
+    assert "no such place" not in str(two.tree())
+    assert set(said) == {"ZeroDivisionError"}
+    assert answers.standing.answers_left == 0

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -20,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from tests.students.made_up_student_data import K, cast, labels, release, right, student_data_of, task, values
 
 from quorate import PrivateClassifier, PublicPool
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyCounts

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import skops.io
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from tests.students.made_up_student_data import K, Memorises, cast, release, right, student_data_of, task, values
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities

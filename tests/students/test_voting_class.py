@@ -96,8 +96,8 @@ def test_rounds_are_a_whole_number(n_estimators):
 
 
 def test_a_vote_of_stumps_learns_what_no_stump_can():
-    """Twelve tasks with seeds of their own, so this cannot fail by chance."""
-    tasks = [task(seed, m=300, mechanism=labels(sigma=10.0)) for seed in range(12)]
+    """Five tasks with seeds of their own, so this cannot fail by chance."""
+    tasks = [task(seed, m=300, mechanism=labels(sigma=10.0)) for seed in range(5)]
     one, many = (np.mean([right(way, *each) for each in tasks]) for way in (LabelStudent(STUMP), VotingClass(STUMP)))
     assert 1 - many < 0.6 * (1 - one)
 
@@ -141,7 +141,7 @@ def test_example_1_the_error_of_the_vote_goes_to_three_quarters_exponentially():
 
 def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
     rng = np.random.default_rng(20260821)
-    for n_teachers in (101, 401):
+    for n_teachers in (101,):
         votes, chosen = taught_by_the_paper(n_teachers, rng)
         assert (
             min(binom.cdf(chosen, n_teachers, 1 / 3).min(), binom.sf(chosen - 1, n_teachers, 1 / 3).min()) > FALSE_ALARM

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
         Repeated,
     )
     from quorate.accounting.filters import Filter, Odometer
-    from quorate.accounting.guarantee import Guarantee
+    from quorate.accounting.guarantee import Guarantee, guarantee_schema
     from quorate.accounting.neighbouring import Neighbouring
     from quorate.accounting.odds import miss_rate, worlds_told_apart
     from quorate.accounting.optimal_attacker import TradeOff, trade_off, trade_off_of
@@ -74,6 +74,7 @@ __all__ = [
     "Filter",
     "Odometer",
     "Guarantee",
+    "guarantee_schema",
     "Neighbouring",
     "miss_rate",
     "worlds_told_apart",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 from math import exp, tanh
+from pathlib import Path
 from typing import Any, Final
 
 from quorate.accounting.neighbouring import Neighbouring
@@ -24,6 +25,9 @@ NO_PROMISE: Final = (
 
 _TEXTS = ("unit", "neighbours", "mechanism", "accounting")
 _KEYS = ("epsilon", "delta", *_TEXTS, "caveats")  # of the JSON, since version 0.1
+
+#: Version of the JSON form, which guarantee.schema.json describes; version 0.1 wrote none, and is read too.
+SCHEMA_VERSION: Final = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,17 +175,29 @@ class Guarantee:
         )
 
     def to_json(self) -> str:
-        """Return the guarantee as canonical JSON: sorted keys, no spaces."""
-        tree = {name: getattr(self, name) for name in _KEYS}
+        """Return the guarantee as canonical JSON: sorted keys, no spaces. :func:`guarantee_schema` describes it."""
+        tree = {"schema_version": SCHEMA_VERSION, **{name: getattr(self, name) for name in _KEYS}}
         return json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Guarantee:
-        """Return the guarantee that `text` describes; unknown or missing fields are an error."""
+        """Return the guarantee that `text` describes; unknown or missing fields are an error.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is not what :meth:`to_json` writes, or a later version of quorate wrote it.
+        """
         try:
             tree: Any = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InvalidParameter("guarantee JSON cannot be read; pass the output of to_json") from None
+        written = tree.pop("schema_version", SCHEMA_VERSION) if isinstance(tree, dict) else SCHEMA_VERSION
+        if type(written) is not int or written != SCHEMA_VERSION:
+            raise InvalidParameter(
+                f"guarantee JSON must have schema_version {SCHEMA_VERSION}, or none as version 0.1 wrote it; read it "
+                "with the version of quorate that wrote it"
+            )
         if not isinstance(tree, dict) or set(tree) != set(_KEYS) or not isinstance(tree["caveats"], list):
             raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(_KEYS))}")
         return cls(**{**tree, "caveats": tuple(tree["caveats"])})
@@ -193,3 +209,17 @@ class Guarantee:
             f"{void * self.seeded}(ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)})-differential privacy "
             f"per {self.unit} [{self.neighbours}{caveats}]"
         )
+
+
+def guarantee_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of what :meth:`Guarantee.to_json` writes, and of what version 0.1 wrote.
+
+    The file ``guarantee.schema.json`` beside this module holds it.
+
+    Examples
+    --------
+    >>> guarantee_schema()["properties"]["schema_version"]["const"]
+    1
+    """
+    schema: dict[str, Any] = json.loads(Path(__file__).with_name("guarantee.schema.json").read_text(encoding="utf-8"))
+    return schema

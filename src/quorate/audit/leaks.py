@@ -83,10 +83,15 @@ def find_leaks(surfaces: Surfaces | Iterable[Surface], forbidden: Sequence[Forbi
     if not forbidden:
         raise InvalidParameter("forbidden must hold at least one fact, got none: nothing was searched for")
     leaks = []
+    searched: dict[str | bytes, list[_Hit | None]] = {}  # the same file lies in a folder, a package and an archive
     for surface in found:
-        views = tuple(_views(surface.content))
-        for fact in forbidden:
-            hit = next((each for view in views for each in view.hits(fact.reveal())), None)
+        content = surface.content
+        if isinstance(content, np.ndarray):
+            hits = _first_hits(content, forbidden)
+        else:
+            hits = searched[content] if content in searched else _first_hits(content, forbidden)
+            searched[content] = hits
+        for fact, hit in zip(forbidden, hits, strict=True):
             if hit is not None:
                 form, position, excerpt = hit
                 leaks.append(Leak(surface.name, fact.name, form, position, Secret(excerpt)))
@@ -94,6 +99,12 @@ def find_leaks(surfaces: Surfaces | Iterable[Surface], forbidden: Sequence[Forbi
 
 
 _Hit = tuple[str, int, str]
+
+
+def _first_hits(content: Content, forbidden: Sequence[Forbidden]) -> list[_Hit | None]:
+    """Return where one content first shows each fact; None where it does not."""
+    views = tuple(_views(content))
+    return [next((each for view in views for each in view.hits(fact.reveal())), None) for fact in forbidden]
 
 
 def _views(content: Content, *, decode: bool = True) -> Iterator[_Text | _Bytes | _Values]:

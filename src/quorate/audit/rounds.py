@@ -81,7 +81,7 @@ class NoisyRounds:
 
 def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatArray) -> FloatArray:
     """Return the sum that units ``(n_units, 2)`` of rows and labels add in one round, as one vector."""
-    z = plan.coordinates(take(rows, units[:, 0]))
+    z = plan.coordinates.for_rounds(take(rows, units[:, 0]))
     return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, plan.grid), dtype=np.float64).ravel()
 
 

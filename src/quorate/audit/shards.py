@@ -17,7 +17,17 @@ from quorate.audit.neighbouring import CHANGES, Change, NeighbouringTable, Touch
 from quorate.audit.probe import Probe
 from quorate.data import as_rows, check_classes, encode_labels, slot_bytes
 from quorate.data.rows import Rows, n_rows
-from quorate.ensemble import ClassifierTeacher, Partition, Teacher, partition_rows, train_teachers
+from quorate.ensemble import (
+    AbstainingVoter,
+    ChatVoter,
+    Partition,
+    Teacher,
+    as_teacher,
+    partition_rows,
+    seeds_of_units,
+    train_teachers,
+    with_classes,
+)
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
 
@@ -97,8 +107,9 @@ def audit_shards(
         All labels.
     n_teachers : int, optional
         K; needed unless `pipeline` is callable.
-    partition : {"hash", "balanced"}
-        Of the package's trainer; not used for a pipeline of one's own.
+    partition : {"hash", "balanced", "unit"}
+        Of the package's trainer; not used for a pipeline of one's own. With "unit" there are as many teachers as units,
+        and `n_teachers` is not used.
     changes : sequence of {"add", "remove", "replace"}, optional
         None: all that the partition claims ("balanced" claims "replace" only); all three for a pipeline of one's own.
     units : int, default 3
@@ -143,6 +154,8 @@ def audit_shards(
     rng = np.random.default_rng(secrets.randbits(64) if seed is None else count("seed", seed))
     tried = _checked_changes(changes, partition if _is_ours(pipeline) else "hash")
     train = _trainer(pipeline, classes, n_teachers, partition, Secret(rng.bytes(32)), n_jobs)
+    if _is_ours(pipeline) and partition == "unit":
+        train = _by_unit(train, table)
     before = _Trained.by(train, table)
     if _Trained.by(train, table).differing(before):
         raise PreconditionFailed(
@@ -198,6 +211,8 @@ _OnTable: TypeAlias = Callable[[NeighbouringTable], Sequence[Any]]
 
 
 def _votes(model: Any, X: Rows) -> str:
+    if isinstance(model, ChatVoter):  # its prompts are its parameters, and asking would cost a request for each row
+        return ""
     ask = getattr(model, "vote", None) or getattr(model, "predict", None)
     try:
         return "" if ask is None else fingerprint(np.asarray(ask(X)))
@@ -234,13 +249,15 @@ def _trainer(
                 f"pipeline must be a classifier, a Teacher or train(X, y, groups), got {type(pipeline).__name__}"
             )
         return lambda table: list(pipeline(table.X, table.y, table.units))
-    teacher = pipeline if hasattr(pipeline, "train") else ClassifierTeacher(pipeline)
-    n = count("n_teachers", n_teachers, at_least=1)
+    alone = partition == "unit"
+    wanted = 1 if alone else count("n_teachers", n_teachers, at_least=1)
     names = check_classes(classes)
+    teacher = as_teacher(with_classes(pipeline, names))
 
     def train(table: NeighbouringTable) -> Sequence[Any]:
         unit_keys = slot_bytes(table.units, len(table.y))
-        shards = partition_rows(unit_keys, n, key, partition=partition)
+        shards = partition_rows(unit_keys, wanted, key, partition=partition)
+        n = int(shards.reveal().max()) + 1 if alone else wanted
         codes = encode_labels(table.y, names)
         trained = train_teachers(
             teacher,
@@ -250,11 +267,29 @@ def _trainer(
             n_teachers=n,
             n_classes=len(names),
             key=Secret(derive(key, "run")),
+            seeds=seeds_of_units(unit_keys, shards, key) if alone else None,
             n_jobs=n_jobs,
         )
-        return trained.voters.reveal()
+        voters = trained.voters.reveal()
+        return [voters[shard] for shard in shards.reveal()] if alone else voters
 
     return train
+
+
+def _by_unit(train: _OnTable, original: NeighbouringTable) -> _OnTable:
+    """List the teachers of :func:`_trainer`, which come one a row, by unit: their order is not what is claimed.
+
+    Each unit of the original table has a place, where it is there or not, and the last place is for one that came in.
+    """
+    places = {unit: place for place, unit in enumerate(dict.fromkeys(original.units.tolist()))}
+
+    def by_unit(table: NeighbouringTable) -> Sequence[Any]:
+        voters: list[Any] = [AbstainingVoter()] * (len(places) + 1)
+        for unit, voter in zip(table.units.tolist(), train(table), strict=True):
+            voters[places.get(unit, -1)] = voter
+        return voters
+
+    return by_unit
 
 
 def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Sequence[Any]) -> NeighbouringTable:
@@ -274,8 +309,8 @@ def _checked_table(X: Rows, y: ArrayLike, groups: ArrayLike | None, classes: Seq
 
 def _checked_changes(changes: Sequence[Change] | None, partition: Partition) -> tuple[Change, ...]:
     if changes is None:
-        one_of("partition", partition, ("hash", "balanced"))
-        return CHANGES if partition == "hash" else ("replace",)
+        one_of("partition", partition, ("hash", "balanced", "unit"))
+        return ("replace",) if partition == "balanced" else CHANGES
     if isinstance(changes, str) or not changes:
         raise InvalidParameter(f"changes must be a sequence of {', '.join(CHANGES)}, got {changes!r}")
     for change in changes:

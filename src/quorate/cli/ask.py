@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from quorate.cli.options import as_json, print_json
-from quorate.cli.progress import progress
+from quorate.pipeline.progress import progress
 
 
 @click.command(name="ask")
@@ -27,7 +27,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
 
     method = method_of(run)
     with progress(quiet=as_json) as watch:
-        read = method.read(run)
+        read = method.read(run, rehearse=False)
         asked = method.ask(read, rows, watch=watch)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:

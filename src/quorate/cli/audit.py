@@ -9,8 +9,8 @@ import click
 
 from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
 from quorate.cli.options import as_json, print_json
-from quorate.cli.progress import progress
 from quorate.errors import InvalidParameter
+from quorate.pipeline.progress import progress
 
 if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit

@@ -29,6 +29,7 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
 
     from quorate.pipeline.check_result import CheckResult, Words
     from quorate.run.methods import METHODS
+    from quorate.run.prepared import was_charged
 
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
@@ -37,17 +38,23 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     method = METHODS[settings.method.by]
     read = method.read(run, begin=False, settings=settings)
     found = method.check(read)
+    done = was_charged(read)
     result = CheckResult(
         found=found,
         steps=tuple(method.told(read, found)),
         cautions=method.cautions(read),
         private_notes=method.private_notes(read),
-        words=Words("A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
+        words=Words("The run" if done else "A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
     )
     if rehearse:
         result = result.expecting(*method.expected(read))
     if as_json:
-        print_json(dict(result.found))
+        print_json({**result.found, **({"finished": True} if done else {})})
         return
+    if done:
+        click.echo(
+            f"The run in {run} is finished, with these settings and files; quorate run {run} would charge and change "
+            "nothing. What it was made from:\n"
+        )
     click.echo(result.text(private=True))
-    click.echo(f"\nNothing was charged. Next: quorate run {run}")
+    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")

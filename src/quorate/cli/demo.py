@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from quorate.cli.options import as_json, print_json
-from quorate.cli.progress import progress
 from quorate.errors import PreconditionFailed
+from quorate.pipeline.progress import progress
 
 
 @click.command(name="demo")

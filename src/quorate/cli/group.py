@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from quorate.cli.stopping import stopping
-from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed, QuorateError
+from quorate.cli.stopping import interruption, stopping
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.plugins import COMMANDS as DECLARED
 from quorate.plugins import added, load, packages_of
 
@@ -38,7 +38,8 @@ COMMANDS = {
     "ledger": "Show, verify, export, open or close the record of what was spent.",
     "serve": "Let a finished run answer over HTTP, until its answers are spent and then by its student.",
     "keys": "Create, list and revoke the keys of a service.",
-    "export": "Copy what may leave the building into a folder.",
+    "export": "Copy what may leave the building: into a folder, or as a package for an airlock or a registry.",
+    "check-export": "Check a package that somebody exported, without the private side and without the ledger.",
     "learn": "Learn a readable rule from a table of which few rows are labelled.",
     "reproduce": "Run the papers' experiments on public data, their figures beside ours.",
 }
@@ -83,7 +84,7 @@ class LazyGroup(click.Group):
         """Import one command's module, and no other."""
         if cmd_name not in COMMANDS:
             return _other(cmd_name)
-        command = import_module(f"quorate.cli.{cmd_name}").command
+        command = import_module(f"quorate.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)  # noqa: S101 - ours, not a user's mistake
         return command
 
@@ -153,7 +154,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         told.set()
-        fail(_interrupted(), arguments)
+        fail(interruption(), arguments)
     except QuorateError as error:
         fail(error, arguments)
     except OSError as error:
@@ -180,16 +181,9 @@ def _hints(error: click.UsageError) -> list[str]:
     return [f"{path} takes {' and '.join(taken)} alone; a name with spaces needs quotes."]
 
 
-def _interrupted() -> Interrupted:
-    return Interrupted(
-        "interrupted; what is stored stays, the same command goes on from there",
-        charged="what was charged before stays charged, and is never charged twice",
-    )
-
-
 def _give_up(arguments: list[str], told: Event) -> NoReturn:
     """Say it and end at once, from another thread: the main one was told to stop, and is still at something."""
-    error = _interrupted()
+    error = interruption()
     if not told.is_set() and sys.__stderr__ is not None:  # the process's own, whatever the main thread has made of it
         sys.__stderr__.write("\n".join(["", *lines(error, arguments), ""]))
         sys.__stderr__.flush()

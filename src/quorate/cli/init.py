@@ -1,74 +1,102 @@
-"""``quorate init``: a commented ``quorate.toml`` to fill in."""
+"""``quorate init``: a commented ``quorate.toml`` to fill in, or one that begins with the columns of a table."""
 
 from __future__ import annotations
 
+import signal
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.errors import PreconditionFailed
+from quorate.cli.stopping import interrupted_as
+from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
-TEMPLATE = """\
-# What this run is asked to do. Every line is a public fact; paths are relative to this file.
-# Then: quorate check, quorate run.
+if TYPE_CHECKING:
+    from quorate.run.begin import Begun
 
-[data]
-private = "private.csv"        # labelled rows to protect: csv, csv.gz, tsv, parquet, svmlight (.svm, .xz) or sparse npz
-public = "public.csv"          # unlabelled rows that may be shown; the same feature columns
-label = "outcome"              # the label's column in the private table
-classes = ["no", "yes"]        # every label there may be, declared: reading them off private rows would publish them
-# unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
-# n_records = 20000            # number of private rows (with unit: of units), if you may publish it; else it is
-#                              # read, and said to be public
-# n_rows = 60000               # with unit: number of private rows, likewise; teachers follow from units and rows
-# evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
-
-[method]
-by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
-#                              # themselves, and takes feature_map, text, rounds and clip here: then leave out
-#                              # [teachers], [mechanism], [student] and n_jobs; "auto" is the first row of quorate plan
-
-[budget]
-epsilon = 1.0                  # cap for the life of these data; raised only with a reason that every report shows
-delta = 1e-6                   # below 1 / number of units
-# composition = "sum"          # how runs on the same data add up: "sum" of (epsilon, delta), or "zcdp"
-
-[teachers]
-model = "logistic"             # "logistic", "forest", "boosting", or "package.module:factory" of your own
-count = "auto"                 # number of teachers
-partition = "hash"             # "hash" (add, remove or replace a unit) or "balanced" (replace only)
-
-[mechanism]
-name = "auto"                  # "GaussianNoisyMax" releases a class, "NoisyCounts" the noisy votes at the same price
-#                              # or "package.module:Class" of your own
-queries = "auto"               # how many public rows to label: a number, "all" or "auto"
-# strategy = "random"          # which ones, up to a number: "random", or chosen from released answers by "margin",
-#                              # "disagreement" or "oracular-cal", from public rows alone by "k-means" or "core-set"
-online_answers = 0             # answers kept back for later questions, at the same noise, inside the same budget
-# sigma = 40.0                 # noise in votes; by default the least that the budget allows
-
-[student]
-model = "auto"                 # the model of the noisy votes itself, linear or curved; or as for teachers
-# method = "values"            # how it learns, such as "values", "noisy-labels" or "self-training"
-declined = "drop"              # a declined answer is dropped, or becomes a "random" class
-
-[run]
-# n_jobs = 2                   # processes; by default as many as there are cores
-# memory = 4.0                 # gigabytes for private rows; by default a quarter of the machine's
-# epsilon = 0.5                # this run's share, where a budget is to last for several; by default all of it
-# delta = 5e-7                 # likewise
-# unsafe_noise_seed = 1        # reproducible noise, for tests: no privacy at all, and everything written says so
-"""
+_FILE = click.Path(path_type=Path)
 
 
 @click.command(name="init")
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), default=".")
-def command(folder: Path) -> None:
-    """Write a commented quorate.toml into FOLDER (default: here). An existing one is never overwritten."""
+@click.option(
+    "--from", "private", type=_FILE, help="Your private table. Its first line is read, the names of the columns, and "
+    "nothing else of it."
+)  # fmt: skip
+@click.option("--public", type=_FILE, help="The table of public rows; it says what the columns hold.")
+@click.option("--evaluation", type=_FILE, help="A table of public rows with labels, to score the student on.")
+@click.option("--label", help="The column to predict.")
+@click.option("--classes", help="Every label there may be, with commas between: no,yes. Never read off private rows.")
+@click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
+@click.option("--n-records", type=click.IntRange(min=1), help="How many records (with --unit: units), if public.")
+@click.option("--epsilon", type=float, help="The cap for the life of these data. There is no default.")
+@click.option("--delta", type=float, help="Below 1 / number of units.")
+@click.option("--yes", is_flag=True, help="Ask nothing: what is not given stays to be filled in.")
+def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None:
+    """Write a commented quorate.toml into FOLDER (default: here). An existing one is never overwritten.
+
+    With --from it begins with the columns of your table, and asks for what only you can know. No private row is read.
+    """
     path = folder / "quorate.toml"
     if path.exists():
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
+    from quorate.run.template import TEMPLATE, filled
+
+    text, left = TEMPLATE, ["[data]", "[budget] epsilon", "[budget] delta"]
+    if private is not None:
+        from quorate.run.begin import Begun
+
+        begun = Begun.of(private, **given)
+        if not yes:
+            begun = _asked_or_nothing(begun)
+        answers = begun.answers(folder)
+        text, left = filled(answers), answers.lacking
+        for line in begun.told():
+            click.echo(line)
+    elif any(value is not None for value in given.values()):
+        raise click.UsageError("these options go with --from, the private table whose columns they are about")
+    from quorate.release.files import write_atomically
+
     folder.mkdir(parents=True, exist_ok=True)
-    path.write_text(TEMPLATE, encoding="utf-8")
+    write_atomically(path, text.encode(), mode=0o644)
     click.echo(f"wrote {path}")
-    click.echo(f"next: edit it, then quorate check {folder}")
+    if left:
+        click.echo(f"to fill in: {', '.join(left)}; there is no default for epsilon, it is your decision")
+    click.echo(f"next: {'edit it, then ' if left else ''}quorate check {folder}")
+
+
+def _asked_or_nothing(begun: Begun) -> Begun:
+    """Ask; where that is broken off, say that nothing was written."""
+    words = "interrupted; nothing was written, and the same command begins again"
+    with interrupted_as(Interrupted(words, charged="nothing was charged")):
+        try:
+            return _asked(begun)
+        except (click.Abort, KeyboardInterrupt):
+            click.echo(err=True)  # the question has no end of line
+            raise
+
+
+def _asked(begun: Begun) -> Begun:
+    """Ask for what was not given; an empty answer leaves it to be filled in."""
+    from quorate.run.begin import QUESTIONS
+
+    if not sys.stdin.isatty():
+        raise PreconditionFailed(
+            "init asks at a terminal, and there is none; give --yes, and by options what is known: --label, --classes, "
+            "--public, --epsilon, --delta"
+        )
+    for key, question in QUESTIONS.items():
+        while begun.wants(key):
+            hint = begun.hint(key)
+            if hint:
+                click.echo(hint)
+            signal.siginterrupt(signal.SIGINT, True)  # polars has its own handler, with which a read would go on
+            typed = click.prompt(question, default=begun.default(key) or "", show_default=bool(begun.default(key)))
+            if not typed.strip():
+                break
+            try:
+                begun = begun.with_answer(key, typed.strip())
+            except QuorateError as refusal:
+                click.echo(str(refusal))
+    return begun

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quorate.cli.options import as_json, print_json
+
+if TYPE_CHECKING:
+    from quorate.run.learn_check import LearnCheck
+    from quorate.run.learned import PrivateCells
 
 
 class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
@@ -25,6 +29,28 @@ class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
             return name, tuple(float(each) for each in values)
         except ValueError:
             return name, tuple(values)
+
+
+class Domain(click.ParamType[tuple[str, Any]]):
+    """``COLUMN=LOW..HIGH``, or ``COLUMN=VALUE,VALUE,…``."""
+
+    name = "column=low..high"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read the name, and the range or the values."""
+        from quorate.run.public_cuts import DeclaredDomain
+
+        name, equals, said = str(value).partition("=")
+        low, dots, high = said.partition("..")
+        try:
+            if name and equals and dots and float(low) < float(high):
+                return name, DeclaredDomain(low=float(low), high=float(high))
+        except ValueError:
+            pass
+        values = tuple(each.strip() for each in said.split(",") if each.strip())
+        if dots or not (name and equals and values):
+            return self.fail(f"{value!r} is not COLUMN=LOW..HIGH or COLUMN=VALUE,VALUE, such as age=0..120", param, ctx)
+        return name, DeclaredDomain(values=values)
 
 
 @click.command(name="learn")
@@ -54,6 +80,14 @@ class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
 @click.option(
     "--column", "columns", multiple=True, metavar="COLUMN", help="A column that is cut at the quantiles of the --pool."
 )
+@click.option(
+    "--domain",
+    "domains",
+    multiple=True,
+    type=Domain(),
+    metavar="COLUMN=LOW..HIGH",
+    help="What a column can hold, or COLUMN=VALUE,VALUE,…; a cut that parts none of it is refused before it costs.",
+)
 @click.option("--levels", default=16, show_default=True, help="Levels of such a column, at most.")
 @click.option("--epsilon", required=True, type=float, help="What this may cost.")
 @click.option(
@@ -78,13 +112,19 @@ class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
     show_default=True,
     help="Folder for rule.json and report.html.",
 )
-@click.option("--check", "only_check", is_flag=True, help="Say what would be done and cost; nothing is charged.")
+@click.option(
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Do all that comes before the charge, and say what would be done; nothing is charged.",
+)
 @click.option("--unsafe-noise-seed", type=int, help="For tests and demos: reproducible, therefore not private.")
 @as_json
 def command(
     table: Path, label: str, classes: tuple[str, ...], cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,
-    columns: tuple[str, ...], levels: int, epsilon: float, concept: str, learner: str, ledger: Path | None,
-    budget: float | None, out: Path, only_check: bool, unsafe_noise_seed: int | None, as_json: bool,
+    columns: tuple[str, ...], domains: tuple[tuple[str, Any], ...], levels: int, epsilon: float, concept: str,
+    learner: str, ledger: Path | None, budget: float | None, out: Path, only_check: bool,
+    unsafe_noise_seed: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Learn a rule from TABLE that may be published, and write it with its report.
 
@@ -93,58 +133,76 @@ def command(
     command on the same table with the same ledger gives the same rule again, and costs nothing. The ledger and its key
     stand beside the table and stay with it; what is in --out may be published.
     """
-    from quorate.errors import InvalidParameter
-    from quorate.run.learned import LearnRequest, check_learn, learn, ledger_beside, pool_cuts
+    from quorate.errors import InvalidParameter, QuorateError
+    from quorate.run.learn_check import LearnRequest, in_options, refuse_other_rule
+    from quorate.run.learned import check_learn, learn, ledger_beside
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    told = pool_cuts(pool, columns, levels, private=table, label=label) if pool is not None else {}
-    request = LearnRequest(
-        table=table,
-        label=label,
-        classes=classes,
-        cuts={**dict(cuts), **told},
-        epsilon=epsilon,
-        concept=concept,
-        learner=learner,
-        ledger=ledger or ledger_beside(table),
-        budget=budget,
-        unsafe_noise_seed=unsafe_noise_seed,
-    )
-    if only_check:
-        _checked(*check_learn(request), as_json=as_json)
-        return
-    learned = learn(request)
-    written = learned.write(out)
+    try:
+        cells, told = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
+        request = LearnRequest(
+            table=table,
+            label=label,
+            classes=classes,
+            cuts=told,
+            epsilon=epsilon,
+            concept=concept,
+            learner=learner,
+            ledger=ledger or ledger_beside(table),
+            budget=budget,
+            unsafe_noise_seed=unsafe_noise_seed,
+        )
+        check = check_learn(request, cells)  # as much as a fit refuses, it refuses
+        refuse_other_rule(request, out)
+        if only_check:
+            _checked(check, as_json=as_json)
+            return
+        learned = learn(request, cells)
+        written = learned.write(out)
+    except QuorateError as error:
+        raise in_options(error, table) from None
     if as_json:
         print_json(learned.tree())
         return
-    for each in learned.cautions:
+    for each in (
+        *learned.cautions,
+        *(each for each in check.cautions if each not in learned.cautions and each.applies),
+    ):
         click.echo(f"{'note' if each.severity == 'note' else 'caution'}: {each.words}", err=True)
     click.echo(f"{classes[1]} where {learned.rule}; otherwise {classes[0]}")
     click.echo(f"guarantee  {learned.guarantee}")
+    for caveat in learned.guarantee.caveats:
+        click.echo(f"caveat     {caveat}")
     for path in written:
         click.echo(f"wrote      {path}")
     click.echo(f"ledger     {request.ledger}")
 
 
-def _checked(learner: Any, cautions: Any, n_rows: tuple[int, int], *, as_json: bool) -> None:
-    said = [each.tree() for each in cautions if each.applies]
-    name = type(learner).__name__
+def _cells_and_cuts(
+    table: Path, label: str, cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,
+    columns: tuple[str, ...], domains: tuple[tuple[str, Any], ...], levels: int,
+) -> tuple[PrivateCells, dict[str, Any]]:  # fmt: skip
+    """Read the table, once its public cuts are known to be sound; return both."""
+    from quorate.data import read_data
+    from quorate.run.learned import PrivateCells
+    from quorate.run.public_cuts import gathered_cuts, pool_cuts, refuse_idle_cuts
+
+    declared, known = gathered_cuts(cuts, columns, domains)
+    public = None if pool is None else read_data(pool).X
+    if declared:
+        refuse_idle_cuts(declared, known, public)
+    cells = PrivateCells.read(table, label)
+    told = {} if pool is None else pool_cuts(public, columns, levels, cells.X)
+    refuse_idle_cuts({**declared, **told}, known, public)
+    return cells, {**declared, **told}
+
+
+def _checked(check: LearnCheck, *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            {
-                "learner": name,
-                "labelled": n_rows[0],
-                "unlabelled": n_rows[1],
-                "epsilon": learner.epsilon,
-                "cautions": said,
-            }
-        )
+        print_json(check.tree())
         return
-    click.echo(
-        f"{name} would learn from {n_rows[0]:,} rows with a label and {n_rows[1]:,} without, at ε = {learner.epsilon:g}"
-    )
-    for each in said:
-        click.echo(f"  {'note' if each['severity'] == 'note' else 'caution':<9}{each['message']}")
-    click.echo("Nothing was charged.")
+    click.echo("Nothing is wrong. This would")
+    for word, line in check.lines():
+        click.echo(f"  {word:<9}{line}")
+    click.echo("\nThe table, the cuts and the ledger were checked as for a fit. Nothing was charged.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -237,13 +238,19 @@ def _receipts(given: tuple[str, ...]) -> list[Receipt]:
 
     found: list[Receipt] = []
     for text in given:
-        is_json = text.lstrip().startswith(("{", "["))
+        shown = text if len(text) <= 60 and text.isprintable() else f"of {len(text):,} characters"
         try:
-            found += read_receipts(text if is_json else Path(text).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
+            kept = text if text.lstrip().startswith(("{", "[")) else Path(text).read_text(encoding="utf-8")
+        except (OSError, ValueError):  # no such file, no text, or nothing that a file could be called
             raise InvalidParameter(
-                f"--receipt {text}: {type(error).__name__}; give a file, or the JSON itself"
+                f"--receipt {shown}: that is neither a receipt nor a file of receipts; give the JSON itself, "
+                '{"sequence": NUMBER, "head_hash": 64 HEXADECIMAL DIGITS}, or a file that holds it'
             ) from None
+        try:
+            found += read_receipts(kept)
+        except (InvalidParameter, RecursionError) as refusal:
+            why = refusal if isinstance(refusal, InvalidParameter) else "it is nested too deep for a receipt"
+            raise InvalidParameter(f"--receipt {shown}: {why}") from None
     return found
 
 
@@ -316,6 +323,11 @@ def line_of(entry: dict[str, Any]) -> str:
         for key, value in entry.items()
         if key in {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
     }
+    if entry.get("parts"):  # of several clients, whose requests share the block
+        by_client = Counter[str]()
+        for part in entry["parts"]:
+            by_client[part["client"]] += part["count"]
+        shown = {**{key: value for key, value in shown.items() if key != "client"}, "for": dict(by_client)}
     if entry["kind"] == "budget raised":
         shown = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **shown}
     if entry["kind"] == "quota set" and entry["quota"] is None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quorate.cli.options import as_json, print_json, run_folder
+
+if TYPE_CHECKING:
+    from quorate.run.paid_estimate import PaidEstimate
 
 
 class Point(click.ParamType[tuple[float, float]]):
@@ -39,6 +42,13 @@ class Point(click.ParamType[tuple[float, float]]):
     help="Play the best rows on public rows: with the labels of [data] evaluation (auto, where there are some), or "
     "with labels of rules drawn at random, a guess about another task.",
 )  # fmt: skip
+@click.option(
+    "--estimate",
+    is_flag=True,
+    help="Release how often teachers are wrong on private rows that are held out, and plan with that. This is charged "
+    "to the run's ledger; say how much with --spend.",
+)
+@click.option("--spend", type=float, metavar="EPSILON", help="The ε that --estimate may take.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one HTML page with pictures.")
 @as_json
 def command(
@@ -47,28 +57,49 @@ def command(
     n_rows: int | None,
     learning_curve: tuple[tuple[float, float], ...],
     rehearse: Any,
+    estimate: bool,
+    spend: float | None,
     html: Path | None,
     as_json: bool,
 ) -> None:
     """Compare what the budget of RUN (default: here) would buy: methods, mechanisms, teachers, queries.
 
-    Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent. Where there are
-    labelled public rows ([data] evaluation), the best rows are rehearsed on them, which takes up to half a minute.
+    Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent, unless --estimate
+    asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
+    takes up to half a minute.
     """
+    from quorate.release.files import file_to_write
     from quorate.run.planned import plan_folder
 
-    curve = learning_curve or None
+    if html is not None:
+        file_to_write(html, "plan.html", charged="nothing was charged")  # before half a minute of rehearsing
+    _one_source(estimate=estimate, spend=spend, typed_in=bool(learning_curve))
+    paid: PaidEstimate | None = None
+    if estimate:
+        from quorate.run.paid_estimate import estimate_for_plan
+
+        plan_folder(run, n_records=n_records, n_rows=n_rows, rehearse="no")  # what it refuses, it refuses for nothing
+        paid = estimate_for_plan(run, spend=spend)
+    curve = learning_curve or None if paid is None else paid.curve
     made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse)
     if html is not None:
         from quorate.report.plan_page import plan_page
 
-        html.write_text(plan_page(made), encoding="utf-8")
+        html.write_text(plan_page(made, paid="" if paid is None else str(paid)), encoding="utf-8")
     if as_json:
-        print_json(made.tree())
+        print_json({**made.tree(), **({} if paid is None else {"paid_estimate": paid.tree()})})
         return
     from quorate.report.plan_text import render_plan
 
     click.echo(render_plan(made))
     if html is not None:
         click.echo(f"\nwrote {html}")
-    click.echo("\nNothing was charged, and the private file was not opened.")
+    click.echo(f"\n{paid or 'Nothing was charged, and the private file was not opened.'}")
+
+
+def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:
+    """Refuse a price without an estimate, and a learning curve beside one."""
+    if spend is not None and not estimate:
+        raise click.UsageError("--spend says what --estimate may take; without --estimate a plan is free")
+    if estimate and typed_in:
+        raise click.UsageError("--curve and --estimate are two sources of the same figures; leave out one of them")

@@ -46,6 +46,6 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     else:
         path = folder.private / "report-internal.html"
         method = method_of(run)
-        page = render_html(facts, edition="internal", internal=method.internal_facts(method.read(run)))
+        page = render_html(facts, edition="internal", internal=method.internal_facts(method.read(run, rehearse=False)))
         write_atomically(path, page.encode(), mode=0o600)
     click.echo(f"wrote {path}")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from quorate.cli.options import as_json, print_json
-from quorate.cli.progress import progress
 from quorate.errors import InvalidParameter
+from quorate.pipeline.progress import progress
 
 if TYPE_CHECKING:
     from quorate.experiments import Experiment
@@ -70,15 +70,15 @@ def command(
     seed: int,
     as_json: bool,
 ) -> None:
-    r"""Run one of the papers' experiments on public data, and print its figures beside ours.
+    """Run one of the papers' experiments on public data, and print its figures beside ours.
 
     \b
-    table4      accuracy of passive and active queries, and of our recipes (LZCW21 Table 4)
+    table4      accuracy of passive, active and our own recipes (LZCW21 Table 4)
     margins     how far teachers agree on Adult (LZCW21 Appendix E)
-    mnist       digits: hundreds of teachers, a student at ε up to 2 (PATE18), and direct methods
-    writers     digits again, where the unit is who wrote them: votes and direct methods
+    mnist       digits: a student at ε up to 2 (PATE18), and direct methods
+    writers     digits, where the unit is who wrote them: votes, direct methods
     few-labels  private learners that need few labels (BNS15, LWY25)
-    """
+    """  # noqa: D301 - the backspace is click's word for lines that stay as they are
     if (data or real_sim) and name != "table4":
         raise InvalidParameter(f"--data and --real-sim choose the data sets of table4; {name} has its own")
     if (epsilons or methods) and name not in WITH_LINES:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from quorate.cli.options import as_json, run_folder
-from quorate.cli.progress import progress
+from quorate.errors import InvalidParameter
+from quorate.pipeline.progress import progress
+
+if TYPE_CHECKING:
+    from quorate.run.settings import Settings
 
 
 @click.command(name="run")
@@ -19,8 +25,21 @@ from quorate.cli.progress import progress
     help="Before anything is charged, play the run on the labelled public rows of [data] evaluation; what is expected "
     "then stands beside what came.",
 )
+@click.option(
+    "--scheduler",
+    metavar="ADDRESS",
+    help="Have the workers of this Dask scheduler train the teachers (tls://host:port). Over [run] scheduler.",
+)
+@click.option("--plain-tcp", is_flag=True, help="Allow tcp:// to another machine, on a network that is yours alone.")
+@click.option(
+    "--shared-folder",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="Where private rows and teachers lie meanwhile, on storage that the workers share; by default RUN/private.",
+)
 @as_json
-def command(run: Path, rehearse: bool, as_json: bool) -> None:
+def command(
+    run: Path, rehearse: bool, scheduler: str | None, plain_tcp: bool, shared_folder: Path | None, as_json: bool
+) -> None:
     """Train the teachers of RUN (default: here), release private labels, fit the student, write the report.
 
     With [method] by = "direct" there are no teachers: noisy gradient rounds on the private rows give the model. Every
@@ -30,16 +49,20 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     from quorate.run.settings import settings_of
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
+    given = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
+    options = {key: value for key, value in given.items() if value is not None}
+    settings = _with_scheduler(settings, options)
 
     from quorate.planning import rehearsal_caution
     from quorate.report import render_text
+    from quorate.run.choice import choice_in_words
     from quorate.run.methods import METHODS
     from quorate.run.prepared import outputs
 
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
 
-        settings = settings_to_run(run, keep=True)
+        settings = _with_scheduler(settings_to_run(run, keep=True), options)
     method = METHODS[settings.method.by]
     read = method.read(run, settings=settings)
     if not as_json:
@@ -57,5 +80,14 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
+    if (chosen := choice_in_words(run)) is not None:
+        click.echo(chosen)
     following = f"quorate status {run}" if facts.seeded else f"quorate export {run} --to outbox"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
+
+
+def _with_scheduler(settings: Settings, options: dict[str, Any]) -> Settings:
+    """Let the options of this command go before what ``[run]`` says."""
+    if options and settings.method.by == "direct":
+        raise InvalidParameter('--scheduler is for teachers, and [method] by = "direct" has none; leave it out')
+    return replace(settings, run=replace(settings.run, **options))

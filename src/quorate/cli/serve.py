@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quorate.cli.options import run_folder
-from quorate.cli.progress import progress
+from quorate.pipeline.progress import progress
 
 
 @click.command(name="serve")
@@ -48,19 +48,20 @@ def command(
         behind_proxy=behind_proxy,
     )
     _needs_the_extra()
+    _refuse_busy(settings.host, settings.port)
     from quorate.run.folder import RunFolder
     from quorate.service.app import Service
     from quorate.service.keys import KeyFile
     from quorate.service.open_run import opened
     from quorate.service.records import Records
-    from quorate.service.server import serve
+    from quorate.service.server import check_certificate, serve
 
+    check_certificate(settings)
     keys = KeyFile(RunFolder(run).private)
     with ExitStack() as stack:
         with progress(quiet=False) as watch:
             served = stack.enter_context(opened(run, settings, watch=watch))
         left = served.answers.standing.answers_left
-        _refuse_busy(settings.host, settings.port)
         scheme = "http" if settings.tls_cert is None else "https"
         click.echo(f"serving    {served.title} on {scheme}://{settings.host}:{settings.port}")
         click.echo(f"left       {'every prediction is free' if left is None else f'{left:,} answers'}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from quorate.cli.options import as_json, print_json, run_folder
+
+if TYPE_CHECKING:
+    from quorate.run.status import AccountStatus
 
 
 @click.command(name="status")
@@ -45,8 +49,17 @@ def command(run: Path, as_json: bool) -> None:
             f"{at_least(status.account.usable_epsilon)} left; "
             f"δ {at_most(spent.delta)} of {at_most(budget.delta)} charged"
         )
+        if status.account.estimates:
+            click.echo(f"estimate   {_estimates(status.account)}")
         for entry in status.account.raises:
             click.echo(f"raised     {raised(entry)}")
     if status.seeded:
         click.echo(f"guarantee  none: {SEEDED}")
     click.echo(f"next       {status.next_step}")
+
+
+def _estimates(account: AccountStatus) -> str:
+    """Say what `quorate plan --estimate` has charged; it is no part of the run, and the run may not have begun."""
+    one = account.estimates == 1
+    told = f"{'one was' if one else f'{account.estimates:,} were'} released for quorate plan, and charged"
+    return told if account.run_charged else f"{told}; the run itself has not begun"

@@ -23,6 +23,25 @@ GRACE_SECONDS = 2.0
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _stopped: list[int] = []  # the signals that were answered
+_said: list[Interrupted] = []  # what is said of a stop, the innermost words last
+
+
+def interruption() -> Interrupted:
+    """Say what a stop leaves behind, in the words of the block that it broke off."""
+    if _said:
+        return _said[-1]
+    return Interrupted(
+        "interrupted; what is stored stays, the same command goes on from there",
+        charged="what was charged before stays charged, and is never charged twice",
+    )
+
+
+@contextmanager
+def interrupted_as(words: Interrupted) -> Iterator[None]:
+    """Have a stop of the block told in `words`, by whichever thread; at its end they go again."""
+    _said.append(words)
+    yield
+    _said.remove(words)
 
 
 @contextmanager
@@ -39,6 +58,7 @@ def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
     A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside the main thread, where Python
     hears no signals, the block just runs.
     """
+    _said.clear()  # an earlier command of this process, broken off, has left its words
     heard = [each for each in _SIGNALS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
     if threading.current_thread() is not threading.main_thread() or not heard:
         yield

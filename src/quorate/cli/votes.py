@@ -10,6 +10,7 @@ import click
 
 from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
 from quorate.cli.options import as_json, print_json
+from quorate.cli.sites import combine, keys, sign, verify
 
 if TYPE_CHECKING:
     from quorate.mechanisms import Mechanism
@@ -20,7 +21,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group(name="votes")
 def command() -> None:
-    """Release or analyse votes made elsewhere: counts, or one label per teacher and query.
+    """Release or analyse votes made elsewhere: counts, or one label per teacher and query; or votes of several sites.
 
     That each unit went to one teacher is then the owner's statement, and the guarantee says so.
     """
@@ -201,3 +202,7 @@ def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: flo
         epsilon=epsilon,
         delta=delta,
     )
+
+
+for _each in (keys, sign, verify, combine):
+    command.add_command(_each)

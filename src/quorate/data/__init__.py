@@ -10,6 +10,7 @@ then :mod:`~quorate.data.identity`.
 
 from quorate.data.canonical import row_digests
 from quorate.data.checks import check_features, missing_columns, refuse_infinite, refuse_missing
+from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder, public_units, refuse_unscalable
@@ -60,6 +61,9 @@ __all__ = [
     "fixed_types",
     "needs_encoding",
     "public_encoder",
+    "column_kinds",
+    "ColumnKinds",
+    "GivenKinds",
     "public_units",
     "refuse_unscalable",
     "Adult",

@@ -176,12 +176,20 @@ def texts(series: Any) -> list[str | None]:
         if not series.dtype.is_temporal():
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
-        return [None if value is None else _text(value) for value in series.to_list()]
+        return [None if value is None else as_text(value) for value in series.to_list()]
     absent = series.isna().tolist()
-    return [None if gone else _text(value) for value, gone in zip(series.tolist(), absent, strict=True)]
+    return [None if gone else as_text(value) for value, gone in zip(series.tolist(), absent, strict=True)]
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Write one value down: a time by its ISO form, a duration as its seconds.
+
+    Examples
+    --------
+    >>> import datetime
+    >>> as_text(datetime.time(7, 30)), as_text(datetime.timedelta(days=1))
+    ('07:30:00', '86400.0')
+    """
     if isinstance(value, str):
         return value
     if hasattr(value, "total_seconds"):  # durations first: those of pandas have both
@@ -219,7 +227,7 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
     ['age', 'sex']
     >>> match_columns(private, polars.DataFrame({"age": [50], "race": ["W"]}))
     Traceback (most recent call last):
-    quorate.errors.DataRefused: public lacks the column 'sex'; private lacks the column 'race'. Give both the same feature columns
+    quorate.errors.DataRefused: public lacks the column 'sex' of private; private lacks the column 'race' of public. Give both the same feature columns
     """  # noqa: E501  a doctest's message is one line
     one, other = called
     private, public = as_rows(private, one), as_rows(public, other)
@@ -234,25 +242,63 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
             )
         return private, public
     public_names = columns(public) or ()
-    if set(names) != set(public_names):
-        lacking = {
-            other: [name for name in names if name not in set(public_names)],
-            one: [name for name in public_names if name not in set(names)],
-        }
-        if 2 * len(lacking[one]) > len(public_names):  # its first line may be a row, which is not to be quoted
-            raise DataRefused(
-                f"{one} lacks the column{'s' * (len(lacking[one]) > 1)} {listed(lacking[one])} of {other}; its own "
-                "names are not quoted, since they may be a row. The first line must name the columns, the same in both"
-            )
-        differ = "; ".join(
-            f"{table} lacks the column{'s' * (len(gone) > 1)} {listed(gone)}" for table, gone in lacking.items() if gone
-        )
-        raise DataRefused(f"{differ}. Give both the same feature columns")
+    refuse_other_columns(names, public_names, called=called)
     if names != public_names:
         order = {name: position for position, name in enumerate(public_names)}
         positions = [order[name] for name in names]
         public = public.iloc[:, positions] if kind(public) == "pandas" else public[:, positions]
     return _match_families(private, public, names, called)
+
+
+def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> None:
+    """Refuse a table that has not the columns of a public one, in whatever order.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns, as :func:`other_columns` does.
+    """
+    if set(names) != set(wanted):
+        raise DataRefused(f"{other_columns(names, wanted, called=called)[0]}. Give both the same feature columns")
+
+
+def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:
+    """Word how the columns of a table differ from those of a public one, and name what one of them alone has.
+
+    Parameters
+    ----------
+    names, wanted : sequence of str
+        Of the table and of the public one.
+    called : (str, str)
+        What the two are called.
+
+    Returns
+    -------
+    words : str
+        Without a full stop. Where most public columns are lacking, the first line of the table may be a row, which is
+        not quoted.
+    alone : list of str
+        What only one of them has; nothing where the first line may be a row.
+
+    Examples
+    --------
+    >>> other_columns(["age", "name"], ["age"], called=("private.csv", "public.csv"))
+    ("public.csv lacks the column 'name' of private.csv", ['name'])
+    """
+    one, other = called
+    more = [name for name in names if name not in set(wanted)]
+    lacking = [name for name in wanted if name not in set(names)]
+    if 2 * len(lacking) > len(wanted):
+        words = (
+            f"{one} lacks the {in_words(lacking)} of {other}; its own names are not quoted, since they may be a row. "
+            "The first line must name the columns, the same in both"
+        )
+        return words, []
+    both = ((other, more, one), (one, lacking, other))
+    return (
+        "; ".join(f"{lacks} lacks the {in_words(gone)} of {has}" for lacks, gone, has in both if gone),
+        [*more, *lacking],
+    )
 
 
 def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called: tuple[str, str]) -> tuple[Rows, Rows]:
@@ -268,7 +314,8 @@ def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called:
         else:
             raise DataRefused(
                 f"column {name!r} holds {_WORD[here]} in {called[0]}, but {_WORD[there]} in {called[1]}; write it the "
-                "same way in both (one entry that is no number makes a column text), or drop it from both"
+                "same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop it "
+                "from both"
             )
     return private, public
 
@@ -311,3 +358,14 @@ def feature_families(X: Rows) -> tuple[Family, ...]:
     if is_frame(X):
         return tuple(families(X).values())
     return tuple("number" for _ in range(width(X)))
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Name one column or several.
+
+    Examples
+    --------
+    >>> in_words(["age", "sex"])
+    "columns 'age', 'sex'"
+    """
+    return f"column{'s' * (len(names) > 1)} {listed(names)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from quorate.data.columns import column, families
 from quorate.data.rows import Rows
@@ -32,7 +33,7 @@ def date_like(public: Rows) -> list[str]:
     return [
         name
         for position, (name, family) in enumerate(families(public).items())
-        if family == "text" and _all_dates(_texts(public, position))
+        if family == "text" and are_dates(_texts(public, position))
     ]
 
 
@@ -42,7 +43,14 @@ def _texts(public: Rows, position: int) -> list[str]:
     return [str(each).strip() for each in list(present.unique())[:_LOOKED_AT]]
 
 
-def _all_dates(texts: list[str]) -> bool:
+def are_dates(texts: Sequence[str]) -> bool:
+    """Tell whether each of these texts is a date or a time, in any common way of writing one.
+
+    Examples
+    --------
+    >>> are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])
+    (True, False)
+    """
     return bool(texts) and all(
         _TIMED.fullmatch(text) or any(dated.fullmatch(text) for dated in _DATED) for text in texts
     )

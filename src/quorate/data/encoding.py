@@ -7,19 +7,19 @@ anything: a student saved behind it opens wherever scikit-learn and skops are in
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.checks import missing_columns, named, refuse_infinite
+from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
+from quorate.data.text_columns import lacks_text
 from quorate.errors import DataRefused, InvalidParameter
 
-RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
-RARE_ROWS = 2  # and so is one that fewer rows than these have
-MAX_VALUES = 100  # of one column, the most frequent
 WIDE = 256  # encoded columns from which the output is sparse
 
 
@@ -37,13 +37,15 @@ def needs_encoding(X: Rows) -> bool:
     return is_frame(X) and any(family != "number" for family in families(X).values())
 
 
-def public_encoder(X_public: Rows) -> Any:
+def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     """Fit the encoder on the public pool.
 
     Parameters
     ----------
     X_public : Rows
         Public features.
+    text : sequence of str
+        Columns of running text, without a missing one.
 
     Returns
     -------
@@ -55,7 +57,9 @@ def public_encoder(X_public: Rows) -> Any:
           one becomes the mean;
         - for each number column with missing values in public, an indicator of a missing one;
         - for each text column, an indicator of each value that is frequent in public (at least 0.5 % of the rows
-          and two rows, at most 100 values), and one of a missing value. Rare and unseen values have zeros alone.
+          and two rows, at most 100 values), and one of a missing value. Rare and unseen values have zeros alone;
+        - for each column of running text its words as TF-IDF with logarithmic term frequencies, a block of length one;
+          how rare a word is, is read off the pool. The output is sparse then.
 
         A column without any value in public is left out. For sparse rows, a Pipeline that passes them through as
         they are.
@@ -96,11 +100,11 @@ def public_encoder(X_public: Rows) -> Any:
     refuse_infinite(rows, "public")
     missing = missing_columns(rows)
     numbers = [position for position, family in enumerate(kinds) if family == "number"]
-    words = [position for position, family in enumerate(kinds) if family == "text"]
+    words = [position for position, family in enumerate(kinds) if family == "text" and names[position] not in text]
     gaps = [position for position in numbers if missing[position]]
     values = [_frequent_values(rows, position) for position in words]
     wide = len(numbers) + len(gaps) + sum(map(len, values)) > WIDE
-    parts: list[tuple[str, Any, list[Any]]] = []
+    parts: list[tuple[str, Any, Any]] = []
     if numbers:
         parts.append(("number", _scaler(len(numbers)), [names[i] for i in numbers]))
     if gaps:
@@ -110,11 +114,25 @@ def public_encoder(X_public: Rows) -> Any:
     if words:
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=wide)
         parts.append(("text", one_hot, [names[i] for i in words]))
-    encoder = ColumnTransformer(parts, sparse_threshold=1.0 if wide and words else 0.0)
+    parts += [(f"words{at}", _weighed_words(rows, names, name), name) for at, name in enumerate(text)]
+    encoder = ColumnTransformer(parts, sparse_threshold=1.0 if text or (wide and words) else 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         encoder.fit(rows)
     refuse_unscalable(encoder, rows, "public")
     return encoder
+
+
+def _weighed_words(X: Rows, names: list[Any], name: str) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.frozen import FrozenEstimator
+
+    documents = texts(column(X, names.index(name)))
+    if any(each is None for each in documents):
+        raise lacks_text(name)
+    try:
+        return FrozenEstimator(TfidfVectorizer(sublinear_tf=True).fit(documents))
+    except ValueError:
+        raise DataRefused(f"public: the texts of column {name!r} hold no words; give texts with words") from None
 
 
 def without_frequent_texts(X_public: Rows) -> list[str]:
@@ -167,7 +185,10 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
     if frame:
         refuse_infinite(X, name)
     far = np.zeros(width(X), dtype=np.bool_)
+    kinds = feature_families(X)
     for at, (mean, scale) in units.items():
+        if kinds[at] not in ("number", "missing"):  # dates, read as numbers of a few digits
+            continue
         values = doubles(column(X, at)) if frame else np.asarray(X[:, at], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             far[at] = np.isnan(scale) or np.isinf((values - mean) / scale).any()
@@ -189,7 +210,11 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     X : Rows
         A table with the columns that the encoder was fitted on.
     """
-    chosen = {part: places for part, _, places in getattr(encoder, "transformers_", [])}.get("number")
+    parts = {part: places for part, _, places in getattr(encoder, "transformers_", [])}
+    if "columns" in parts:  # an encoder of tables with running text, as earlier runs have stored it
+        inner = encoder.named_transformers_["columns"]
+        return public_units(getattr(inner, "estimator", inner), X)
+    chosen = parts.get("number")
     if chosen is None:
         return {}
     scaler = encoder.named_transformers_["number"].named_steps["scale"]

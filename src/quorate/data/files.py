@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import gzip
 import lzma
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused
 
 _PACKED = (".gz", ".xz")
+_DAMAGED = (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
 _OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-_AT_ONCE = 1 << 22  # bytes
 _EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 
 
@@ -73,18 +74,50 @@ def read_bytes(path: str | Path) -> bytes:
     Traceback (most recent call last):
     quorate.errors.DataRefused: nowhere.csv.gz: there is no such file
     """
+    with reading(path), opened(path) as stream:
+        content: bytes = stream.read()
+    return content
+
+
+def first_line(path: str | Path, *, most: int) -> bytes:
+    r"""Read a file of text up to the end of its first line, and no byte further.
+
+    Parameters
+    ----------
+    path : path
+        The file; ``.gz`` and ``.xz`` are decompressed.
+    most : int
+        Bytes after which it is enough.
+
+    Raises
+    ------
+    DataRefused
+        As :func:`read_bytes`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "visits.csv").write_text("person,age\n007,39\n")
+    ...     first_line(Path(folder, "visits.csv"), most=100)
+    b'person,age\n'
+    """
     found = existing_file(path)
     opener = _OPENERS.get(found.suffix.lower())
+    with reading(path), found.open("rb", buffering=0) if opener is None else opener(found, "rb") as stream:
+        line: bytes = stream.readline(most)
+    return line
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Say in one line what keeps a file from being read: that it is damaged, or that the machine does not read it."""
     try:
-        if opener is None:
-            return found.read_bytes()
-        with opener(found, "rb") as stream:
-            content: bytes = stream.read()
-            return content
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        if opener is None:
-            raise DataRefused(f"{path}: the file cannot be read ({type(error).__name__})") from None
-        raise _damaged(path) from None
+        yield
+    except _DAMAGED:
+        raise damaged(path) from None
+    except OSError as error:
+        raise cannot_read(path, error) from None
 
 
 def is_plain(path: Path) -> bool:
@@ -98,30 +131,24 @@ def is_plain(path: Path) -> bool:
     return path.suffix.lower() not in _OPENERS
 
 
-def unpacked(path: Path, workspace: Workspace) -> Path:
-    """Return a file that is not compressed: the one that was given, or what it holds, in the workspace.
+def opened(path: str | Path) -> Any:
+    """Open a file to be read as bytes, decompressing ``.gz`` and ``.xz``; a context manager.
 
     Raises
     ------
     DataRefused
-        As :func:`read_bytes`.
+        If there is no such file.
     """
     found = existing_file(path)
-    if is_plain(found):
-        return found
-    made = workspace.path / "unpacked"
-    with made.open("wb") as target:
-        try:
-            with _OPENERS[found.suffix.lower()](found, "rb") as stream:
-                while part := stream.read(_AT_ONCE):
-                    try:
-                        target.write(part)
-                    except OSError as error:
-                        raise cannot_hold(workspace.path, error) from None
-        except (OSError, EOFError, lzma.LZMAError):
-            raise _damaged(path) from None
-    return made
+    opener = _OPENERS.get(found.suffix.lower())
+    return found.open("rb") if opener is None else opener(found, "rb")
 
 
-def _damaged(path: str | Path) -> DataRefused:
+def cannot_read(path: str | Path, error: BaseException) -> DataRefused:
+    """Return what is said of a file that the machine does not read."""
+    return DataRefused(f"{path}: the file cannot be read ({type(error).__name__})")
+
+
+def damaged(path: str | Path) -> DataRefused:
+    """Return what is said of a file that cannot be unpacked."""
     return DataRefused(f"{path}: the file is damaged, or not compressed as its name says")

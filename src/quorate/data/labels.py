@@ -122,6 +122,10 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     codes = {label: code for code, label in enumerate(labels)}
     if getattr(y, "ndim", 1) != 1:
         raise DataRefused(f"{name}: expected one label per row, got a table with columns; give one column")
+    if y is None or not hasattr(y, "__iter__"):  # in scikit-learn's words, where y was forgotten
+        forgotten = "this classifier requires y to be passed, but the target y is None"
+        said = forgotten if y is None else f"got {type(y).__name__}"
+        raise DataRefused(f"{name}: {said}; give one label for every row")
     values = as_list(y)
     if any(is_missing(value) for value in values):
         raise DataRefused(f"{name}: a label is missing; every private row needs one. Drop the rows without")

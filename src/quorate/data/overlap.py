@@ -86,7 +86,7 @@ class PrivateRecords:
         *Rule 1* assumes nothing about how the rows of either table are distributed, only that rows are independent
         (draws counted as Poisson). Then, given the totals t, the counts e are independent and binomial, each with
         some chance θ that depends on its record. The distance of e from t/2 is stochastically smallest at θ = 1/2,
-        so min(p, e) = t/2 − |e − t/2| is stochastically largest there, whatever the tables are, and Chernoff's bound
+        so ``min(p, e) = t/2 − |e − t/2|`` is stochastically largest there, whatever the tables, and Chernoff's bound
         at θ = 1/2 holds for all of them. It finds 20 private rows among any number of others where rows hardly
         repeat: 20 records that occur once on each side, and none that occurs twice on one, have probability 2⁻²⁰. It
         finds a table of few distinct records of which some rows were changed: there e is as good as p for every

@@ -63,6 +63,9 @@ class Tally(NamedTuple):
     words: WordArray  # (k, 2)
     counts: IntArray  # (k,)
 
+    def __repr__(self) -> str:
+        return "Tally(…)"
+
 
 def tally(digests: Sequence[bytes]) -> Tally:
     """Count how often each digest occurs.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 from quorate.data.checks import check_features
-from quorate.data.rows import Kind, Rows, columns, kind, n_rows, width
+from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
 
 
 class PublicPool:
@@ -18,13 +20,19 @@ class PublicPool:
 
     Parameters
     ----------
-    X : (n_points, n_features) array-like, sparse matrix, pandas or polars DataFrame
-        Features only. NaN may stand in arrays, infinity may not.
+    X : (n_points, n_features) array-like, sparse matrix, pandas or polars DataFrame; or (n_points,) texts
+        Features only. An array of images, ``(n_points, h, w)`` or ``(n_points, h, w, c)``, is one of their pixels.
+        NaN may stand in arrays, infinity may not.
+    text, categorical, numeric, dates, drop : sequence of str, optional
+        Names of columns that are to be read as running text, categories, numbers or dates and times, or left out,
+        whatever the rule makes of the pool (:func:`quorate.data.column_kinds`). They hold for the private rows as well.
 
     Raises
     ------
     DataRefused
         If `X` is not a table of features.
+    InvalidParameter
+        If a column is named that is not there, or twice.
 
     Notes
     -----
@@ -39,10 +47,34 @@ class PublicPool:
     3
     """
 
-    __slots__ = ("_rows",)
+    __slots__ = ("_given", "_rows", "_shape")
 
-    def __init__(self, X: Any) -> None:
+    def __init__(
+        self,
+        X: Any,
+        *,
+        text: Sequence[str] = (),
+        categorical: Sequence[str] = (),
+        numeric: Sequence[str] = (),
+        dates: Sequence[str] = (),
+        drop: Sequence[str] = (),
+    ) -> None:
         self._rows: Rows = X.rows() if isinstance(X, PublicPool) else check_features(X, "public", allow_missing=True)
+        self._shape: tuple[int, ...] | None = X.image_shape if isinstance(X, PublicPool) else image_shape(X)
+        given = GivenKinds.of(text=text, categorical=categorical, numeric=numeric, dates=dates, drop=drop)
+        self._given: GivenKinds = X.given if isinstance(X, PublicPool) and not given.named else given
+        if given.named:
+            column_kinds(self._rows, given)  # refuses what cannot be
+
+    @property
+    def image_shape(self) -> tuple[int, ...] | None:
+        """The shape of one image, where the rows came as an array of images."""
+        return self._shape
+
+    @property
+    def given(self) -> GivenKinds:
+        """What the owner says of columns."""
+        return self._given
 
     def rows(self) -> Rows:
         """Return the rows, in the container they came in.

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from quorate.data.database import DatabaseQuery
 from quorate.data.files import existing_file
-from quorate.data.formats import Table, TableFormat, format_for, require_column
+from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row
 from quorate.errors import InvalidParameter
 
@@ -20,11 +21,12 @@ BATCH_ROWS = 65_536
 
 
 def read_data(
-    path: str | Path,
+    path: str | Path | DatabaseQuery,
     *,
     label: str | None = None,
     unit: str | None = None,
     drop: Sequence[str] = (),
+    text: Sequence[str] = (),
     n_features: int | None = None,
     memory: int | None = None,
     workspace: Workspace | None = None,
@@ -34,18 +36,21 @@ def read_data(
     Parameters
     ----------
     path : path
-        Of any format of :mod:`quorate.data.formats`: CSV, TSV, Parquet, a ``.npz`` or svmlight text of sparse rows, and
-        what was registered. What a name does not tell is taken as svmlight text.
+        Of any format of :mod:`quorate.data.formats`: CSV, TSV, Parquet, Arrow, a ``.npz`` or svmlight text of sparse
+        rows, and what was registered; or a :class:`~quorate.data.database.DatabaseQuery`. What a name does
+        not tell is taken as svmlight text.
     label : str or None
         Column of the label. It is no feature. A svmlight file carries its labels without a name.
     unit : str or None
         Column of the unit id. It is no feature.
     drop : sequence of str
         Columns of a table to leave out where they are there: the label and the unit in a public file.
+    text : sequence of str
+        Columns of a table to read as text whatever they look like, where they are there.
     n_features : int or None
         Number of columns of sparse rows.
     memory : int or None
-        Bytes that may be taken. A CSV, TSV or Parquet file that would take more stays in its file
+        Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays in a file
         (:class:`~quorate.data.streamed.StreamedFrame`); None reads every file as a whole.
     workspace : Workspace or None
         Where rows may be put aside; with `memory`.
@@ -75,17 +80,18 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    found, known = existing_file(path), format_for(path)
-    if memory is not None and workspace is not None and isinstance(known, TableFormat):
+    found, known = _place(path), format_for(path)
+    if isinstance(known, TableFormat):
         table = None
-        if known.bytes_in_memory(found) > memory:
-            table = known.read_streamed(found, label=label, unit=unit, workspace=workspace)
-        if table is not None:
-            return table
+        if memory is not None and workspace is not None and known.bytes_in_memory(found) > memory:
+            table = known.read_streamed(found, label=label, unit=unit, workspace=workspace, drop=drop, text=text)
+        return table or known.read(found, label=label, unit=unit, drop=drop, n_features=n_features, text=text)
     return known.read(found, label=label, unit=unit, drop=drop, n_features=n_features)
 
 
-def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_features: int) -> Table:
+def read_cells(
+    path: str | Path | DatabaseQuery, *, label: str, unit: str | None = None, drop: Sequence[str] = (), n_features: int
+) -> Table:
     r"""Read private rows so that what one row holds never changes how another is read.
 
     Of a CSV or TSV file every cell is text, whatever it looks like, and every line is a row: a type that is found from
@@ -99,6 +105,8 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
         As in :func:`read_data`.
     label, unit : str, str or None
         Columns of the label and of the unit id.
+    drop : sequence of str
+        Columns of a table to leave out where they are there.
     n_features : int
         Public number of columns of sparse rows.
 
@@ -118,24 +126,25 @@ def read_cells(path: str | Path, *, label: str, unit: str | None = None, n_featu
     """
     found = format_for(path)
     if isinstance(found, TableFormat):
-        frame = found.cells(existing_file(path))
+        frame = found.cells(_place(path))
         for name in (label, unit):
             if name is not None:
                 require_column(name, frame.columns, path)
-        features = frame.select([name for name in frame.columns if name not in (label, unit)])
+        features = frame.select([name for name in frame.columns if name not in (label, unit, *drop)])
         return Table(X=features, y=frame[label].to_list(), unit=None if unit is None else frame[unit].to_list())
     if not isinstance(found, ReadsEach):
         raise cannot_read_each_row(found, path)
-    return found.read_each(existing_file(path), label=label, unit=unit, n_features=n_features)
+    return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)
 
 
-def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
-    r"""Read a CSV, TSV or Parquet file.
+def read_table(path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+    r"""Read a table with named columns: a CSV, TSV, Parquet or Arrow file, or what was registered.
 
     Parameters
     ----------
     path : path
-        ``.csv``, ``.tsv`` (each also ``.gz`` or ``.xz``; the first line names the columns) or ``.parquet``.
+        ``.csv``, ``.tsv`` (each also ``.gz`` or ``.xz``; the first line names the columns), ``.parquet``, ``.arrow``
+        and the others of :mod:`quorate.data.formats`; or a :class:`~quorate.data.database.DatabaseQuery`.
     text_columns : sequence of str
         Columns of a CSV file that are read as text whatever they look like: ids, so that ``007`` stays what it is.
 
@@ -160,10 +169,10 @@ def read_table(path: str | Path, *, text_columns: Sequence[str] = ()) -> pl.Data
     ...     read_table(path, text_columns=["person"]).rows()
     [('007', 39), ('008', 50)]
     """
-    return _table_format(path).frame(Path(path), text_columns=text_columns)
+    return _table_format(path).frame(_place(path), text_columns=text_columns)
 
 
-def column_names(path: str | Path) -> list[str]:
+def column_names(path: str | Path | DatabaseQuery) -> list[str]:
     r"""Name the columns of a table without reading its rows.
 
     Raises
@@ -179,11 +188,11 @@ def column_names(path: str | Path) -> list[str]:
     ...     column_names(Path(folder, "visits.csv"))
     ['person', 'age']
     """
-    return _table_format(path).names(existing_file(path))
+    return _table_format(path).names(_place(path))
 
 
 def read_batches(
-    path: str | Path, *, batch_rows: int = BATCH_ROWS, columns: Sequence[str] | None = None
+    path: str | Path | DatabaseQuery, *, batch_rows: int = BATCH_ROWS, columns: Sequence[str] | None = None
 ) -> Iterator[pl.DataFrame]:
     r"""Read a table in batches of rows; of a Parquet file, never more than a batch is held.
 
@@ -217,14 +226,14 @@ def read_batches(
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
         raise InvalidParameter(f"batch_rows: got {batch_rows!r}; expected a whole number of at least 1")
     table = _table_format(path)
-    names = table.names(existing_file(path))
+    names = table.names(_place(path))
     chosen = names if columns is None else list(columns)
     for name in chosen:
         require_column(name, names, path)
-    yield from table.batches(Path(path), chosen, batch_rows)
+    yield from table.batches(_place(path), chosen, batch_rows)
 
 
-def has_named_columns(path: str | Path) -> bool:
+def has_named_columns(path: str | Path | DatabaseQuery) -> bool:
     """Tell by its name whether a file holds a table with named columns.
 
     Examples
@@ -235,8 +244,15 @@ def has_named_columns(path: str | Path) -> bool:
     return isinstance(format_for(path), TableFormat)
 
 
-def _table_format(path: str | Path) -> TableFormat:
+def _place(path: str | Path | DatabaseQuery) -> Any:
+    """Return what a format takes: a file that is there and may be read, or a query, which is asked and not opened."""
+    return path if isinstance(path, DatabaseQuery) else existing_file(path)
+
+
+def _table_format(path: str | Path | DatabaseQuery) -> TableFormat:
     found = format_for(path)
     if not isinstance(found, TableFormat):
-        raise InvalidParameter(f"{path}: expected a .csv, .tsv or .parquet file (.csv and .tsv also with .gz or .xz)")
+        raise InvalidParameter(
+            f"{path}: expected a table with named columns ({', '.join(table_suffixes())}; text also with .gz or .xz)"
+        )
     return found

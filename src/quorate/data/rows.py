@@ -8,6 +8,7 @@ and ``polars`` frames.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -21,6 +22,7 @@ from quorate.errors import DataRefused
 Kind: TypeAlias = Literal["numpy", "sparse", "pandas", "polars"]
 Rows: TypeAlias = Any  # a 2-D numpy array, a SciPy CSR matrix or array, a pandas or a polars DataFrame
 
+TEXT = "text"  # what the one column of bare texts is called
 BEYOND = "a whole number is beyond the range of 64-bit floats"
 _EXPECTED = "a 2-D array, a scipy.sparse matrix, or a pandas or polars DataFrame"
 
@@ -146,7 +148,8 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     Parameters
     ----------
     X : array-like, sparse matrix or frame
-        Lists become float arrays; sparse matrices of any format become CSR; arrays of Python objects become
+        Lists become float arrays; texts alone (a list, an array or a column of them) become a table of one column,
+        ``text``; sparse matrices of any format become CSR; arrays of Python objects become
         float arrays where every entry is a number, and so do floats of more than 64 bits.
     name : str
         What the message calls the table.
@@ -170,6 +173,8 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     Traceback (most recent call last):
     quorate.errors.DataRefused: X: expected a 2-D table, got 1 dimension(s). Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row
     """  # noqa: E501  a doctest's message is one line
+    if holds_texts(X):
+        X = texts_table(X)
     if _is_frame(X, "polars") or _is_frame(X, "pandas"):
         rows = X
         names = [str(column) for column in X.columns]
@@ -182,20 +187,105 @@ def as_rows(X: Any, name: str = "X") -> Rows:
         if _is_long(rows.dtype):
             with np.errstate(over="ignore"):
                 rows = rows.astype(np.float64)
-    elif isinstance(X, (str, bytes, dict)) or type(X).__name__ == "LazyFrame":
-        raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}")
+    elif X is None or isinstance(X, (str, bytes, dict, Iterator)) or type(X).__name__ == "LazyFrame":
+        how = {"LazyFrame": ". Call collect() on it", "str": ". Read the file first"}.get(type(X).__name__, "")
+        raise DataRefused(f"{name}: got {type(X).__name__}; expected {_EXPECTED}{how}")
     else:
-        rows = _as_array(X, name)
+        rows = flat_images(_as_array(X, name))
     if len(rows.shape) != 2:
         raise DataRefused(
             f"{name}: expected a 2-D table, got {len(rows.shape)} dimension(s). Reshape your data: "
             "X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row"
         )
     if width(rows) == 0:
-        raise DataRefused(f"{name}: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required.")
+        raise DataRefused(
+            f"{name}: 0 feature(s) (shape=(, 0)) while a minimum of 1 is required; give at least one column"
+        )
     if n_rows(rows) == 0:
-        raise DataRefused(f"{name}: 0 sample(s) (shape=(0, {width(rows)})) while a minimum of 1 is required.")
+        raise DataRefused(
+            f"{name}: 0 sample(s) (shape=(0, {width(rows)})) while a minimum of 1 is required; give at least one row"
+        )
     return rows
+
+
+def image_shape(X: Any) -> tuple[int, ...] | None:
+    """Return the shape of one image, where these are an array of images: ``(n, h, w)`` or ``(n, h, w, c)``.
+
+    Examples
+    --------
+    >>> image_shape(np.zeros((5, 28, 28))), image_shape(np.zeros((5, 28)))
+    ((28, 28), None)
+    """
+    return X.shape[1:] if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim in (3, 4) else None
+
+
+def flat_images(X: Any) -> Any:
+    """Return images as rows of pixels, line by line; anything else as it is.
+
+    Examples
+    --------
+    >>> flat_images(np.zeros((5, 28, 28))).shape
+    (5, 784)
+    """
+    return X if image_shape(X) is None else X.reshape(len(X), -1)
+
+
+def holds_texts(X: Any) -> bool:
+    """Tell whether these are texts, one a row: a list, a 1-D array, or a column of pandas or polars.
+
+    Examples
+    --------
+    >>> holds_texts(["a good film", None]), holds_texts([[1.0], [2.0]]), holds_texts(np.array(["a", "b"]))
+    (True, False, True)
+    """
+    if isinstance(X, (list, tuple)):
+        return any(isinstance(each, str) for each in X) and not any(
+            hasattr(each, "__len__") and not isinstance(each, str) for each in X
+        )
+    dtype, dimensions = getattr(X, "dtype", None), getattr(X, "ndim", 1)
+    if dtype is None or dimensions != 1 or sparse.issparse(X):
+        return False
+    if isinstance(X, np.ndarray):
+        return dtype.kind == "U" or (dtype.kind == "O" and holds_texts(X.tolist()))
+    if not hasattr(X, "to_list"):
+        return False
+    return str(dtype) in ("String", "str", "string", "Categorical", "category") or (
+        str(dtype) == "object" and holds_texts(X.to_list())
+    )
+
+
+def texts_table(X: Any) -> Rows:
+    """Return texts as a polars frame of one column, ``text``; what is no text is missing.
+
+    Examples
+    --------
+    >>> texts_table(["a good film", None]).rows()
+    [('a good film',), (None,)]
+    """
+    import polars as pl
+
+    cells = X.to_list() if hasattr(X, "to_list") else X.tolist() if hasattr(X, "tolist") else list(X)
+    read = [str(cell) if isinstance(cell, str) else None for cell in cells]
+    return pl.DataFrame({TEXT: pl.Series(TEXT, read, dtype=pl.String)})
+
+
+def texts_like(X: Any, pool: Rows) -> Any:
+    """Return bare texts as the one column that the public pool has; anything else as it is.
+
+    Examples
+    --------
+    >>> import polars
+    >>> texts_like(["a good film"], polars.DataFrame({"review": ["a bad one"]})).rows(named=True)
+    [{'review': 'a good film'}]
+    """
+    if not (holds_texts(X) and is_frame(pool) and width(pool) == 1):
+        return X
+    table = texts_table(X).rename({TEXT: str(pool.columns[0])})
+    if kind(pool) == "polars":
+        return table
+    import pandas as pd
+
+    return pd.DataFrame({pool.columns[0]: pd.Series(table.to_series().to_list(), dtype=object)})
 
 
 def _as_array(X: Any, name: str) -> NDArray[Any]:

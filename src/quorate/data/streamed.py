@@ -27,7 +27,7 @@ class StreamedFrame:
     Parameters
     ----------
     path : path
-        The file.
+        The file; or a folder of files that are read in the order of their names.
     called : path
         What a message calls it: the file that the owner gave.
     schema : mapping of str to polars type
@@ -155,7 +155,8 @@ class StreamedFrame:
         stored = [name for name in names if name not in self._empty]
         made = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
         try:
-            rows = pl.scan_parquet(self.path).select(stored or self.columns[:1]).slice(start, n_rows).collect()
+            files = sorted(self.path.iterdir()) if self.path.is_dir() else [self.path]
+            rows = pl.scan_parquet(files, glob=False).select(stored or self.columns[:1]).slice(start, n_rows).collect()
         except pl.exceptions.PolarsError:  # its message may quote a row
             raise DataRefused(f"{self.called}: the file is damaged, or not Parquet as its name says") from None
         return rows.with_columns(made).select(names)

@@ -10,16 +10,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from quorate.data import kind
-from quorate.data.identity import is_missing
-from quorate.data.rows import Rows
+from quorate.data import families, kind, width
+from quorate.data.columns import as_text
+from quorate.data.decimal_commas import plain_comma_number
+from quorate.data.identity import as_list, is_missing
+from quorate.data.rows import Rows, flat_images
+from quorate.data.times import clock_number, date_number, duration_number
+from quorate.data.written_numbers import written_number
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
 
 Read = TypeVar("Read")
 
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
-_VALUES = (*_NUMBERS, dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
+_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
+_VALUES = (*_NUMBERS, *_TIMES)
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -32,7 +37,8 @@ def number(cell: Any) -> float:
     (12.5, 1.0, 0.0, nan)
     """
     if isinstance(cell, str):
-        cell = _TRUTH.get(cell.strip().lower(), cell)
+        truth = _TRUTH.get(cell.strip().lower())
+        return written_number(cell) if truth is None else truth
     if not isinstance(cell, _NUMBERS):  # another object may raise or warn where it is asked for its value
         return float("nan")
     try:
@@ -41,11 +47,35 @@ def number(cell: Any) -> float:
         return float("nan")
 
 
+def number_with_comma(cell: Any) -> float:
+    """Return a cell as a float, also where it has a decimal comma; one that may mean thousands is no number.
+
+    Examples
+    --------
+    >>> number_with_comma("27,5"), number_with_comma("27.5"), number_with_comma("1,234")
+    (27.5, 27.5, nan)
+    """
+    value = number(cell)
+    return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
+
+
 def word(cell: Any) -> str | None:
     """Return a cell as text that can be written; None for a missing value and for what is no single value."""
     if is_missing(cell) or not isinstance(cell, _VALUES):
         return None
     return str(cell).encode("utf-8", "replace").decode()
+
+
+def time_reader(kind_: str | None) -> Callable[[Any], float]:
+    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    Examples
+    --------
+    >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
+    (1.0, 2.0, nan)
+    """
+    read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind_ or "date"]
+    return lambda cell: read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
 
 
 def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
@@ -73,6 +103,8 @@ def real(X: Any, name: str) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         raise DataRefused(f"{name}: a masked array hides what is under its mask; fill it with NaN first")
     if X.dtype.kind not in "biuf":
+        if np.issubdtype(X.dtype, np.complexfloating):
+            raise DataRefused(f"{name}: Complex data not supported; expected real numbers")
         raise DataRefused(f"{name} is of type {X.dtype}; expected real numbers")
     return X
 
@@ -82,6 +114,7 @@ def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
 
     What is infinite is left out, and what is missing (NaN) may be filled in.
     """
+    X = flat_images(X)
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
         X = X.to_numpy()
     if not isinstance(X, (list, tuple, np.ndarray)) and hasattr(X, "__array__"):
@@ -96,6 +129,8 @@ def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
         )
     rows = np.full((len(X), n_columns), np.inf)
     for row, cells in zip(rows, X, strict=True):
+        if isinstance(cells, np.ndarray) and cells.ndim in (2, 3):  # one image
+            cells = cells.ravel()
         if isinstance(cells, (list, tuple, np.ndarray)) and len(cells) == n_columns:
             row[:] = [_cell(cell) for cell in cells]
     return rows
@@ -104,6 +139,23 @@ def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
 def _cell(cell: Any) -> float:
     value = number(cell)
     return np.inf if np.isnan(value) and not is_missing(cell) else value
+
+
+def as_the_column(X: Any, pool: Rows) -> Any:
+    """Return cells that come without a frame as the pool's one column; what a cell holds does not decide that.
+
+    Where the column is of texts, what is no text is missing.
+    """
+    sequence = isinstance(X, (list, tuple)) or (getattr(X, "ndim", 1) == 1 and hasattr(X, "__array__"))
+    if hasattr(X, "columns") or not sequence or width(pool) != 1:  # a frame of polars has no ndim
+        return X
+    [(name, family)] = families(pool).items()
+    if family == "text" and isinstance(X, np.ndarray) and X.dtype.kind in "biufcmM":
+        return X  # refused by the form of the array, which holds no text whatever its numbers are
+    import polars as pl
+
+    cells = [cell if family != "text" or isinstance(cell, str) else None for cell in as_list(X)]
+    return pl.DataFrame({name: pl.Series(name, cells, dtype=pl.Object)})
 
 
 def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:

@@ -81,7 +81,11 @@ def _faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArra
         faults.append("the coordinates of a row depend on the rows beside it")
     grid, lengths = plan.grid, lengths_of(together)
     alone = [of_records(each[i], lengths_of(each[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))]
-    if not (np.sum(alone, axis=0) == of_records(together, lengths, codes, weights, grid)).all():
+    in_rounds = plan.coordinates.for_rounds(rows)
+    sums = [
+        of_records(z, own, codes, weights, grid) for z, own in ((together, lengths), (in_rounds, lengths_of(in_rounds)))
+    ]
+    if any((np.sum(alone, axis=0) != found).any() for found in sums):
         faults.append("what a record adds depends on the records beside it")
     starts = np.arange(0, len(codes) + 1, GROUP)
     groups = [of_groups(together[a:b], codes[a:b], np.array([0, b - a]), weights, grid) for a, b in pairwise(starts)]

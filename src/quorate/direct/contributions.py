@@ -21,6 +21,7 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import LENGTH_BITS
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
+from quorate.data.feature_maps.factored import FactoredRows
 from quorate.types import FloatArray, IntArray
 
 BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46
@@ -59,7 +60,7 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArra
 
     Parameters
     ----------
-    z : FloatArray, (n_rows, n_coordinates)
+    z : FloatArray, CSR matrix or FactoredRows, (n_rows, n_coordinates)
         Integer coordinates, of length at most 2²⁶.
     codes : IntArray, (n_rows,)
         Classes.
@@ -90,7 +91,7 @@ def of_records(
 
     Parameters
     ----------
-    z : FloatArray or CSR matrix, (n_records, n_coordinates)
+    z : FloatArray, CSR matrix or FactoredRows, (n_records, n_coordinates)
         Integer coordinates.
     lengths : FloatArray, (n_records,)
         Their Euclidean lengths, as :func:`lengths_of` gives them.
@@ -106,9 +107,18 @@ def of_records(
         rows = slice(start, start + block)
         own, sizes = without_wild_rows(z[rows], lengths[rows])
         factors = record_factors(slopes(own, codes[rows], weights, grid.bits), sizes, grid)
-        product = own.T @ factors
+        product = _summed(own, factors, sizes, grid)
         total += np.where(np.abs(product) <= len(sizes) * 2.0**grid.k, product, 0.0).astype(np.int64)
     return total
+
+
+def _summed(own: Any, factors: FloatArray, sizes: FloatArray, grid: Grid) -> Any:
+    """Return the sum over rows of coordinates times factors."""
+    if not isinstance(own, FactoredRows):
+        return own.T @ factors
+    # An integer vector is 0 or at least 1 long, so that a factor is at most 2^k; and a slope is at most 1.
+    largest = max(1.0, min(2.0**grid.k, 2.0 ** (grid.k - grid.bits) / grid.clip))
+    return own.summed(np.where(sizes[:, None] > 0, factors, 0.0), largest)
 
 
 def without_wild_rows(z: Any, lengths: FloatArray) -> tuple[Any, FloatArray]:
@@ -118,7 +128,7 @@ def without_wild_rows(z: Any, lengths: FloatArray) -> tuple[Any, FloatArray]:
     factor of 0 would be no number, and so would the sum over all records.
     """
     sound = lengths <= 2.0**LENGTH_BITS  # false for NaN
-    if sound.all():
+    if isinstance(z, FactoredRows) or sound.all():  # the former have none
         return z, lengths
     if isinstance(z, np.ndarray):
         return np.where(sound[:, None], z, 0.0), np.where(sound, lengths, 0.0)
@@ -129,7 +139,7 @@ def without_wild_rows(z: Any, lengths: FloatArray) -> tuple[Any, FloatArray]:
 
 def lengths_of(z: Any) -> FloatArray:
     """Return the Euclidean length of each row of integer coordinates: an exact sum, one rounding."""
-    return np.sqrt(squared_lengths(z))
+    return z.lengths if isinstance(z, FactoredRows) else np.sqrt(squared_lengths(z))
 
 
 def record_factors(slope: FloatArray, lengths: FloatArray, grid: Grid) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
-from math import ceil, inf, sqrt
+from math import ceil, inf, log2, sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,10 +18,10 @@ from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
 from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
 from quorate.data.feature_maps import ChiSquaredMap, LinearMap, RBFMap, StackedMap, has_numbers, patch_map, tree_map
-from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, Spectrum, public_features
+from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, public_features
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
+from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for, spectrum_of
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
@@ -29,6 +29,7 @@ FeatureMapName = Literal["auto", "linear", "rbf", "both", "chi2", "trees", "patc
 FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
+LEAST_STEPS = 256  # in which a slope of 1 is told
 _DOUBLINGS = 44
 REPLACED = 2  # lengths of a contribution by which the sum moves where one unit is replaced; 1 where it comes or goes
 
@@ -83,9 +84,7 @@ class DirectPlan:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
         hashed.update(repr((self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)).encode())
-        whitening = self.coordinates.whitening
-        if whitening is not None:
-            hashed.update(np.ascontiguousarray(whitening).tobytes())
+        hashed.update(self.coordinates.content)
         return hashed.hexdigest()
 
     def why(self, unit: str) -> tuple[str, ...]:
@@ -182,12 +181,15 @@ def plan_direct(
     """
     mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
-    spectrum = Spectrum.of(public_features(feature_map, pool))
-    settings = settings_for(feature_map, pool, spectrum, n_classes=n_classes, n_units=n_units, mu=mu)
+    features = public_features(feature_map, pool)
+    spectrum, held = spectrum_of(features)
+    settings = settings_for(features, spectrum, held, n_classes=n_classes, n_units=n_units, mu=mu)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
-    coordinates = PublicCoordinates.of(feature_map, spectrum.whitening(settings.ridge))
-    numbers = coordinates.n_coordinates * n_outputs * settings.rounds
+    whitening = spectrum.whitening(settings.ridge)
+    numbers = whitening.shape[1] * n_outputs * settings.rounds
     k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho)
+    coordinates = _of_words(feature_map, pool, whitening, settings.clip, k)
+    coordinates = coordinates or PublicCoordinates.of(feature_map, whitening)
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
@@ -197,6 +199,16 @@ def plan_direct(
         n_outputs=n_outputs,
         dimension=spectrum.effective_dimension(settings.ridge),
     )
+
+
+def _of_words(
+    feature_map: FeatureMap, pool: Any, whitening: FloatArray, clip: float, k: int
+) -> PublicCoordinates | None:
+    """Return coordinates that need not be written out for each row, where rows are sparse and slopes stay fine."""
+    if kind(pool) != "sparse" or not isinstance(feature_map, LinearMap):
+        return None
+    most_bits = k - log2(clip * LEAST_STEPS)
+    return PublicCoordinates.of_words(feature_map.coarse(), whitening, most_bits=most_bits)
 
 
 def plan_without_pool(

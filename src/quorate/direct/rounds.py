@@ -33,7 +33,7 @@ class PrivateUnits:
 
     Attributes
     ----------
-    z : (n_rows, n_coordinates) FloatArray or CSR matrix
+    z : (n_rows, n_coordinates) FloatArray, CSR matrix or FactoredRows
         Integer coordinates of usable rows, those of one unit together and in their own order.
     codes : IntArray, (n_rows,)
         Classes.

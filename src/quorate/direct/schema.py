@@ -10,23 +10,34 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
-from quorate.data.columns import listed
+from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
+from quorate.data.columns import listed, refuse_other_columns
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows
 from quorate.data.summed_cells import summed_cells
-from quorate.data.text_encoding import text_encoder
+from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
-from quorate.direct.cells import as_numbers, each, frame_like, number, real, word
+from quorate.direct.cells import (
+    as_numbers,
+    as_the_column,
+    each,
+    frame_like,
+    number,
+    number_with_comma,
+    real,
+    time_reader,
+    word,
+)
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
 
@@ -45,15 +56,26 @@ class Schema:
     encoder : transformer or None
         Fitted on the pool; None where rows are numbers without gaps.
     text : tuple of str
-        Columns of running text: a row without a text in one of them cannot be used.
+        Columns of running text that were named for the method: a row without a text in one of them cannot be used.
+    kinds : ColumnKinds
+        What each column is read as.
     """
 
     pool: Rows = field(repr=False)
     encoder: Any
     text: tuple[str, ...] = ()
+    kinds: ColumnKinds = field(default_factory=ColumnKinds)
 
     @classmethod
-    def of(cls, pool: Rows, *, transformer: Any = None, text: Sequence[str] = ()) -> Schema:
+    def of(
+        cls,
+        pool: Rows,
+        *,
+        transformer: Any = None,
+        text: Sequence[str] = (),
+        given: GivenKinds | None = None,
+        ruled: bool = True,
+    ) -> Schema:
         """Read the schema off the public pool.
 
         Parameters
@@ -64,6 +86,10 @@ class Schema:
             What makes numbers of them in place of the public encoder.
         text : sequence of str
             Columns of running text, whose words are weighed.
+        given : GivenKinds, optional
+            What the owner says of columns.
+        ruled : bool
+            Whether the rule for kinds of columns is asked; runs that were begun before there was one go on without.
 
         Raises
         ------
@@ -73,9 +99,10 @@ class Schema:
         if transformer is not None:
             return cls._of_transformer(transformer, pool)
         if text:
-            return cls(pool, text_encoder(pool, text), tuple(text))
-        gaps = kind(pool) != "sparse" and bool(missing_columns(pool).any())
-        return cls(pool, public_encoder(pool) if is_frame(pool) or gaps else None)
+            refuse_without_text(pool, text)
+        kinds = _kinds(pool, text, given) if ruled else ColumnKinds(dict.fromkeys(text, "text"), frozenset())
+        encoded = is_frame(pool) or (kind(pool) != "sparse" and bool(missing_columns(pool).any()))
+        return cls(pool, public_encoder(kinds(pool), kinds.text) if encoded else None, tuple(text), kinds)
 
     @classmethod
     def _of_transformer(cls, transformer: Any, pool: Rows) -> Schema:
@@ -111,14 +138,10 @@ class Schema:
 
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
-        if not self.text:
-            return public_units(self.encoder, self.pool)
-        rest = self.encoder.named_transformers_.get("columns")
-        if rest is None:
-            return {}
-        names = [name for name in columns(self.pool) or () if name not in self.text]
-        places = {at: list(columns(self.pool) or ()).index(name) for at, name in enumerate(names)}
-        return {places[at]: unit for at, unit in public_units(rest.estimator, self.pool[names]).items()}
+        read = self.kinds(take(self.pool, [0]))
+        names, there = columns(read), list(columns(self.pool) or ())
+        found = public_units(self.encoder, read)
+        return found if names is None else {there.index(names[at]): unit for at, unit in found.items()}
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None) -> Schema:
@@ -138,7 +161,8 @@ class Schema:
             private rows.
         """
         if declared is not None:
-            return cls(*declared_columns(declared))
+            frame, encoder = declared_columns(declared)
+            return cls(frame, encoder, kinds=ColumnKinds(commas=frozenset(frame.columns)))
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -149,9 +173,13 @@ class Schema:
         row = np.zeros((1, shape[1]))
         return cls(sparse.csr_matrix(row) if _is_sparse(X) else row, None)
 
+    def formed(self, rows: Rows) -> Rows:
+        """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""
+        return rows if self.encoder is None else self.kinds(rows)
+
     def numbers(self, rows: Rows) -> Any:
         """Return rows of the pool's kind as numbers: float64, dense or CSR."""
-        encoded: Any = rows if self.encoder is None else self.encoder.transform(rows)
+        encoded: Any = rows if self.encoder is None else self.encoder.transform(self.kinds(rows))
         return encoded.astype(np.float64).tocsr() if kind(encoded) == "sparse" else np.asarray(encoded, np.float64)
 
     @_QUIET
@@ -164,7 +192,7 @@ class Schema:
             If the columns are not those of the pool; no cell is looked at for that.
         """
         if is_frame(self.pool):
-            return self._parsed_frame(X, name)
+            return self._parsed_frame(as_the_column(X, self.pool), name)
         rows: Any = real(X, name) if _is_sparse(X) else as_numbers(X, width(self.pool), name)
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
@@ -191,40 +219,43 @@ class Schema:
         if not is_frame(X):
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
         names, wanted = columns(X) or (), columns(self.pool) or ()
-        if set(names) != set(wanted) or len(set(names)) < len(names):
-            raise DataRefused(f"{name} {_difference(names, wanted)}; give it the columns of the public pool")
+        if len(set(names)) < len(names):
+            raise DataRefused(f"{name} names a column twice; give each column a name of its own")
+        refuse_other_columns(names, wanted, called=(name, "the public pool"))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
         units = self._units()
         for at, (column, family) in enumerate(families(self.pool).items()):
             cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
+            as_kind = self.kinds.kinds.get(column)
             if family == "text":
-                parsed[column] = words = each(word, cells)
-                needed = column in self.text  # running text has no words where there is none
-                pairs = zip(cells, words, strict=True)
-                usable &= np.array(
-                    [found is not None or (is_missing(cell) and not needed) for cell, found in pairs], dtype=bool
-                )
+                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text)
             else:
-                values = np.array(each(number, cells), dtype=np.float64)
+                times = family == "time" and as_kind in ("date", "time", "duration")
+                read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
+                parsed[column] = values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
                 missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
                 mean, scale = units.get(at, (0.0, 1.0))
-                usable &= np.isfinite((values - mean) / scale) | missing
-                parsed[column] = values
+                fits = np.isfinite((values - mean) / scale) | missing
+            if as_kind != "dropped":
+                usable &= fits
         return frame_like(self.pool, parsed), usable
 
+    def _texts(self, cells: list[Any], as_kind: str | None, *, needed: bool) -> tuple[list[Any], NDArray[np.bool_]]:
+        """Return the cells of a text column, and which of them say something that its kind can read, or nothing."""
+        words = each(word, cells)
+        fits = np.array([found is not None for found in words], dtype=bool)
+        if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
+            fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
+        missing = np.array([is_missing(cell) and not needed for cell in cells], dtype=bool)
+        return words, fits | missing
 
-def _difference(names: tuple[str, ...], wanted: tuple[str, ...]) -> str:
-    """Tell how columns differ from the pool's.
 
-    Where most of the pool's are missing, the other names are not quoted: those of a file without names are a row.
-    """
-    lacking, more = [name for name in wanted if name not in names], [name for name in names if name not in wanted]
-    told = [f"lacks {listed(lacking)}"] if lacking else []
-    if more:
-        header = 2 * len(lacking) <= len(wanted)
-        told.append(f"has besides {listed(more)}" if header else f"has {len(more)} that the pool does not have")
-    return " and ".join(told) or "names a column twice"
+def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnKinds:
+    """Ask the rule, with the columns that were named for the method among those of running text."""
+    given = given or GivenKinds()
+    more = tuple(name for name in text if name not in given.text)
+    return column_kinds(pool, replace(given, text=(*given.text, *more)))
 
 
 def _is_sparse(X: Any) -> bool:

@@ -25,6 +25,7 @@ from quorate.data.feature_maps import (
     TreeLeaves,
 )
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
+from quorate.data.feature_maps.linear import BITS
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan
@@ -45,12 +46,14 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
     encoder : transformer, FittedTransformer or None
         Fitted on the pool, of parts that skops writes.
     """
-    import skops.io
+    from quorate.deferred import skops
 
     coordinates = plan.coordinates
     if coordinates.whitening is None or coordinates.matrix is None:
         raise TypeError("a plan without a pool follows from public facts by arithmetic alone, and is not kept")
-    arrays: Arrays = {"whitening": coordinates.whitening, "matrix": coordinates.matrix}
+    arrays: Arrays = {"matrix": coordinates.matrix.astype(np.int16) if coordinates.factored else coordinates.matrix}
+    if not coordinates.factored:  # where it is the matrix in other units
+        arrays["whitening"] = coordinates.whitening
     own = encoder if isinstance(encoder, FittedTransformer) else None
     if encoder is not None:
         written = skops.io.dumps(encoder if own is None else own.transformer)
@@ -60,6 +63,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
         "map": _map_header(coordinates.feature_map, arrays, "map"),
         "bits": coordinates.bits,
         "matrix_bits": coordinates.matrix_bits.tolist(),
+        "factored": coordinates.factored,
         "settings": asdict(plan.settings),
         "grid": asdict(plan.grid),
         "sigma": plan.sigma,
@@ -75,17 +79,20 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
 
 def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
     """Read what :func:`dump_plan` wrote: the plan, bit for bit, and the encoder."""
-    import skops.io
+    from quorate.deferred import skops
 
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:
         header = json.loads(archive["header"].item())
         arrays: Arrays = {name: archive[name] for name in archive.files if name != "header"}
+    factored, matrix = header.get("factored", False), arrays["matrix"].astype(np.float64)
+    matrix_bits = np.array(header["matrix_bits"], dtype=np.int64)
     coordinates = PublicCoordinates(
         _map_of(header["map"], arrays, "map"),
-        arrays["whitening"],
+        np.ldexp(matrix, -matrix_bits[None, :]).astype(np.float32) if factored else arrays["whitening"],
         header["bits"],
-        arrays["matrix"],
-        np.array(header["matrix_bits"], dtype=np.int64),
+        matrix,
+        matrix_bits,
+        factored,
     )
     plan = DirectPlan(
         coordinates=coordinates,
@@ -114,6 +121,7 @@ def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, A
             "n_columns": feature_map.n_columns,
             "scaled": feature_map.scale is not None,
             "rows": feature_map.rows,
+            "bits": feature_map.bits,
         }
     if isinstance(feature_map, RBFMap):
         _put_scale(feature_map.scale, arrays, at)
@@ -134,7 +142,7 @@ def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
         return StackedMap(linear, rbf)  # type: ignore[arg-type]
     if header["kind"] == "linear":
         scale = _scale_of(arrays, at) if header["scaled"] else None
-        return LinearMap(header["n_columns"], scale, header.get("rows", "rows"))
+        return LinearMap(header["n_columns"], scale, header.get("rows", "rows"), header.get("bits", BITS))
     if header["kind"] == "chi2":
         return ChiSquaredMap(arrays[f"{at}.landmarks"], arrays[f"{at}.root"])
     if header["kind"] == "chained":

@@ -6,7 +6,6 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
-from inspect import isclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +13,9 @@ import numpy as np
 from quorate.arguments import truth
 from quorate.data.rows import n_rows
 from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
-from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
+from quorate.ensemble.one_thread import on_one_thread
+from quorate.ensemble.plain_classes import is_plain
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
 
@@ -35,7 +36,8 @@ class ClassifierTeacher:
     ----------
     estimator : object
         Unfitted, with ``fit(X, y)`` and ``predict(X)``. It is never fitted itself: each teacher gets a deep copy,
-        with every nested ``random_state`` set from the teacher's own seed.
+        with every nested ``random_state`` set from the teacher's own seed, and on one thread. A class without
+        ``get_params`` is made anew from its constructor's arguments (:mod:`quorate.ensemble.plain_classes`).
     preprocessing : {"inside", "public"}, default "inside"
         "public" keeps transformers that are already fitted, on public data, as they are.
     batched : bool, default True
@@ -118,6 +120,10 @@ class ClassifierTeacher:
             if hasattr(fresh, "random_state"):
                 fresh.random_state = _seed_of(seed, "random_state")
             return fresh
+        if is_plain(self.estimator) and not hasattr(self.estimator, "get_params"):
+            from quorate.ensemble.plain_step import seeded
+
+            return seeded(self.estimator, _seed_of(seed, "random_state"))
         # deepcopy parts the copy from anything clone hands on as it is, such as a frozen step, so that no two teachers
         # hold one mutable object.
         fresh = deepcopy(self._cloned())
@@ -128,7 +134,12 @@ class ClassifierTeacher:
         """Return a clone, which has nothing of what was learned."""
         from sklearn.base import clone
 
-        return clone(_keep_fitted(self.estimator) if self.preprocessing == "public" else self.estimator, safe=False)
+        from quorate.ensemble.plain_step import with_plain_steps
+
+        estimator = with_plain_steps(self.estimator)
+        cloned = clone(_keep_fitted(estimator) if self.preprocessing == "public" else estimator, safe=False)
+        on_one_thread(cloned)
+        return cloned
 
     @cached_property
     def _unfitted(self) -> Any | None:
@@ -141,28 +152,6 @@ class ClassifierTeacher:
             return None
         unfitted = self._cloned()
         return unfitted if all(type(value) in _ATOMS for value in vars(unfitted).values()) else None
-
-
-def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside", batched: bool = True) -> Teacher:
-    """Return `model` as a teacher: one that trains and votes by itself as it is, any classifier behind the waist.
-
-    Parameters
-    ----------
-    model : estimator or Teacher
-        An estimator has ``fit`` and ``predict``; a :class:`~quorate.ensemble.Teacher` has ``train``, and no ``fit``.
-    preprocessing : {"inside", "public"}, default "inside"
-        What holds for the fitted steps of an estimator; a Teacher has none.
-    batched : bool, default True
-        As :class:`ClassifierTeacher` has it; it says nothing to a Teacher.
-
-    Raises
-    ------
-    InvalidParameter
-        As :class:`ClassifierTeacher`.
-    """
-    if isinstance(model, Teacher) and not isclass(model) and not hasattr(model, "fit"):
-        return model
-    return ClassifierTeacher(model, preprocessing=preprocessing, batched=batched)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,15 +228,18 @@ def _keep_fitted(estimator: Any) -> Any:
     """Return a copy in which transformers that are fitted stay so through ``clone``."""
     from sklearn.frozen import FrozenEstimator
 
+    from quorate.ensemble.plain_step import PlainStep, as_it_is
+
     copy = deepcopy(estimator)
     if not hasattr(copy, "get_params"):
         return copy
     kept: list[str] = []
     for name, value in sorted(copy.get_params(deep=True).items()):
-        if not name.startswith(tuple(kept)) and hasattr(value, "transform") and is_fitted(value):
+        learned = value.model if isinstance(value, PlainStep) else value
+        if not name.startswith(tuple(kept)) and hasattr(value, "transform") and is_fitted(learned):
             kept.append(f"{name}__")
             if not isinstance(value, FrozenEstimator):
-                copy.set_params(**{name: FrozenEstimator(value)})
+                copy.set_params(**{name: FrozenEstimator(value if learned is value else as_it_is(value))})
     return copy
 
 

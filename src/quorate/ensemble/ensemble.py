@@ -20,7 +20,7 @@ _MOST_KEPT = 2**26  # bytes of stacked coefficients
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """K trained teachers. K and the number of classes are public; everything else about it is secret.
+    """K trained teachers. The number of classes is public; everything else about it is secret.
 
     Parameters
     ----------
@@ -31,14 +31,17 @@ class Ensemble:
 
     Notes
     -----
-    How many of the voters abstain is secret. The ensemble does not pickle, since a Secret does not; see
+    How many of the voters abstain is secret, and so is how many there are: where each unit has a teacher, that is how
+    many units there are. A run's public number of teachers is its recipe's, as it was declared.
+
+    The ensemble does not pickle, since a Secret does not; see
     :func:`~quorate.ensemble.dump_voters`.
 
     Examples
     --------
     >>> from quorate.ensemble import ConstantVoter
     >>> Ensemble(Secret((ConstantVoter(0), ConstantVoter(1))), n_classes=2)
-    Ensemble(n_teachers=2, n_classes=2)
+    Ensemble(n_classes=2)
     """
 
     voters: Secret[tuple[Voter, ...]]
@@ -55,11 +58,6 @@ class Ensemble:
         """Join what :func:`~quorate.ensemble.train_chunk` gave for consecutive numbers."""
         return cls(Secret(tuple(voter for chunk in chunks for voter in chunk.reveal())), n_classes)
 
-    @property
-    def n_teachers(self) -> int:
-        """K."""
-        return len(self.voters.reveal())
-
     def linear(self, width: int) -> Secret[LinearVoters]:
         """Return its linear classifiers of `width` features, stacked; kept for the next count, unless they are large.
 
@@ -74,4 +72,4 @@ class Ensemble:
         return stacked
 
     def __repr__(self) -> str:
-        return f"Ensemble(n_teachers={self.n_teachers}, n_classes={self.n_classes})"
+        return f"Ensemble(n_classes={self.n_classes})"

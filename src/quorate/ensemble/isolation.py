@@ -14,11 +14,13 @@ import gc
 import logging
 import os
 import random
+import re
 import signal
 import sys
 import warnings
 from contextlib import suppress
 from multiprocessing import Pipe
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import numpy as np
@@ -82,10 +84,42 @@ def in_children(
     return results
 
 
+def polars_threads() -> bool:
+    """Tell whether the threads of polars run in this process: it must not be forked from then.
+
+    A child has none of them, and waits for ever where it asks polars for what they do. They are started by what the
+    code of an earlier teacher does when it is loaded, for example, of which the next one knows nothing.
+    """
+    if "polars" not in sys.modules:
+        return False
+    for name in Path("/proc/self/task").glob("*/comm"):
+        with suppress(OSError):  # it has ended since
+            if re.match(r"polars-\d", name.read_text(encoding="utf-8")):
+                return True
+    return False
+
+
 def seed_global_generators(seed: int) -> None:
     """Seed the generators that a teacher may use without asking: one teacher's draws must not move another's."""
     random.seed(seed)
     np.random.seed(seed & 0xFFFFFFFF)  # noqa: NPY002 - the legacy generator is what such a teacher uses
+    torch = sys.modules.get("torch")  # where it was not imported, it has drawn nothing
+    if torch is not None:
+        torch.manual_seed(seed)
+        torch.set_num_threads(1)
+
+
+def load_what_children_need() -> None:
+    """In a worker: have torch, where it is loaded, load the parts that it loads at the first step of an optimizer.
+
+    Every child would load them anew, which takes it seconds. The step is made on one made-up number.
+    """
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        number = torch.nn.Parameter(torch.zeros(1))
+        number.grad = torch.zeros(1)
+        torch.set_num_threads(1)  # no thread is to be there when a child is forked
+        torch.optim.SGD([number], lr=0.1).step()
 
 
 def _child(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from quorate.data.unit_keys import UnitKeys
     from quorate.types import IntArray, WordArray
 
-Partition: TypeAlias = Literal["hash", "balanced"]
+Partition: TypeAlias = Literal["hash", "balanced", "unit"]
 
 # 256 bits reduced modulo K: no shard's probability is off by more than 2^-256 absolutely, whatever K is, far under
 # the 2^-64 that would already be below every other failure probability in the package.
@@ -35,11 +35,11 @@ def change_of_one_teacher(partition: Partition) -> Literal["add-remove-replace",
 
     Examples
     --------
-    >>> change_of_one_teacher("hash"), change_of_one_teacher("balanced")
-    ('add-remove-replace', 'replace')
+    >>> change_of_one_teacher("hash"), change_of_one_teacher("balanced"), change_of_one_teacher("unit")
+    ('add-remove-replace', 'replace', 'add-remove-replace')
     """
     one_of("partition", partition, get_args(Partition))
-    return "add-remove-replace" if partition == "hash" else "replace"
+    return "replace" if partition == "balanced" else "add-remove-replace"
 
 
 def hash_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes]) -> Secret[IntArray]:
@@ -125,10 +125,86 @@ def balanced_shards(unit_keys: Sequence[bytes], n_teachers: int, key: Secret[byt
     return Secret(keys.of_rows(shard))
 
 
+def unit_shards(unit_keys: Sequence[bytes], key: Secret[bytes]) -> Secret[IntArray]:
+    """Give every unit a shard of its own, so that its teacher is trained on the rows of that unit and no other.
+
+    Shards are numbered in the order of the keyed hashes of their units. The numbers mean nothing: a teacher's seed
+    comes from its unit (:func:`seeds_of_units`), and votes are summed.
+
+    Parameters
+    ----------
+    unit_keys, key
+        As in :func:`hash_shards`.
+
+    Returns
+    -------
+    Secret[IntArray], (n_rows,)
+        Shard numbers, 0..U-1 for U units. U is what there is, and not a declared number, so that it is as secret as
+        the shards.
+
+    Raises
+    ------
+    InvalidParameter
+        As in :func:`hash_shards`.
+
+    Notes
+    -----
+    Privacy: valid for neighbours by add, remove and replace. One more or one fewer slot moves the ranks of others, and
+    no teacher with them: the set of pairs (rows of a unit, seed of that unit) gains one, or loses one, or has one
+    changed. A sum of votes over that set changes by one vote.
+
+    Examples
+    --------
+    >>> unit_shards([b"ann", b"bob", b"ann"], Secret(bytes(32))).reveal().tolist()
+    [0, 1, 0]
+    """
+    keys, hashes = _hash_units(unit_keys, 1, key)
+    shard = np.empty(keys.n_units, dtype=np.int64)
+    if keys.n_units:
+        shard[order_of(*np.concatenate(list(hashes)).T)] = np.arange(keys.n_units)
+    return Secret(keys.of_rows(shard))
+
+
+def seeds_of_units(unit_keys: Sequence[bytes], shards: Secret[IntArray], key: Secret[bytes]) -> Secret[IntArray]:
+    """Return the seed of each shard of :func:`unit_shards`: a keyed hash of the unit's identity alone.
+
+    Parameters
+    ----------
+    unit_keys, key
+        As in :func:`hash_shards`.
+    shards : Secret[IntArray], (n_rows,)
+        From :func:`unit_shards`.
+
+    Returns
+    -------
+    Secret[IntArray], (U,)
+        Seeds, 0..2^63-1, by shard number.
+
+    Notes
+    -----
+    Privacy: a seed that came from a shard's number would change with the number of units before it, and a forest's
+    votes with the seed: one unit would move many teachers.
+
+    Examples
+    --------
+    >>> key, two, three = Secret(bytes(32)), [b"ann", b"bob"], [b"ann", b"bob", b"cleo"]
+    >>> of_two = seeds_of_units(two, unit_shards(two, key), key).reveal()
+    >>> of_three = seeds_of_units(three, unit_shards(three, key), key).reveal()
+    >>> set(of_two.tolist()) < set(of_three.tolist())
+    True
+    """
+    keys, seed_key = as_unit_keys(unit_keys), derive(key, "teacher of a unit")
+    digests = (blake2b(unit, key=seed_key, digest_size=8).digest() for units in keys.blocks() for unit in units)
+    seeds = np.fromiter((int.from_bytes(digest, "big") >> 1 for digest in digests), dtype=np.int64, count=keys.n_units)
+    by_shard = np.empty(keys.n_units, dtype=np.int64)
+    by_shard[shards.reveal()] = keys.of_rows(seeds)
+    return Secret(by_shard)
+
+
 def partition_rows(
     unit_keys: Sequence[bytes], n_teachers: int, key: Secret[bytes], *, partition: Partition = "hash"
 ) -> Secret[IntArray]:
-    """Assign every row to a shard by the rule named `partition`.
+    """Assign every row to a shard by the rule named `partition`; with ``"unit"``, whatever `n_teachers` is.
 
     Examples
     --------
@@ -136,7 +212,20 @@ def partition_rows(
     Secret(…)
     """
     one_of("partition", partition, get_args(Partition))
+    if partition == "unit":
+        return unit_shards(unit_keys, key)
     return (hash_shards if partition == "hash" else balanced_shards)(unit_keys, n_teachers, key)
+
+
+def shared_shards(partition: str) -> None:
+    """Refuse a partition into shards of one unit where several units are meant to share one.
+
+    Raises
+    ------
+    InvalidParameter
+        If `partition` is ``"unit"``, or no partition.
+    """
+    one_of("partition", partition, ("hash", "balanced"))
 
 
 def rows_of_shards(shards: IntArray, n_teachers: int, numbers: Iterable[int]) -> dict[int, IntArray]:

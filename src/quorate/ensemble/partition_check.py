@@ -28,8 +28,8 @@ def check_partition(
 
     Three things are looked at, each by itself: every row reaches exactly one teacher, so that the teachers' rows
     together are as many as there are; all rows of a unit reach the same teacher; and the number of that teacher is the
-    keyed hash of the unit modulo K (for ``"balanced"``: its place in the order of the hashes, modulo K), which no
-    feature, no label and no other unit's row has a say in.
+    keyed hash of the unit modulo K (for ``"balanced"``: its place in the order of the hashes, modulo K; for ``"unit"``:
+    that place, which no other unit has), in which no feature, no label and no other unit's row has a say.
 
     Parameters
     ----------
@@ -38,10 +38,10 @@ def check_partition(
     shards : Secret[IntArray], (n_rows,)
         Shard numbers, as they were assigned.
     n_teachers : int
-        K.
+        K; for ``"unit"`` the number of shards.
     key : Secret[bytes]
         The run's key.
-    partition : {"hash", "balanced"}
+    partition : {"hash", "balanced", "unit"}
         Which rule was meant.
 
     Returns
@@ -94,5 +94,5 @@ def _expected(keys: UnitKeys, n_teachers: int, key: Secret[bytes], partition: Pa
         return np.fromiter(numbers, dtype=np.int64, count=keys.n_units)
     order = np.argsort(np.fromiter(hashes, dtype="S32", count=keys.n_units), kind="stable")
     shards = np.empty(keys.n_units, dtype=np.int64)
-    shards[order] = np.arange(keys.n_units) % n_teachers
-    return shards
+    shards[order] = np.arange(keys.n_units)
+    return shards if partition == "unit" else shards % n_teachers

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.command import CommandTeacher, CommandVoter
 from quorate.ensemble.linear_storage import dump_linear, is_linear_file, load_linear
 from quorate.ensemble.prior_matching import MatchedVoter
-from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.errors import PreconditionFailed
 from quorate.types import Secret
 
@@ -34,7 +35,7 @@ def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
     arrays = dump_linear(voters.reveal())
     if arrays is not None:
         return Secret(arrays)
-    import skops.io
+    from quorate.deferred import skops
 
     records = [_record(voter) for voter in voters.reveal()]
     if None in records:
@@ -51,8 +52,15 @@ def dump_voters(voters: Secret[tuple[Voter, ...]]) -> Secret[bytes] | None:
     return Secret(written)
 
 
-def load_voters(data: bytes) -> Secret[tuple[Voter, ...]]:
+def load_voters(data: bytes, teacher: Teacher | None = None) -> Secret[tuple[Voter, ...]]:
     """Read what :func:`dump_voters` wrote, trusting no type beyond skops' own list.
+
+    Parameters
+    ----------
+    data : bytes
+        What was written.
+    teacher : Teacher, optional
+        Who trained them: the files that a command left are asked by the command of the settings, and by no other.
 
     Raises
     ------
@@ -68,12 +76,12 @@ def load_voters(data: bytes) -> Secret[tuple[Voter, ...]]:
     try:
         if is_linear_file(data):
             return Secret(load_linear(data))
-        import skops.io
+        from quorate.deferred import skops
 
         content: Any = skops.io.loads(data, trusted=[])
         if content["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301
-        return Secret(tuple(_voter(record) for record in content["voters"]))
+        return Secret(tuple(_voter(record, teacher) for record in content["voters"]))
     except Exception:  # noqa: BLE001 - whatever a broken file breaks
         # From None: the cause may quote what is in the file.
         raise PreconditionFailed(
@@ -95,10 +103,13 @@ def _record(voter: Voter) -> dict[str, Any] | None:
             "codes": np.asarray(voter.codes),
             "threshold": float(voter.threshold),
         }
+    if type(voter) is CommandVoter and voter.model is not None:
+        model = {name: np.frombuffer(content, np.uint8) for name, content in voter.model.items()}
+        return {"kind": "command", "seed": voter.seed, "model": model}
     return None
 
 
-def _voter(record: dict[str, Any]) -> Voter:
+def _voter(record: dict[str, Any], teacher: Teacher | None) -> Voter:
     match record["kind"]:
         case "abstaining":
             return AbstainingVoter()
@@ -109,5 +120,8 @@ def _voter(record: dict[str, Any]) -> Voter:
         case "matched":
             codes = np.asarray(record["codes"], dtype=np.int64)
             return MatchedVoter(record["estimator"], codes, float(record["threshold"]))
+        case "command" if isinstance(teacher, CommandTeacher):
+            model = {str(name): np.asarray(content, np.uint8).tobytes() for name, content in record["model"].items()}
+            return CommandVoter(teacher, int(record["seed"]), model=model)
         case _:
             raise ValueError

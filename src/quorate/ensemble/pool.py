@@ -117,9 +117,14 @@ def import_path() -> tuple[str, ...]:
     return (here, *sys.path)
 
 
-def first_done(under_way: Collection[Future[Result]]) -> set[Future[Any]]:
-    """Wait until one at least is done, so that Ctrl-C is heard all the while; return those that are."""
+def first_done(under_way: Collection[Future[Result]], *, patience: int | None = None) -> set[Future[Any]]:
+    """Wait until one at least is done, so that Ctrl-C is heard all the while; return those that are.
+
+    With `patience`, return after so many looks, with none if none is.
+    """
+    looks = 0
     while True:
         done, _ = wait(under_way, timeout=_LOOK_UP_SECONDS, return_when=FIRST_COMPLETED)
-        if done:
+        looks += 1
+        if done or looks == patience:
             return done

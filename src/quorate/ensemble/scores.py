@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quorate.ensemble.ensemble import Ensemble
+    from quorate.ensemble.scheduler import DaskScheduler
     from quorate.ensemble.teachers import Voter
     from quorate.types import FloatArray
 
@@ -27,7 +28,12 @@ SCORED_CLASS = 1
 
 
 def gather_scores(
-    ensemble: Ensemble, X: Any, *, n_jobs: int = 1, progress: Callable[[int, int], None] | None = None
+    ensemble: Ensemble,
+    X: Any,
+    *,
+    n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+    scheduler: DaskScheduler | None = None,
 ) -> Secret[FloatArray]:
     """Ask every teacher how sure it is of class 1.
 
@@ -41,6 +47,8 @@ def gather_scores(
         Worker processes.
     progress : callable, optional
         Called with (voters done, in all).
+    scheduler : DaskScheduler, optional
+        Whose workers ask them in place of processes of this machine.
 
     Returns
     -------
@@ -80,7 +88,8 @@ def gather_scores(
     together = all(voters[number].keeps_no_global_state for number in asked)  # type: ignore[attr-defined]
     work = partial(_score_batch, X, n_queries, together)
     batch = max(1, -(-len(asked) // (4 * n_jobs)))
-    for number, result in isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch):
+    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
+    for number, result in results:
         if result is not None:
             scores[:, number] = np.frombuffer(result, dtype=np.float64)
     if progress is not None:  # at the end: how many voters had to be asked depends on private rows

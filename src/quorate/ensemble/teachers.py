@@ -11,7 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from quorate.errors import InvalidParameter
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quorate.types import IntArray
 
 ABSTAINED = -1
@@ -35,7 +39,11 @@ class Teacher(Protocol):
 
     An attribute ``keeps_no_global_state = True`` says that training touches no state of the process beyond NumPy's
     and Python's global generators. Several such teachers are trained one after the other in one process, which is
-    faster; all others get a fresh process each. ``takes_missing = True`` says that rows may have missing values.
+    faster; all others get a fresh process each. ``takes_missing = True`` says that rows may have missing values,
+    ``reads_frames = True`` that a frame is to be handed over as it is. ``caveats``, a tuple of sentences, says what its
+    isolation rests on beside; the guarantee repeats them. A method ``with_classes(classes)`` is told the declared
+    classes, and returns the teacher to use; ``on_public_rows()`` returns one for a trial on public rows, which raises
+    what goes wrong in plain words.
     """
 
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
@@ -88,6 +96,24 @@ class ConstantVoter:
     def vote(self, X: Any, /) -> IntArray:
         """Vote for the only class on every row of `X`."""
         return np.full(_n_rows(X), self.code, dtype=np.int64)
+
+
+def other_classes(teacher: Teacher, own: Sequence[Any], declared: Sequence[Any]) -> None:
+    """Refuse a teacher that was made for other classes: its votes would stand for others than those that are counted.
+
+    Raises
+    ------
+    InvalidParameter
+        If the classes differ, in their order too.
+
+    Examples
+    --------
+    >>> other_classes(AbstainingVoter(), ["no", "yes"], ("no", "yes"))
+    """
+    if list(own) != list(declared) or list(map(str, own)) != list(map(str, declared)):  # True is not 1 in a file
+        raise InvalidParameter(
+            f"{type(teacher).__name__} was made for other classes than the task has; leave out classes= there"
+        )
 
 
 def _n_rows(X: Any) -> int:

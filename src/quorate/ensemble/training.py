@@ -14,7 +14,7 @@ from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take, width
 from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, load_what_children_need, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
@@ -36,7 +36,7 @@ _TASKS_PER_JOB = 3
 _MOST_CELLS, _FEWEST_LARGE = 2**23, 16
 
 
-class _Shard(NamedTuple):
+class Shard(NamedTuple):
     """What one teacher is trained on, and all that its worker is sent."""
 
     X: Any
@@ -53,6 +53,7 @@ def train_teachers(
     n_teachers: int,
     n_classes: int,
     key: Secret[bytes],
+    seeds: Secret[IntArray] | None = None,
     n_jobs: int = 1,
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
@@ -72,7 +73,7 @@ def train_teachers(
     >>> shards = hash_shards([bytes([row]) for row in range(20)], 2, key)
     >>> train_teachers(ClassifierTeacher(GaussianNB()), X, np.arange(20) // 10, shards,
     ...                n_teachers=2, n_classes=2, key=key)
-    Ensemble(n_teachers=2, n_classes=2)
+    Ensemble(n_classes=2)
     """
     voters = train_chunk(
         teacher,
@@ -83,6 +84,7 @@ def train_teachers(
         n_teachers=n_teachers,
         n_classes=n_classes,
         key=key,
+        seeds=seeds,
         n_jobs=n_jobs,
         teacher_cpu_seconds=teacher_cpu_seconds,
         progress=progress,
@@ -100,6 +102,7 @@ def train_chunk(
     n_teachers: int,
     n_classes: int,
     key: Secret[bytes],
+    seeds: Secret[IntArray] | None = None,
     n_jobs: int = 1,
     teacher_cpu_seconds: float | None = None,
     progress: Progress | None = None,
@@ -122,6 +125,9 @@ def train_chunk(
         K and C.
     key : Secret[bytes]
         The run's key. Teacher i draws from ``derive(key, "teacher", i)`` and nothing else.
+    seeds : Secret[IntArray], (n_teachers,), optional
+        Seeds by shard number, in place of those: where each shard is one unit, from
+        :func:`~quorate.ensemble.seeds_of_units`.
     n_jobs : int, default 1
         Worker processes, one thread each.
     teacher_cpu_seconds : float, optional
@@ -149,13 +155,9 @@ def train_chunk(
     memory or CPU time, or gives back something that is no voter abstains; the others go on, and nothing it printed,
     warned of or logged is seen.
     """
-    from cloudpickle import dumps, loads  # type: ignore[import-untyped]
+    from cloudpickle import loads  # type: ignore[import-untyped]
 
-    if not isinstance(cast("Any", teacher), Teacher):
-        raise InvalidParameter(
-            f"teacher must have train(X, y, seed), got {type(teacher).__name__}. "
-            "Wrap a classifier in ClassifierTeacher."
-        )
+    pickled = pickled_teacher(teacher)
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     n_classes = count("n_classes", n_classes, at_least=1)
     if len(numbers) and not (min(numbers) >= 0 and max(numbers) < n_teachers):
@@ -163,28 +165,47 @@ def train_chunk(
     if teacher_cpu_seconds is not None:
         teacher_cpu_seconds = real("teacher_cpu_seconds", teacher_cpu_seconds, above=0)
     shard_of = shards.reveal()
-    _check_rows(X, y_codes, shard_of, n_teachers, n_classes)
+    check_rows(X, y_codes, shard_of, n_teachers, n_classes)
+    rows = rows_of_shards(shard_of, n_teachers, numbers)
+
+    def shard(number: int) -> Shard:
+        seed = teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
+        return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed)
+
+    voters: dict[int, Voter] = {}
+    work = partial(train_batch, pickled, teacher_cpu_seconds)
+    cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
+    batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
+    for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
+        voters[number] = voter_of(result, loads)
+        if progress is not None:
+            progress(len(voters), len(numbers))
+    return Secret(tuple(voters[number] for number in numbers))
+
+
+def pickled_teacher(teacher: Teacher) -> bytes:
+    """Return the teacher as it is sent to worker processes.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is none, or cannot be sent.
+    """
+    from cloudpickle import dumps
+
+    if not isinstance(cast("Any", teacher), Teacher):
+        raise InvalidParameter(
+            f"teacher must have train(X, y, seed), got {type(teacher).__name__}. "
+            "Wrap a classifier in ClassifierTeacher."
+        )
     try:
-        pickled = dumps(teacher)
+        pickled: bytes = dumps(teacher)
     except Exception as error:  # noqa: BLE001 - pickling runs the teacher's own code
         raise InvalidParameter(
             f"the teacher ({type(teacher).__name__}) cannot be sent to a worker process: {type(error).__name__}. "
             "Keep open files, locks and connections out of it."
         ) from None
-    rows = rows_of_shards(shard_of, n_teachers, numbers)
-
-    def shard(number: int) -> _Shard:
-        return _Shard(rows_alone(X, rows[number]), y_codes[rows[number]], teacher_seed(key, number))
-
-    voters: dict[int, Voter] = {}
-    work = partial(_train_batch, pickled, teacher_cpu_seconds)
-    cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
-    batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
-    for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
-        voters[number] = _voter(result, loads)
-        if progress is not None:
-            progress(len(voters), len(numbers))
-    return Secret(tuple(voters[number] for number in numbers))
+    return pickled
 
 
 def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:
@@ -212,7 +233,7 @@ def teacher_seed(key: Secret[bytes], number: int) -> int:
     return int.from_bytes(derive(key, "teacher", number)[:8], "big") >> 1
 
 
-def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]) -> list[bytes | Lost]:
+def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) -> list[bytes | Lost]:
     """In a worker: train one voter per shard, each in a child process, and return them pickled."""
     from cloudpickle import dumps, loads
     from threadpoolctl import threadpool_limits
@@ -232,6 +253,7 @@ def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]
         from sklearn.utils import check_X_y
 
         check_X_y(np.zeros((1, 1)), np.zeros(1))
+    load_what_children_need()
     with threadpool_limits(limits=1):
         # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
         by_name = together and isinstance(teacher, ClassifierTeacher | PriorMatchingTeacher)
@@ -239,12 +261,13 @@ def _train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[_Shard]
         return in_children(work, shards, together=together, cpu_seconds=cpu_seconds)
 
 
-def _train(teacher: Teacher, dumps: Callable[[Any], bytes], shard: _Shard) -> bytes:
+def _train(teacher: Teacher, dumps: Callable[[Any], bytes], shard: Shard) -> bytes:
     seed_global_generators(shard.seed)
     return dumps(teacher.train(shard.X, shard.y, shard.seed))
 
 
-def _voter(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
+def voter_of(result: bytes | None, unpickle: Callable[[bytes], Any]) -> Voter:
+    """Return what a worker sent back as a voter; one that abstains where it is none."""
     if result is None:
         return AbstainingVoter()
     try:
@@ -289,7 +312,8 @@ def _categories_alone(series: Any) -> Any:
     return used.cat.reorder_categories(sorted(own, key=lambda value: (str(type(value)), value)))
 
 
-def _check_rows(X: Any, y_codes: IntArray, shards: IntArray, n_teachers: int, n_classes: int) -> None:
+def check_rows(X: Any, y_codes: IntArray, shards: IntArray, n_teachers: int, n_classes: int) -> None:
+    """Refuse rows, labels and shards that do not match, as :func:`train_chunk` does."""
     if not n_rows(X) == len(y_codes) == len(shards):
         raise DataRefused("the private rows, their labels and their shards differ in number; pass one of each per row")
     if not np.issubdtype(np.asarray(y_codes).dtype, np.integer):

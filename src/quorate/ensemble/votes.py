@@ -15,6 +15,7 @@ from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.linear import LinearVoters, blas
+from quorate.ensemble.prompted import ChatVoter
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
 from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from quorate.ensemble.ensemble import Ensemble
+    from quorate.ensemble.scheduler import DaskScheduler
     from quorate.ensemble.teachers import Voter
     from quorate.types import IntArray
 
@@ -31,6 +33,7 @@ Progress: TypeAlias = "Callable[[int, int], None]"
 BLOCK = 65_536
 # Batches per worker and block: a few, so that the end of a block does not wait for one of them.
 _BATCHES_PER_JOB = 4
+PROMPTS = 64  # queries put to one prompting voter at a time
 _TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
 _NONE_LINEAR = LinearVoters(())
 
@@ -43,6 +46,7 @@ def count_votes(
     n_jobs: int = 1,
     voter_cpu_seconds: float | None = None,
     progress: Progress | None = None,
+    scheduler: DaskScheduler | None = None,
 ) -> Secret[IntArray]:
     """Count, for every query and class, the teachers that vote for it.
 
@@ -60,6 +64,8 @@ def count_votes(
         CPU time after which a voter abstains from a block.
     progress : callable, optional
         Called with (voters × blocks done, in all).
+    scheduler : DaskScheduler, optional
+        Whose workers ask the voters that are asked in processes of their own.
 
     Returns
     -------
@@ -97,7 +103,7 @@ def count_votes(
 
         rows = X[start : start + block]
         linear = ensemble.linear(rows.shape[1]).reveal() if is_plain_float_matrix(rows) else _NONE_LINEAR
-        _count_block(voters, linear, rows, counts[start : start + block], n_jobs, voter_cpu_seconds, tell)
+        _count_block(voters, linear, rows, counts[start : start + block], n_jobs, voter_cpu_seconds, tell, scheduler)
     return Secret(counts)
 
 
@@ -109,6 +115,7 @@ def _count_block(
     n_jobs: int,
     cpu_seconds: float | None,
     tell: Callable[[int], None],
+    scheduler: DaskScheduler | None,
 ) -> None:
     """Add the votes of all voters on one block of queries to `counts`, in place."""
     n_queries, n_classes = counts.shape
@@ -130,6 +137,8 @@ def _count_block(
                 counts[:, voter.code] += 1
         elif isinstance(voter, AbstainingVoter):
             pass
+        elif isinstance(voter, ChatVoter):  # it only asks, and waits: no process of its own is needed for that
+            group.add(votes_of_prompt(voter, X, n_classes))
         elif cpu_seconds is None and _is_single_tree(voter):
             codes = _asked_here(X, n_queries, n_classes, voter)
             if codes is None:
@@ -145,7 +154,7 @@ def _count_block(
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
     batch = -(-len(asked) // (_BATCHES_PER_JOB * n_jobs))
-    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch)
+    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
         if result is not None:
             codes = np.frombuffer(result, dtype=code_type(n_classes))
@@ -206,6 +215,36 @@ def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | N
             return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
     except MemoryError:
         return None
+
+
+def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
+    """Ask a voter that is a prompt, block by block; where that fails, whatever the reason, it abstains on the block.
+
+    Parameters
+    ----------
+    voter : Voter
+        Who is asked: a :class:`~quorate.ensemble.ChatVoter`, or one that abstains.
+    X : rows, (n_queries, n_features)
+        About what. A block holds 64 of them: how alike they are to the rows of a shard is one dense table.
+    n_classes : int
+        C.
+
+    Returns
+    -------
+    IntArray, (n_queries,)
+        Codes, -1 for no vote.
+    """
+    blocks = []
+    for start in range(0, n_rows(X), PROMPTS):
+        rows = X[start : start + PROMPTS]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+                codes = _codes(np.asarray(voter.vote(rows)), n_rows(rows), n_classes)
+        except Exception:  # noqa: BLE001 - a teacher's failure is an abstention, told to nobody
+            codes = np.full(n_rows(rows), ABSTAINED, dtype=code_type(n_classes))
+        blocks.append(codes)
+    return np.concatenate(blocks) if blocks else np.zeros(0, dtype=code_type(n_classes))
 
 
 def _vote_batch(

@@ -8,18 +8,22 @@ from __future__ import annotations
 import atexit
 import os
 from concurrent.futures import BrokenExecutor, Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from quorate.arguments import count
-from quorate.ensemble.isolation import Lost
+from quorate.ensemble.elsewhere import map_elsewhere
+from quorate.ensemble.isolation import Lost, polars_threads
 from quorate.ensemble.pool import WorkerPool, first_done, import_path
 from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from quorate.ensemble.scheduler import DaskScheduler
+
 Item = TypeVar("Item")
 
+_SPENT: Final = "spent"  # what a worker says that cannot be forked from any more
 _kept: list[WorkerPool] = []  # none or one
 _at_exit: list[object] = []  # whether the workers are stopped at exit
 
@@ -31,6 +35,7 @@ def isolated_map(
     *,
     n_jobs: int,
     batch: int,
+    scheduler: DaskScheduler | None = None,
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
 
@@ -44,9 +49,11 @@ def isolated_map(
     numbers : sequence of int
         Which items.
     n_jobs : int
-        How many worker processes.
+        How many worker processes work at once. A call that asks for fewer than the last one is served by some of its.
     batch : int
         Items sent at once.
+    scheduler : DaskScheduler, optional
+        Whose workers do it in place of processes of this machine; it decides how many items are sent at once.
 
     Notes
     -----
@@ -55,6 +62,9 @@ def isolated_map(
     its own doing.
     """
     n_jobs = count("n_jobs", n_jobs, at_least=1)
+    if scheduler is not None:
+        yield from map_elsewhere(scheduler, work, ((number, item(number)) for number in numbers))
+        return
     batches = [list(numbers[start : start + batch]) for start in range(0, len(numbers), batch)]
     alone: list[int] = []
     for batch_numbers, results in _each_batch(work, item, batches, n_jobs=n_jobs, at_once=2 * n_jobs):
@@ -86,10 +96,11 @@ def _each_batch(
     try:
         while waiting or under_way:
             pool = _pool(n_jobs)
-            while waiting and len(under_way) < at_once:
+            most = at_once if pool.n_jobs == n_jobs else min(at_once, n_jobs)  # none waits for a worker too many
+            while waiting and len(under_way) < most:
                 numbers = waiting.pop()
                 try:
-                    under_way[pool.submit(work, [item(number) for number in numbers])] = numbers
+                    under_way[pool.submit(_unless_spent, work, [item(number) for number in numbers])] = numbers
                 except (BrokenExecutor, ShutdownExecutorError):  # since it was got; the futures under way say so too
                     waiting.append(numbers)
                     _discard(pool)
@@ -103,6 +114,11 @@ def _each_batch(
                     if pool.imports_from == import_path():
                         raise
                     waiting.extend(under_way.values())  # code that became importable since: workers that know of it
+                    under_way.clear()
+                    _discard(pool)
+                    break
+                if results == _SPENT:
+                    waiting.extend(under_way.values())
                     under_way.clear()
                     _discard(pool)
                     break
@@ -121,8 +137,11 @@ def end_workers() -> None:
 
 
 def _pool(n_jobs: int) -> WorkerPool:
-    """Return worker processes that are kept for the next call, a new set where the last one broke."""
-    if _kept and (_kept[0].owner, _kept[0].n_jobs) != (os.getpid(), n_jobs):
+    """Return worker processes that are kept for the next call, a new set where the last one broke or is too small.
+
+    More of them than were asked for are not ended: one that has loaded numerical libraries took seconds over it.
+    """
+    if _kept and (_kept[0].owner != os.getpid() or _kept[0].n_jobs < n_jobs):
         if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
             _kept[0].retire()
         _kept.clear()
@@ -140,9 +159,16 @@ def _discard(pool: WorkerPool) -> None:
     pool.end()
 
 
-def _result(future: Future[Any]) -> list[bytes | Lost] | None:
+def _unless_spent(
+    work: Callable[[list[Item]], list[bytes | Lost]], items: list[Item]
+) -> list[bytes | Lost] | Literal["spent"]:
+    """In a worker: do the work, unless no child may be forked here any more."""
+    return _SPENT if polars_threads() else work(items)
+
+
+def _result(future: Future[Any]) -> list[bytes | Lost] | Literal["spent"] | None:
     try:
-        results: list[bytes | Lost] = future.result()
+        results: list[bytes | Lost] | Literal["spent"] = future.result()
     except QuorateError:
         raise  # a public fact, such as a teacher that no worker can import
     except Exception:  # noqa: BLE001 - a lost worker, an item that does not travel: told to nobody, see isolated_map

@@ -6,13 +6,21 @@ import secrets
 from typing import Any
 
 from quorate.errors import InvalidParameter
+from quorate.estimators.columns import rows_and_labels
+from quorate.estimators.known_arguments import tables_by_name
 from quorate.ledger import Budget
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.direct import foreseen as direct
 from quorate.pipeline.direct.task import DirectTask
 from quorate.pipeline.flow import schedule
 from quorate.pipeline.foreseen import foreseen, steps_of
-from quorate.pipeline.notes import note_on_mechanism, notes_on_pool, private_notes
+from quorate.pipeline.notes import (
+    note_on_declared_units,
+    note_on_mechanism,
+    note_on_unseen_rows,
+    notes_on_pool,
+    private_notes,
+)
 from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
@@ -21,6 +29,7 @@ from quorate.release.affordable import check_affordable
 PUBLIC_ROWS = "the public rows"
 
 
+@tables_by_name
 def check(
     estimator: Any,
     X: Any,
@@ -76,6 +85,9 @@ def check(
       ...
     Nothing was charged.
     """
+    if isinstance(estimator, type):
+        name = estimator.__name__
+        raise InvalidParameter(f"check takes an estimator, got the class {name}; give it its arguments: {name}(...)")
     if evaluation is None and public is None and _is_learner(estimator):
         from quorate.estimators.checked_learner import check_of_learner  # here: few who check have a learner
 
@@ -86,7 +98,7 @@ def check(
         )
     if evaluation is not None and not hasattr(estimator, "teacher"):
         raise InvalidParameter(f"evaluation= rehearses votes of teachers, and {type(estimator).__name__} has none")
-    more = {} if evaluation is None else {"evaluation": evaluation}
+    more = {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
 
@@ -129,7 +141,14 @@ def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
     found, cautions = direct.foreseen(task), direct.cautions_of(task)
-    notes = tuple(notes_on_pool(task.schema.pool, PUBLIC_ROWS)) if task.has_pool else ()
+    unseen = note_on_unseen_rows(
+        "labels, groups and cells" if task.grouped else "labels and cells",
+        "X and y",
+        act="fit",
+        compare="y before it: the number 1 is not the text '1'",
+    )
+    counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
+    notes = (unseen, *counted, *(notes_on_pool(task.schema.pool, PUBLIC_ROWS) if task.has_pool else ()))
     return CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(direct.steps_of(task, found)),

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from quorate.data import PrivateRecords, row_digests, take
-from quorate.errors import PreconditionFailed
+from quorate.accounting import Guarantee
+from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
+from quorate.data.rows import texts_like
+from quorate.errors import DataRefused, PreconditionFailed
+from quorate.estimators.columns import refuse_one_row
+from quorate.estimators.resumable import charged, went_on
+from quorate.estimators.shown import Standing, answers_in_words
 from quorate.labelling import Memo, OnlineAnswers
-from quorate.pipeline.facts import RunMetadata, ex_post, facts
-from quorate.pipeline.flow import RunResult, answering_purposes, asked_of
+from quorate.ledger import Budget, Ledger
+from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
+from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of
+from quorate.pipeline.inputs import HOLDS_PRIVATE, refuse_untaken
+from quorate.pipeline.prompted import are_prompts
+from quorate.pipeline.resumed import recall_answers
 from quorate.pipeline.task import Task
-from quorate.release import Account, GivenLedger
+from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
+from quorate.types import Secret
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,10 @@ class FittedRun:
         Keyed hashes by which the private rows are known again.
     metadata : RunMetadata
         When and by which call; for reports.
+    promised : Guarantee
+        What everything that the ledger was charged for guarantees together.
+    left : Standing
+        What the ledger had left when the fit let go of it.
     """
 
     task: Task
@@ -41,9 +57,31 @@ class FittedRun:
     memo: Memo
     records: PrivateRecords
     metadata: RunMetadata
+    promised: Guarantee
+    left: Standing = field(repr=False)
 
-    def ask(self, rows: Any, given: GivenLedger) -> list[Any]:
-        """Ask the ensemble about public rows that have the pool's columns: a class for each, or None for declined.
+    @classmethod
+    def of(
+        cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
+    ) -> FittedRun:
+        """Keep what is needed after a fit, and let go of the private rows."""
+        private, key = task.inputs.private.reveal(), Secret(secrets.token_bytes(32))
+        promised, memo = guarantee(task, ledger, result.reservation), result.memo(task)
+        recall_answers(task, result, memo)
+        budget = Budget(task.facts.epsilon, task.facts.delta)
+        return cls(
+            task=task.without_private_rows(),
+            result=result,
+            account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
+            memo=memo,
+            records=PrivateRecords(private.X, private.codes, key, digests=private.digests),
+            metadata=metadata,
+            promised=promised,
+            left=standing(task, result, ledger, promised),
+        )
+
+    def ask(self, rows: Any, given: GivenLedger) -> tuple[list[Any], Standing]:
+        """Ask the ensemble about public rows that have the pool's columns.
 
         Parameters
         ----------
@@ -52,33 +90,90 @@ class FittedRun:
         given : path, Ledger or None
             The estimator's ``ledger=``.
 
+        Returns
+        -------
+        list
+            A class for each row, or None for declined.
+        Standing
+            What is left after it.
+
         Raises
         ------
         PreconditionFailed
-            If no answers were kept back.
+            If no answers were kept back, or the endpoint of teachers that are prompts is gone; nothing is drawn then.
         BudgetExhausted
             If fewer answers are left than there are new points; nothing is drawn then.
         """
         ensemble, task = self.result.ensemble, self.task
-        if ensemble is None:
+        nothing_kept = not task.recipe.online_answers and ensemble is None
+        if nothing_kept and any(self.memo.recall(digest) is None for digest in row_digests(rows)):
             raise PreconditionFailed(
                 "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
             )
         task.views.teacher.check(rows, "X")
+        refuse_untaken(task.teacher, task.views.teacher, rows, name="X")
         seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
-        with self.account.open(given) as (_, reservation):
+
+        def votes(new: Any) -> Secret[Any]:
+            assert ensemble is not None  # noqa: S101 - where answers are left, so are the teachers
+            return asked_of(task, ensemble, take(seen, new))
+
+        with self.account.open(given) as (ledger, reservation):
             online = OnlineAnswers(
-                count_votes=lambda new: asked_of(task, ensemble, take(seen, new)),
+                count_votes=votes,
                 mechanism=task.recipe.mechanism,
                 reservation=reservation,
                 noise=task.noise,
                 memo=self.memo,
                 n_classes=task.n_classes,
                 purposes=answering_purposes(task, reservation),
+                votes_first=are_prompts(task),
             )
             codes = online.ask(row_digests(rows))
-        return [None if code < 0 else task.inputs.classes[code] for code in codes]
+            left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
+        return [None if code < 0 else task.inputs.classes[code] for code in codes], left
+
+    def seen(self, X: Any, *, asker: str) -> Any:
+        """Return such rows as the student sees them: dates as numbers, and no text missing."""
+        return self.task.views.student.kinds(self.public_rows(X, asker=asker))
+
+    def public_rows(self, X: Any, *, asker: str) -> Any:
+        """Take rows that are asked about, with the columns of the public pool.
+
+        Raises
+        ------
+        DataRefused
+            If they have other columns, or values that the student cannot take.
+        """
+        pool = self.task.inputs.public
+        refuse_one_row(X, texts=pool.shape[1] == 1)
+        rows = check_features(texts_like(X, pool), "X", allow_missing=True)
+        if rows.shape[1] != pool.shape[1]:
+            raise DataRefused(
+                f"X has {rows.shape[1]} features, but {asker} is expecting {pool.shape[1]} features as "
+                "input; give the columns of the public pool"
+            )
+        rows, _ = match_columns(rows, pool, called=("X", "the public pool"))
+        _, rows = match_columns(pool, rows)  # in the order of the pool, in which teachers and student know them
+        self.task.views.student.check(rows, "X")
+        return rows
+
+    def evaluation(self, X: Any, y: Any, *, asker: str) -> Any:
+        """Take *public* rows with labels, and return their class codes.
+
+        Raises
+        ------
+        DataRefused
+            If more of the private records are among them than chance explains.
+        """
+        codes = encode_labels(y, self.task.inputs.classes, name="evaluation labels")
+        _, rows = match_columns(  # in the order of the private columns, so that rows are known again
+            self.task.inputs.public, self.public_rows(X, asker=asker), called=("the public pool", "evaluation")
+        )
+        if self.records.are_in(rows, codes):
+            raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
+        return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:
         """Return what the answers drawn so far cost, read after the fact; None for no less than the guarantee."""
@@ -91,3 +186,75 @@ class FittedRun:
         with self.account.open(given) as (ledger, reservation):
             result = replace(self.result, reservation=reservation)
             return facts(self.task, result, ledger, replace(self.metadata, utility=utility))
+
+
+def standing(task: Task, result: RunResult, ledger: Ledger, promised: Guarantee) -> Standing:
+    """Say what a fit has left on an open ledger."""
+    purposes = answering_purposes(task, result.reservation)
+    answers = answers_in_words(answers_left(task, result.reservation)) if purposes else None
+    return Standing.of(promised, ledger, answers=answers)
+
+
+def fit_run(
+    task: Task,
+    given: GivenLedger,
+    *,
+    nonce: str,
+    of: Callable[[str], Task],
+    metadata: RunMetadata,
+    verbose: bool,
+) -> FittedRun:
+    """Charge a task, go the whole way, and keep what is needed to ask and to report.
+
+    Parameters
+    ----------
+    task : Task
+        With the key that follows from `nonce`.
+    given : path, Ledger or None
+        The estimator's ``ledger=``.
+    nonce : str
+        Names the fit in a ledger that outlives the process.
+    of : callable
+        From a number that names a fit to the task with that fit's key.
+    metadata : RunMetadata
+        When and by which call.
+    verbose : bool
+        Whether progress is shown.
+    """
+    budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
+    with session(given, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
+        result = charged(task, ledger, nonce=nonce, of=of, verbose=verbose)
+        return FittedRun.of(task, result, ledger, guard, metadata)
+
+
+def resume_run(
+    task: Task, given: GivenLedger, *, of: Callable[[str], Task], metadata: RunMetadata, verbose: bool
+) -> tuple[Task, FittedRun]:
+    """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
+
+    Parameters
+    ----------
+    task : Task
+        With any key.
+    given : path or Ledger
+        The estimator's ``ledger=``.
+    of : callable
+        From a number that names a fit to the task with that fit's key.
+    metadata : RunMetadata
+        When and by which call.
+    verbose : bool
+        Whether progress is shown.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no ledger that outlives a process.
+    LedgerMismatch
+        If the ledger was charged for other data.
+    PreconditionFailed
+        If it holds no fit of these arguments, public rows and versions.
+    """
+    guard = RollbackGuard()
+    with session(given, budget=None, guard=guard) as ledger:
+        task, result = went_on(task, ledger, of=of, verbose=verbose)
+        return task, FittedRun.of(task, result, ledger, guard, metadata)

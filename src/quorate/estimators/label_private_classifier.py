@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -28,27 +29,35 @@ from quorate.data import (
     refuse_infinite,
     take,
 )
-from quorate.errors import InvalidParameter, SeededNoiseRefused
+from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
+from quorate.estimators.columns import refuse_one_row
+from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.reporting import write_model
+from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
+from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.labelling import Released, Strategy
-from quorate.ledger import Budget
+from quorate.ledger import Budget, Ledger
 from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata, facts, guarantee
-from quorate.pipeline.flow import run_pipeline
+from quorate.pipeline.flow import RunResult
 from quorate.pipeline.models import Role, built_in
 from quorate.pipeline.prepare import prepare
+from quorate.pipeline.progress import wanted
+from quorate.pipeline.resumed import fit_key
 from quorate.pipeline.task import Task
 from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
-from quorate.release.keys import fingerprint_key
+from quorate.release.files import file_to_write
+from quorate.release.keys import with_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report import Facts, render_html, render_text
 from quorate.students import class_probabilities
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray, IntArray, Secret
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
 
@@ -63,7 +72,7 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
     return make_pipeline(StandardScaler(with_mean=isinstance(rows, np.ndarray)), built_in("logistic", role))
 
 
-class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
+class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
     Every row goes to one teacher, by its position, which is public; so a label changes one teacher at most. All rows
@@ -77,8 +86,8 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     teacher : estimator, default LogisticRegression(C=100), columns scaled
-        Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
-        :class:`quorate.ensemble.Teacher`.
+        Any classifier with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on its own
+        shard. Or a function, or a :class:`quorate.ensemble.Teacher`.
     student : estimator or student, default LogisticRegression(), columns scaled
         Any scikit-learn classifier or Pipeline, unfitted, or a way to learn of :mod:`quorate.students`.
     classes : sequence of str, int or bool, or "public"
@@ -93,7 +102,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     mechanism : "auto", the name of a mechanism, or a mechanism
         What crosses the boundary, as for :class:`quorate.PrivateClassifier`.
     ledger : path or Ledger, optional
-        As for :class:`quorate.PrivateClassifier`.
+        As for :class:`quorate.PrivateClassifier`; with a path, :meth:`resume` goes on with a fit whose process ended.
     unit : str, optional
         The word for whose labels are protected, where ``groups`` are given to ``fit``; "person" by default.
     prior_matching : bool, default False
@@ -107,6 +116,8 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private.
+    verbose : bool or int, default False
+        Whether ``fit`` shows how far it is, as for :class:`quorate.PrivateClassifier`.
 
     Attributes
     ----------
@@ -142,6 +153,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     """
 
     @renamed_arguments(jobs="n_jobs")
+    @known_arguments
     def __init__(
         self,
         teacher: Any = None,
@@ -160,6 +172,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         n_jobs: int | None = None,
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.teacher = teacher
         self.student = student
@@ -176,9 +189,11 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
+        self.verbose = verbose
 
     jobs = RenamedAttribute("n_jobs")
 
+    @tables_by_name
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:
         """Train teachers on all rows, release votes on them, fit the student. Each call is charged.
 
@@ -203,30 +218,54 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        task = self._task(X, y, groups=groups)
+        verbose, metadata, nonce = wanted(self.verbose), self._metadata("fit"), secrets.token_hex(16)
+        task = self._task(X, y, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
         budget = Budget(task.facts.epsilon, task.facts.delta)
         with session(self.ledger, budget=budget, seeded=task.noise.seeded) as ledger:
-            result = run_pipeline(task, ledger)
-            self.guarantee_: Guarantee = guarantee(task, ledger, result.reservation)
-            self._facts: Facts = facts(
-                task,
-                result,
-                ledger,
-                RunMetadata(
-                    title="LabelPrivateClassifier.fit",
-                    command="LabelPrivateClassifier(...).fit(X, y)",
-                    started=started,
-                ),
-            )
+            result = charged(task, ledger, nonce=nonce, of=by_fit(task), verbose=verbose)
+            self._take(task, result, ledger, metadata)
+        return self
+
+    @tables_by_name
+    def resume(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:
+        """Go on with a fit whose process ended: the same teachers, the labels that are still owed, and no charge.
+
+        Of a fit that was finished, the labels are in its ledger, and the same student learns from them.
+
+        Parameters
+        ----------
+        X, y, groups
+            What ``fit`` was given.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused, ValueError
+            As ``fit`` does; or if `ledger` is none that outlives a process.
+        LedgerMismatch
+            If the ledger was charged for other data.
+        PreconditionFailed
+            If it holds no fit of these arguments and versions of libraries.
+        """
+        refuse_lost_ledger(self.ledger)
+        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        task = self._task(X, y, groups=groups, begin=False)
+        with session(self.ledger, budget=None) as ledger:
+            task, result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
+            self._take(task, result, ledger, metadata)
+        return self
+
+    def _take(self, task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> None:
+        self.guarantee_: Guarantee = guarantee(task, ledger, result.reservation)
+        self._standing = Standing.of(self.guarantee_, ledger)
+        self._facts: Facts = facts(task, result, ledger, metadata)
+        self._kinds = task.views.student.kinds
         self._columns = take(task.inputs.public, [0])  # one public row: which columns there are, and of which kind
         self.student_ = result.student
         self.released_: Released = result.released
         self.queries_: IntArray = result.queries
         self.recipe_: Recipe = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
-        return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student. Returns ``(n_points,)`` classes."""
@@ -241,7 +280,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
     def report(self, path: str | Path) -> Path:
         """Write the public report: one self-contained HTML file."""
         check_is_fitted(self)
-        page = Path(path)
+        page = file_to_write(path, "report.html")
         page.write_text(render_html(self._facts), encoding="utf-8")
         return page
 
@@ -258,16 +297,8 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         SeededNoiseRefused
             If the noise was seeded: such a student carries no guarantee and does not leave.
         """
-        import skops.io
-
         check_is_fitted(self)
-        if self._facts.seeded:
-            raise SeededNoiseRefused(
-                "seeded noise: this fit is reproducible, therefore not private. Every output is marked and export is "
-                "refused. Remove unsafe_noise_seed"
-            )
-        skops.io.dump(self.student_, Path(path))
-        return Path(path)
+        return write_model(self.student_, path, seeded=self._facts.seeded)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -276,7 +307,7 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
 
-    def _task(self, X: Any, y: Any, *, groups: Any | None, begin: bool = True) -> Task:
+    def _task(self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
@@ -285,36 +316,40 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
         with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
             warnings.simplefilter("ignore")
             check_classification_targets(labels)
-        noise, key = noise_and_key(self.unsafe_noise_seed)
-        return prepare(
-            RunConfig(
-                classes=self._declared(labels),
-                epsilon=epsilon,
-                delta=delta,
-                teacher=_or_logistic(self.teacher, "teacher", rows),
-                student=_or_logistic(self.student, "student", rows),
-                n_teachers=self.n_teachers,
-                queries=self.queries,
-                mechanism=self.mechanism,
-                n_records=None if groups is not None else n_rows(rows),
-                n_rows=n_rows(rows) if groups is not None else None,
-                unit=self.unit,
-                partition="balanced",
-                prior_matching=self.prior_matching,
-                batched=self.batched,
-                n_jobs=self.n_jobs,
-                allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
-                labels_only=True,
-                classes_were_read=isinstance(self.classes, str),
-                caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
-            ),
-            rows,
-            labels,
-            public=PublicPool(rows),
-            groups=groups,
-            key=key,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
-            noise=noise,
+        config = RunConfig(
+            classes=self._declared(labels),
+            epsilon=epsilon,
+            delta=delta,
+            teacher=_or_logistic(self.teacher, "teacher", rows),
+            student=_or_logistic(self.student, "student", rows),
+            n_teachers=self.n_teachers,
+            queries=self.queries,
+            mechanism=self.mechanism,
+            n_records=None if groups is not None else n_rows(rows),
+            n_rows=n_rows(rows) if groups is not None else None,
+            unit=self.unit,
+            partition="balanced",
+            prior_matching=self.prior_matching,
+            batched=self.batched,
+            n_jobs=self.n_jobs,
+            allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
+            labels_only=True,
+            classes_were_read=isinstance(self.classes, str),
+            caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
+        )
+
+        def prepared(beside: Secret[bytes]) -> Task:
+            noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
+            tables = {"public": PublicPool(rows), "groups": groups}
+            return prepare(config, rows, labels, **tables, key=key, fingerprint_key=beside, noise=noise)
+
+        return with_key(ledger_location(self.ledger), prepared, begin=begin)
+
+    def _metadata(self, act: str) -> RunMetadata:
+        return RunMetadata(
+            title=f"LabelPrivateClassifier.{act}",
+            command=f"LabelPrivateClassifier(...).{act}(X, y)",
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
@@ -353,5 +388,6 @@ class LabelPrivateClassifier(ClassifierMixin, BaseEstimator):
             raise
 
     def _matched(self, X: Any) -> Any:
-        rows, _ = match_columns(self._rows(X, reset=False), self._columns)
-        return rows
+        refuse_one_row(X, texts=False)
+        _, rows = match_columns(self._columns, self._rows(X, reset=False), called=("the rows of fit", "X"))
+        return self._kinds(rows)

@@ -5,49 +5,42 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import NotFittedError
-
-from quorate.accounting import Guarantee
 from quorate.arguments import truth
-from quorate.data import PrivateRecords, check_features, encode_labels, match_columns
-from quorate.ensemble import Partition, Preprocessing
-from quorate.errors import DataRefused, SecretRefused, SeededNoiseRefused
+from quorate.ensemble import DaskScheduler, Partition, Preprocessing
+from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers
-from quorate.estimators.fitted_run import FittedRun
-from quorate.labelling import Released, Strategy
-from quorate.ledger import Budget
+from quorate.estimators.fitted_run import fit_run, resume_run
+from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.resumable import by_fit, refuse_lost_ledger
+from quorate.estimators.voted import VotedClassifier
+from quorate.labelling import Strategy
 from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata, guarantee, score
-from quorate.pipeline.flow import run_pipeline
-from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.planned_run import PlannedRun, planned_run
+from quorate.pipeline.facts import RunMetadata
+from quorate.pipeline.notes import refuse_rows_as_units
 from quorate.pipeline.prepare import prepare
+from quorate.pipeline.progress import wanted
+from quorate.pipeline.resumed import fit_key
 from quorate.pipeline.task import Task
-from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
-from quorate.release.keys import fingerprint_key
+from quorate.release import GivenLedger, ledger_location
+from quorate.release.keys import with_key
 from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
 from quorate.renamed import RenamedAttribute, renamed_arguments
-from quorate.report import Facts, Utility, render_html, render_text
-from quorate.students import Declined, class_probabilities
-from quorate.types import FloatArray, Secret
+from quorate.students import Declined
+from quorate.types import Secret
 
 # Arguments that RunConfig has under the same names.
 ASKED = (
     "classes", "epsilon", "delta", "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers",
     "n_records", "n_rows", "unit", "partition", "declined", "prior_matching", "batched", "preprocessing", "n_jobs",
+    "scheduler",
 )  # fmt: skip
 
 
-class PrivateClassifier(ClassifierMixin, BaseEstimator):
+class PrivateClassifier(VotedClassifier):
     """Learn from private labelled rows through votes, and hold a student that may be published.
 
     ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public points,
@@ -55,11 +48,12 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    teacher : estimator or Teacher, default LogisticRegression(C=100)
-        Any scikit-learn classifier or Pipeline, unfitted: each teacher is a clone, fitted on its own shard. Or a
-        :class:`quorate.ensemble.Teacher`, which trains on a shard and votes in its own way. The default sees numbers
-        in units of the public pool, where columns have units of their own, and more than 256 columns in the 64
-        leading directions of the pool.
+    teacher : estimator, function or Teacher, default LogisticRegression(C=100)
+        Any classifier with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on its own
+        shard. Or a function, called as :class:`quorate.ensemble.FunctionTeacher` has it. Or a
+        :class:`quorate.ensemble.Teacher`, such as :class:`quorate.ensemble.CommandTeacher`, which trains on a shard
+        and votes in its own way. The default sees numbers in units of the public pool, where columns have units of
+        their own, and more than 256 columns in the 64 leading directions of the pool.
     student : estimator or student, optional
         By default the model of the noisy votes itself, linear or curved, and of released classes a logistic
         regression. Any scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`,
@@ -92,8 +86,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         Number of private rows, where ``groups`` are given to ``fit`` and it may be published: the number of teachers
         follows from rows and units. Where it is not declared, it is read if `n_records` is read too, and the guarantee
         says so; beside a declared `n_records` it is not read, and each unit counts as one row.
-    partition : {"hash", "balanced"}
-        A keyed hash of the unit's identity (add, remove or replace), or equal sizes (replace only).
+    partition : {"auto", "hash", "balanced", "unit"}
+        By a keyed hash of the unit; equal sizes (replace only); a teacher a unit, as "auto" takes it where that fits.
     declined : {"drop", "random"}
         What becomes of a query that was declined. One that was never asked has no label either way.
     prior_matching : bool, default False
@@ -108,11 +102,17 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         "public" says that steps which are fitted already were fitted on public data.
     n_jobs : int, optional
         Processes; as many as there are cores by default.
+    scheduler : DaskScheduler, optional
+        Whose workers train the teachers and have them vote on the public pool, in place of processes of this machine:
+        the same teachers and votes. :meth:`ask` asks them here.
     allow_hopeless : bool, default False
         Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
     unsafe_noise_seed : int, optional
         For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
+    verbose : bool or int, default False
+        Whether ``fit`` and ``resume`` show how far they are: bars with the time left in a terminal or a notebook, else
+        a line every few seconds.
 
     Attributes
     ----------
@@ -132,8 +132,8 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         What was expected beside what came.
     classes_ : (n_classes,) array
         The declared classes.
-    n_features_in_ : int
-        Width of the public pool.
+    n_features_in_, feature_names_in_ : int, (n_features,) array of str
+        Width of the public pool, and the names of its columns where they are texts.
 
     Notes
     -----
@@ -152,14 +152,15 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
     """
 
     @renamed_arguments(jobs="n_jobs")
+    @known_arguments
     def __init__(
         self,
         teacher: Any = None,
         student: Any = None,
         *,
-        classes: Sequence[Any],
-        epsilon: float,
-        delta: float,
+        classes: Sequence[Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
         n_teachers: int | Literal["auto"] = "auto",
         queries: int | Literal["auto", "all"] | Strategy = "auto",
         mechanism: Any = "auto",
@@ -168,14 +169,16 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         unit: str | None = None,
         n_records: int | None = None,
         n_rows: int | None = None,
-        partition: Partition = "hash",
+        partition: Partition | Literal["auto"] = "auto",
         declined: Declined = "drop",
         prior_matching: bool = False,
         batched: bool = True,
         preprocessing: Preprocessing = "inside",
         n_jobs: int | None = None,
+        scheduler: DaskScheduler | None = None,
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.teacher = teacher
         self.student = student
@@ -196,11 +199,14 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
         self.batched = batched
         self.preprocessing = preprocessing
         self.n_jobs = n_jobs
+        self.scheduler = scheduler
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
+        self.verbose = verbose
 
     jobs = RenamedAttribute("n_jobs")
 
+    @tables_by_name
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
         """Train teachers, release answers, fit the student. Each call is a release of its own and is charged.
 
@@ -221,180 +227,79 @@ class PrivateClassifier(ClassifierMixin, BaseEstimator):
             If an argument or a table is wrong; nothing was charged.
         BudgetExhausted
             If the ledger has too little left; nothing was fitted or charged.
+        KeyboardInterrupt
+            With a note that says whether anything was charged, and what goes on with it.
 
         Warns
         -----
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        started, how = datetime.now(UTC).isoformat(timespec="seconds"), "PrivateClassifier(...).fit(X, y, public=...)"
-        task = self._task(X, y, public=public, groups=groups)
+        metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
+        task = self._task(X, y, public=public, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
-        budget, guard = Budget(*floor_budget(self.epsilon, self.delta)), RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
-            result = run_pipeline(task, ledger)
-            promised = guarantee(task, ledger, result.reservation)
-            private, key = task.inputs.private.reveal(), Secret(secrets.token_bytes(32))
-            self._kept = FittedRun(
-                task=task.without_private_rows(),
-                result=result,
-                account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
-                memo=result.memo(task),
-                records=PrivateRecords(private.X, private.codes, key, digests=private.digests),
-                metadata=RunMetadata(title="PrivateClassifier.fit", command=how, started=started),
-            )
-        self.guarantee_: Guarantee = promised
-        self.student_ = result.student
-        self.released_: Released = result.released
-        self.queries_ = result.queries
-        self.recipe_ = task.recipe
-        self.classes_ = np.asarray(list(task.inputs.classes))
-        self.n_features_in_ = int(task.inputs.public.shape[1])
+        kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
+        self._take(task, kept)
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._student().predict(self._public_rows(X)))
+    @tables_by_name
+    def resume(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
+        """Go on with a fit whose process ended: train the same teachers again, and charge nothing.
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
-        return class_probabilities(self._student(), self._public_rows(X), self.classes_.tolist())
-
-    def ask(self, X: Any) -> list[Any]:
-        """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
+        The ledger that the fit was charged to, the key beside it and the same data give the same teachers and the same
+        student. What was kept back for :meth:`ask` and not asked yet may be asked, and earlier questions get their
+        answers again. A fit that was interrupted releases the labels that it still owes.
 
         Parameters
         ----------
-        X : (n_queries, n_features)
-            Points to classify, with the columns of the public pool.
-
-        Returns
-        -------
-        list
-            A class for each point, or None for declined. A point that was answered before gets the same answer and
-            costs nothing.
+        X, y, public, groups
+            What ``fit`` was given.
 
         Raises
         ------
-        BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+        InvalidParameter, DataRefused
+            As ``fit`` does; or if `ledger` is none that outlives a process.
+        LedgerMismatch
+            If the ledger was charged for other data.
+        PreconditionFailed
+            If it holds no fit of these arguments, public rows and versions of libraries.
         """
-        self._student()
-        return self._kept.ask(self._public_rows(X), self.ledger)
+        refuse_lost_ledger(self.ledger)
+        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        task = self._task(X, y, public=public, groups=groups, begin=False)
+        self._take(*resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
+        return self
 
-    @property
-    def ex_post_epsilon_(self) -> float | None:
-        """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
-        self._student()
-        return self._kept.ex_post_epsilon(self.ledger)
-
-    @property
-    def plan_(self) -> PlannedRun:
-        """What was expected, from public facts, beside what came."""
-        return planned_run(self._kept.task, self.released_, self._student())
-
-    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
-        """Gather what a report says.
-
-        Parameters
-        ----------
-        evaluation : (X, y), optional
-            *Public* rows with labels, to score the student on.
-
-        Raises
-        ------
-        DataRefused
-            If more of the private records are among them than chance explains.
-        """
-        self._student()
-        kept = self._kept
-        utility = Utility()
-        if evaluation is not None:
-            X, y = evaluation
-            codes = encode_labels(y, kept.task.inputs.classes, name="evaluation labels")
-            _, rows = match_columns(  # in the order of the private columns, so that rows are known again
-                kept.task.inputs.public, self._public_rows(X), called=("the public pool", "evaluation")
-            )
-            if kept.records.are_in(rows, codes):
-                raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
-            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        return kept.facts(self.ledger, utility)
-
-    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
-        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
-        page = Path(path)
-        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
-        return page
-
-    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
-        """Return the end of a run as a table for the terminal, 80 columns wide."""
-        return render_text(self.facts(evaluation=evaluation))
-
-    def export(self, path: str | Path) -> Path:
-        """Write the student with skops, for anybody who has scikit-learn.
-
-        Raises
-        ------
-        SeededNoiseRefused
-            If the noise was seeded: such a student carries no guarantee and does not leave.
-        """
-        import skops.io
-
-        student = self._student()
-        if self._kept.task.noise.seeded:
-            raise SeededNoiseRefused(
-                "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
-                "refused. Remove unsafe_noise_seed"
-            )
-        skops.io.dump(student, Path(path))
-        return Path(path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        if hasattr(self, "_kept"):
-            raise SecretRefused(
-                "a fitted PrivateClassifier holds the run's key and is neither pickled nor copied; export() writes the "
-                "student, which may travel"
-            )
-        return dict(super().__getstate__())
-
-    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True) -> Task:
+    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
-        noise, key = noise_and_key(self.unsafe_noise_seed)
         asked = {name: getattr(self, name) for name in ASKED}
+        if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
+            got = type(scheduler).__name__
+            raise InvalidParameter(
+                f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
+                'folder="/shared/me"), from quorate.ensemble'
+            )
         asked["allow_hopeless"] = truth("allow_hopeless", self.allow_hopeless)
-        return prepare(
-            RunConfig(**asked),
-            X,
-            y,
-            public=public,
-            groups=groups,
-            key=key,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
-            noise=noise,
+
+        def prepared(beside: Secret[bytes]) -> Task:
+            noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
+            tables = {"public": public, "groups": groups}
+            task = prepare(RunConfig(**asked), X, y, **tables, key=key, fingerprint_key=beside, noise=noise)
+            if begin and self.n_teachers == "auto":  # a number that was given is not made from it
+                refuse_rows_as_units(task)
+            return task
+
+        return with_key(ledger_location(self.ledger), prepared, begin=begin)
+
+    def _metadata(self, act: str) -> RunMetadata:
+        return RunMetadata(
+            title=f"PrivateClassifier.{act}",
+            command=f"PrivateClassifier(...).{act}(X, y, public=...)",
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, begin=False)
+        refuse_rows_as_units(task)
         return check_of_teachers(task, self.ledger, evaluation=evaluation)
-
-    def _student(self) -> Any:
-        if not hasattr(self, "student_"):
-            raise NotFittedError("this PrivateClassifier is not fitted; call fit(X, y, public=PublicPool(...)) first")
-        return self.student_
-
-    def _public_rows(self, X: Any) -> Any:
-        rows, pool = check_features(X, "X", allow_missing=True), self._kept.task.inputs.public
-        if rows.shape[1] != pool.shape[1]:
-            raise DataRefused(
-                f"X has {rows.shape[1]} features, but {type(self).__name__} is expecting {pool.shape[1]} features as "
-                "input; give the columns of the public pool"
-            )
-        rows, _ = match_columns(rows, pool)
-        self._kept.task.views.student.check(rows, "X")
-        return rows

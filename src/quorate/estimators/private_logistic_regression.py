@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from zipfile import ZIP_DEFLATED
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.data import encode_labels
-from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
+from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
-from quorate.ledger import Budget
+from quorate.estimators.columns import (
+    in_order_of_fit,
+    note_columns,
+    refuse_one_row,
+    refuse_other_columns,
+    rows_and_labels,
+)
+from quorate.estimators.fitted_rounds import FittedRounds, fit_rounds, resume_rounds
+from quorate.estimators.known_arguments import known_arguments, tables_by_name
+from quorate.estimators.reporting import Reporting, write_model
+from quorate.estimators.resumable import refuse_lost_ledger
+from quorate.estimators.shown import ShownEstimator
 from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.direct.facts import direct_facts
-from quorate.pipeline.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.foreseen import cautions_of
-from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
+from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
-from quorate.release import Account, GivenLedger, RollbackGuard, ledger_location, session
-from quorate.release.keys import fingerprint_key
+from quorate.pipeline.progress import wanted
+from quorate.release import GivenLedger, ledger_location
+from quorate.release.keys import with_key
 from quorate.release.session import composition_of
 from quorate.release.source import noise_and_key
-from quorate.report import Facts, Utility, render_html, render_text
-from quorate.types import FloatArray
+from quorate.release.target import floor_budget
+from quorate.report import Facts, Utility
+from quorate.types import FloatArray, Secret
 
 
-class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
+class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
     Each unit's gradient is clipped and turned into integers; their sum is released with noise, round after round
@@ -70,10 +83,13 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
-        was broken off, and costs nothing when it is finished; where the machine, the libraries or the number of threads
-        changed the last bits of the coordinates meanwhile, it is refused, and nothing is charged.
+        was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
+        libraries or the number of threads changed the last bits of the coordinates meanwhile, it is refused, and
+        nothing is charged.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private, and everything it writes says so.
+    verbose : bool or int, default False
+        Whether ``fit`` shows how far it is, as for :class:`~quorate.PrivateClassifier`.
 
     Attributes
     ----------
@@ -85,12 +101,14 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         What was promised, and its caveats.
     plan_ : DirectPlan
         Coordinates, settings and noise: public facts, fixed before a private row was seen.
+    column_kinds_ : ColumnKinds
+        What each column is read as, by a rule that looks at the public pool alone.
     n_rounds_ : int
         Rounds that the coefficients rest on.
     classes_ : (n_classes,) array
         The declared classes.
-    n_features_in_ : int
-        Width of the public pool.
+    n_features_in_, feature_names_in_ : int, (n_features,) array of str
+        Width of the public pool, and the names of its columns where they are texts.
 
     Notes
     -----
@@ -114,12 +132,13 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     True
     """
 
+    @known_arguments
     def __init__(
         self,
         *,
-        classes: Sequence[Any],
-        epsilon: float,
-        delta: float,
+        classes: Sequence[Any] | None = None,
+        epsilon: float | None = None,
+        delta: float | None = None,
         feature_map: Any = "auto",
         text: Sequence[str] = (),
         schema: Mapping[str, Sequence[Any]] | None = None,
@@ -129,6 +148,7 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         unit: str | None = None,
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
+        verbose: bool | int = False,
     ) -> None:
         self.classes = classes
         self.epsilon = epsilon
@@ -142,7 +162,9 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         self.unit = unit
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
+        self.verbose = verbose
 
+    @tables_by_name
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateLogisticRegression:
         """Go the noisy rounds and publish their mean.
 
@@ -173,44 +195,63 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        started = datetime.now(UTC).isoformat(timespec="seconds")
+        verbose, metadata = wanted(self.verbose), self._metadata("fit")
         task = self._task(X, y, public=public, groups=groups)
         warn_of(cautions_of(task))
-        budget, guard = Budget(task.epsilon, task.delta), RollbackGuard()
-        with session(self.ledger, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
-            result = run_rounds(task, ledger)
-            promised = direct_guarantee(task, ledger)
-            self._kept = FittedRounds(
-                task=task.without_private_rows(),
-                result=result,
-                account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
-                metadata=RunMetadata(
-                    title="PrivateLogisticRegression.fit",
-                    command="PrivateLogisticRegression(...).fit(X, y, public=...)",
-                    started=started,
-                ),
-            )
+        self._take(task, fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        return self
+
+    @tables_by_name
+    def resume(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateLogisticRegression:
+        """Go on with a fit whose process ended: the rounds that its ledger still owes, and no charge.
+
+        Rounds that were stored are taken from the ledger, none is drawn again, and one that was drawn and not stored is
+        left out. The same call of ``fit`` goes on too; where there is nothing to go on with it charges, and this
+        refuses.
+
+        Parameters
+        ----------
+        X, y, public, groups
+            What ``fit`` was given.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            As ``fit`` does; or if `ledger` is none that outlives a process.
+        LedgerMismatch
+            If the ledger was charged for other data.
+        PreconditionFailed
+            If it holds no fit of these arguments and public rows, or one in coordinates of other bits.
+        """
+        refuse_lost_ledger(self.ledger)
+        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        task = self._task(X, y, public=public, groups=groups, begin=False)
+        self._take(task, resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        return self
+
+    def _take(self, task: DirectTask, kept: FittedRounds) -> None:
+        self._kept, self._standing, result = kept, kept.left, kept.result
         self.model_ = result.model
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: FloatArray = self.model_[-1].intercept_
-        self.guarantee_: Guarantee = promised
+        self.guarantee_: Guarantee = kept.promised
         self.plan_ = task.plan
+        self.column_kinds_: ColumnKinds = task.schema.kinds
         self.n_rounds_ = result.n_rounds
         self.classes_ = np.asarray(list(task.classes))
-        self.n_features_in_ = int(task.schema.pool.shape[1])
-        return self
+        note_columns(self, task.schema.pool)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return ``(n_points,)`` classes, free for ever."""
-        return np.asarray(self._fitted().predict(X))
+        return np.asarray(self._fitted().predict(self._seen(X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
-        return np.asarray(self._fitted().predict_proba(X))
+        return np.asarray(self._fitted().predict_proba(self._seen(X)))
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores: ``(n_points,)`` for two classes, else ``(n_points, n_classes)``."""
-        return np.asarray(self._fitted().decision_function(X))
+        return np.asarray(self._fitted().decision_function(self._seen(X)))
 
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
@@ -226,20 +267,22 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
             raise PreconditionFailed("a copy of a fitted PrivateLogisticRegression has no ledger; the original reports")
         utility = Utility()
         if evaluation is not None:
-            X, y = evaluation
+            X, y = rows_and_labels(evaluation)
             codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
         return self._kept.facts(self.ledger, utility)
 
-    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
-        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
-        page = Path(path)
-        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
-        return page
+    def ask(self, X: Any) -> NoReturn:
+        """Refuse a question: there are no teachers.
 
-    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
-        """Return the end of a run as a table for the terminal, 80 columns wide."""
-        return render_text(self.facts(evaluation=evaluation))
+        Raises
+        ------
+        PreconditionFailed
+            Always, with what to call instead.
+        """
+        raise PreconditionFailed(
+            "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
+        )
 
     def export(self, path: str | Path) -> Path:
         """Write the model with skops, for anybody who has scikit-learn.
@@ -248,17 +291,10 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
         ------
         SeededNoiseRefused
             If the noise was seeded: such a model carries no guarantee and does not leave.
+        PreconditionFailed
+            If there is no such folder, or the name says that the file is a pickle.
         """
-        import skops.io
-
-        model = self._fitted()
-        if self.guarantee_.seeded:
-            raise SeededNoiseRefused(
-                "seeded noise: this fit is reproducible, therefore not private. Export is refused. Remove "
-                "unsafe_noise_seed"
-            )
-        skops.io.dump(model, Path(path), compression=ZIP_DEFLATED)
-        return Path(path)
+        return write_model(self._fitted(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -273,31 +309,50 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
     def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True) -> DirectTask:
         """Check everything and fix every choice; nothing is written where `begin` is False."""
         noise, _ = noise_and_key(self.unsafe_noise_seed)
-        return prepare_direct(
-            DirectConfig(
-                classes=self.classes,
-                epsilon=self.epsilon,
-                delta=self.delta,
-                feature_map=self.feature_map,
-                text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
-                schema=self.schema,
-                rounds=self.rounds,
-                clip=self.clip,
-                n_records=self.n_records,
-                unit=self.unit,
-                composition=composition_of(self.ledger),
-            ),
-            X,
-            y,
-            public=public,
-            groups=groups,
-            fingerprint_key=fingerprint_key(ledger_location(self.ledger), begin=begin),
-            noise=noise,
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        config = DirectConfig(
+            classes=self.classes,
+            epsilon=epsilon,
+            delta=delta,
+            feature_map=self.feature_map,
+            text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
+            schema=self.schema,
+            rounds=self.rounds,
+            clip=self.clip,
+            n_records=self.n_records,
+            unit=self.unit,
+            composition=composition_of(self.ledger),
+        )
+
+        def prepared(beside: Secret[bytes]) -> DirectTask:
+            return prepare_direct(config, X, y, public=public, groups=groups, fingerprint_key=beside, noise=noise)
+
+        return with_key(ledger_location(self.ledger), prepared, begin=begin)
+
+    def _metadata(self, act: str) -> RunMetadata:
+        return RunMetadata(
+            title=f"PrivateLogisticRegression.{act}",
+            command=f"PrivateLogisticRegression(...).{act}(X, y, public=...)",
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         return check_of_rounds(self._task(X, y, public=public, groups=groups, begin=False), self.ledger)
+
+    def _seen(self, X: Any) -> Any:
+        """Return rows as the model sees them: dates as numbers, and no text missing."""
+        texts = self.n_features_in_ == 1
+        refuse_one_row(X, texts=texts)
+        if isinstance(self.feature_map, str) and not (texts and holds_texts(X)):
+            refuse_other_columns(self, X)
+        X = in_order_of_fit(self, X)
+        if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 1:  # images in a list
+            X = np.asarray(X)
+        X, kinds = flat_images(X), getattr(self, "column_kinds_", ColumnKinds())
+        if kinds.kinds and holds_texts(X):
+            X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
+        return kinds(X) if kinds.changed else X
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):
@@ -305,34 +360,6 @@ class PrivateLogisticRegression(ClassifierMixin, BaseEstimator):
                 "this PrivateLogisticRegression is not fitted; call fit(X, y, public=PublicPool(...)) first"
             )
         return self.model_
-
-
-@dataclass(frozen=True, slots=True)
-class FittedRounds:
-    """What the estimator keeps of its fit, to report: no private row is among it.
-
-    Parameters
-    ----------
-    task : DirectTask
-        What was asked, without the private rows.
-    result : DirectResult
-        What came of it.
-    account : Account
-        The charge of the fit, on its ledger.
-    metadata : RunMetadata
-        When and by which call.
-    """
-
-    task: DirectTask
-    result: DirectResult
-    account: Account
-    metadata: RunMetadata
-
-    def facts(self, given: GivenLedger, utility: Utility) -> Facts:
-        """Gather what a report says, with the model's score."""
-        with self.account.open(given) as (ledger, reservation):
-            result = replace(self.result, reservation=reservation)
-            return direct_facts(self.task, result, ledger, replace(self.metadata, utility=utility))
 
 
 __all__ = ["PrivateLogisticRegression"]

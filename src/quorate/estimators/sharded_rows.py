@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
+from textwrap import fill
 
-from quorate.accounting.figures import at_most
+from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.ensemble.functions import Shard
 from quorate.ensemble.partition import Partition, change_of_one_teacher
-from quorate.labelling.stable import StableAnswers, StoredAnswers, stable_purposes
-from quorate.ledger import Budget, GuaranteeScope
+from quorate.estimators.shown import Standing
+from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
+from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution
 from quorate.pipeline.check_result import CheckResult
 from quorate.planning.cautions import delta_cautions, epsilon_caution
 from quorate.release import Account, Charge
+from quorate.report.sentences import raised
+from quorate.report.spending import raises_of
 from quorate.types import Secret
+
+_COLUMNS = 80  # of a summary
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,42 @@ class ShardedRows:
     unit: str
     n_jobs: int
     stored: StoredAnswers = field(default_factory=StoredAnswers)
+
+    def standing(self, ledger: Ledger, reservation: Reservation, promised: Guarantee) -> Standing:
+        """Say what is left, for what is printed of the estimator."""
+        left = self.answers.declines_left(reservation), reservation.remaining(QUERY)
+        told = f"{several(left[1], 'question')}, of which {left[0]:,} may be declined"
+        return Standing.of(promised, ledger, answers=told)
+
+    def summary(
+        self,
+        ledger: Ledger,
+        reservation: Reservation,
+        *,
+        mechanism: StableSparseVector,
+        n_shards: int,
+        promised: Guarantee,
+    ) -> str:
+        """Return what was asked, what is left and what was promised, as a table of 80 columns."""
+        told = list(self.stored.read(reservation).values())
+        asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
+        declines = self.answers.declines_left(reservation)
+        declined = sum(value is None for value in told)
+        ahead = votes_ahead(mechanism.passing_dist())
+        lines = {
+            "shards": f"{n_shards:,} · one {self.unit} → exactly one shard",
+            "asked": f"{asked:,} of {mechanism.n_queries:,} · {len(told) - declined:,} answered · "
+            f"{declined:,} declined",
+            "left": f"{declines:,} of {mechanism.cutoff:,} declines · {mechanism.n_queries - asked:,} questions",
+            "answered": f"where the leading value is ahead by {ahead:,} votes or more (95 %)",
+            "guarantee": str(promised),
+            "ledger": ledger.place,
+        }
+        rows = [*lines.items(), *(("raised", raised(entry)) for entry in raises_of(ledger))]
+        rows += [("caveat", caveat) for caveat in promised.caveats]
+        return "\n".join(
+            fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
+        )
 
 
 def charge_of(mechanism: StableSparseVector, delta: float, *, key: str, scope: GuaranteeScope, seeded: bool) -> Charge:

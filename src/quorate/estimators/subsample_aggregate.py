@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.arguments import count, real
 from quorate.data import check_features, fingerprint, n_rows, slot_bytes
 from quorate.data.identity import as_list
+from quorate.data.unit_keys import count_units
 from quorate.ensemble import Partition, partition_rows
 from quorate.ensemble.discrete_values import DiscreteValue, decode_value
 from quorate.ensemble.functions import function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.checked import refuse_public
+from quorate.estimators.columns import note_columns
+from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.question import question_of
 from quorate.estimators.sharded_rows import (
     AnswersLeft,
@@ -29,6 +30,7 @@ from quorate.estimators.sharded_rows import (
     check_of_shards,
     votes_ahead,
 )
+from quorate.estimators.shown import ShownEstimator
 from quorate.labelling.stable import QUERY, StableAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
@@ -43,14 +45,10 @@ from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.renamed import RenamedAttribute, renamed_arguments
-from quorate.report.sentences import raised
-from quorate.report.spending import raises_of
 from quorate.types import Secret
 
-_COLUMNS = 80  # of a summary
 
-
-class SubsampleAggregate(BaseEstimator):
+class SubsampleAggregate(ShownEstimator):
     """Answer any function of private rows that has a discrete range, online, where the answer is stable.
 
     ``fit`` cuts the rows into shards. ``ask`` computes a function on each shard, and releases the value that most
@@ -95,6 +93,8 @@ class SubsampleAggregate(BaseEstimator):
         By how many votes the leading value must be ahead to be released with probability 0.95 in a fresh stage.
     answers_left_ : AnswersLeft
         How many questions may still be declined, and asked.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
 
     Notes
     -----
@@ -125,6 +125,7 @@ class SubsampleAggregate(BaseEstimator):
     """
 
     @renamed_arguments(jobs="n_jobs")
+    @known_arguments
     def __init__(
         self,
         *,
@@ -156,6 +157,7 @@ class SubsampleAggregate(BaseEstimator):
 
     jobs = RenamedAttribute("n_jobs")
 
+    @tables_by_name
     def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:
         """Cut the rows into shards, and charge the whole run.
 
@@ -188,7 +190,7 @@ class SubsampleAggregate(BaseEstimator):
         with session(
             self.ledger, budget=fit.budget, guard=guard, fingerprint=fit.fingerprint, seeded=fit.noise.seeded
         ) as ledger:
-            fit.charge.reserve(ledger)
+            reservation = fit.charge.reserve(ledger)
             kept = ShardedRows(
                 shards=fit.shards,
                 answers=StableAnswers(mechanism, fit.noise),
@@ -203,7 +205,9 @@ class SubsampleAggregate(BaseEstimator):
                 mechanism=f"exact plurality values of {self._told(mechanism)}",
                 seeded=fit.noise.seeded,
             )
-        self._kept = kept
+            standing = kept.standing(ledger, reservation, promised)
+        self._kept, self._standing = kept, standing
+        note_columns(self, X if hasattr(X, "columns") else check_features(X, "X", allow_missing=True))
         self.mechanism_ = mechanism
         self.votes_ahead_ = votes_ahead(mechanism.passing_dist())
         self.guarantee_: Guarantee = promised
@@ -284,25 +288,15 @@ class SubsampleAggregate(BaseEstimator):
         """
         kept = self._fitted()
         with kept.account.open(self.ledger) as (ledger, reservation):
-            told = list(kept.stored.read(reservation).values())
-            asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
-            declines = kept.answers.declines_left(reservation)
-            place = ledger.place
-            raises = raises_of(ledger)
-        declined = sum(value is None for value in told)
-        lines = {
-            "shards": f"{self.n_shards:,} · one {kept.unit} → exactly one shard",
-            "asked": f"{asked:,} of {self.n_queries:,} · {len(told) - declined:,} answered · {declined:,} declined",
-            "left": f"{declines:,} of {self.cutoff:,} declines · {self.n_queries - asked:,} questions",
-            "answered": f"where the leading value is ahead by {self.votes_ahead_:,} votes or more (95 %)",
-            "guarantee": str(self.guarantee_),
-            "ledger": place,
-        }
-        rows = [*lines.items(), *(("raised", raised(entry)) for entry in raises)]
-        rows += [("caveat", caveat) for caveat in self.guarantee_.caveats]
-        return "\n".join(
-            fill(text, _COLUMNS, initial_indent=f"{name:<12}", subsequent_indent=" " * 12) for name, text in rows
-        )
+            return kept.summary(
+                ledger, reservation, mechanism=self.mechanism_, n_shards=self.n_shards, promised=self.guarantee_
+            )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_kept"):
@@ -314,7 +308,7 @@ class SubsampleAggregate(BaseEstimator):
 
     def _ask(self, asked: list[tuple[Callable[..., Any], tuple[Any, ...], str | None]]) -> list[DiscreteValue | None]:
         kept, questions = self._fitted(), [question_of(function, args, name=name) for function, args, name in asked]
-        with kept.account.open(self.ledger) as (_, reservation):
+        with kept.account.open(self.ledger) as (ledger, reservation):
             known = kept.stored.read(reservation)
             new = {question: each for question, each in zip(questions, asked, strict=True) if question not in known}
             if new:
@@ -328,6 +322,7 @@ class SubsampleAggregate(BaseEstimator):
                 for question, votes in zip(new, values.reveal(), strict=True):
                     kept.answers.answer(reservation, question, Secret(votes))
                 known = kept.stored.read(reservation)
+                self._standing = kept.standing(ledger, reservation, self.guarantee_)
         return [None if value is None else decode_value(value) for value in map(known.__getitem__, questions)]
 
     def _checked(self, X: Any, y: Any | None, *, groups: Any | None, begin: bool = True) -> CheckedFit:
@@ -345,7 +340,7 @@ class SubsampleAggregate(BaseEstimator):
         if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
             raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
         unit_keys = slot_bytes(groups, n_rows(rows))
-        if n_shards > len(set(unit_keys)):
+        if n_shards > count_units(unit_keys):
             raise DataRefused(
                 f"too many shards: n_shards={n_shards} is more than there are units in the private table, so some "
                 "could only abstain. Give fewer shards"

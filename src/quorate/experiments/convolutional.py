@@ -6,6 +6,7 @@ from typing import Any
 
 from quorate.errors import PreconditionFailed
 
+NO_TORCH = 'torch and skorch are not installed; install them with: pip install "quorate[torch]"'
 EPOCHS, BATCH, RATE = 20, 64, 1e-3
 SIDE = 28
 
@@ -35,7 +36,7 @@ def convolutional(seed: int, *, n_classes: int = 10) -> Any:
         If torch or skorch is not installed.
     """
     if not torch_is_there():
-        raise PreconditionFailed("torch and skorch are not installed; install them with: pip install quorate[torch]")
+        raise PreconditionFailed(NO_TORCH)
     import torch
     from skorch import NeuralNetClassifier
     from torch import nn

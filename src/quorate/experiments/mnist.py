@@ -24,7 +24,7 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.estimators import PrivateClassifier
-from quorate.experiments import direct_lines
+from quorate.experiments import direct_lines, public_features
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import Split, folder_of_files, mnist
@@ -46,7 +46,10 @@ SIDE = 28
 VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy max, SVC", "plurality, no noise"
 NETWORK = "noisy counts, Gaussian process, network"
 KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
-METHODS = (VALUES, LABELLED, NETWORK, VOTE, KERNEL, PATCHES, direct_lines.PLAIN)
+METHODS = (
+    VALUES, LABELLED, NETWORK, VOTE, public_features.RIDGE, public_features.NET, KERNEL, PATCHES, direct_lines.PLAIN,
+)  # fmt: skip
+BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # which takes minutes
 OF_TEACHERS = (VALUES, LABELLED, NETWORK, VOTE)
 MAPS = {KERNEL: "rbf", PATCHES: "patches"}
 NO_TORCH = "torch is not installed: the row of a convolutional student is left out (pip install quorate[torch])"
@@ -71,7 +74,7 @@ def reproduce_mnist(
     epsilons : sequence of float
         Budgets; δ is 1e-5.
     methods : sequence of str, optional
-        Among :data:`METHODS`; all by default, the network where torch is installed.
+        Among :data:`METHODS`; by default all but teachers of torch, and a network where torch is installed.
     seed : int
         Of divisions, shards and noise.
     files : path, optional
@@ -87,8 +90,8 @@ def reproduce_mnist(
         If the data set is not there.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
-    chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)
-    chosen = tuple(name for name in chosen if name != NETWORK or torch_is_there())
+    chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)
+    chosen = tuple(name for name in chosen if name not in (NETWORK, public_features.NET) or torch_is_there())
     train, test = mnist(folder_of_files(files))
     private, shown = upright(train.X), upright(test.X)
     found: dict[tuple[str, float | None], list[Scored]] = {}
@@ -133,6 +136,8 @@ def reproduce_mnist(
 
 def _score(method: str, parts: Split, digits: Digits | None, epsilon: float, seed: int) -> Scored:
     """Fit one method at one budget."""
+    if method in (public_features.RIDGE, public_features.NET):
+        return public_features.patch_votes(method, parts, epsilon, seed)
     if digits is None or method not in OF_TEACHERS:
         return direct_score(method, parts, epsilon, seed)
     if method == NETWORK:

@@ -21,7 +21,8 @@ from quorate.experiments.mnist import DELTA, N_PUBLIC, direct_score, upright
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
+from quorate.pipeline.direct.config import DirectConfig
+from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.release.keys import fingerprint_key
 from quorate.types import IntArray
 

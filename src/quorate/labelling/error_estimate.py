@@ -7,7 +7,7 @@ It is what the cut-off of a sparse vector is set by: :func:`quorate.theory.cutof
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 from quorate.accounting import Event
 from quorate.arguments import count, real
-from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors
+from quorate.ensemble import Partition, Teacher, partition_rows, shared_shards, teacher_errors
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
@@ -73,6 +73,7 @@ def estimate_error(
     share: float = 0.3,
     failure: float = 0.05,
     n_jobs: int = 1,
+    before_draw: Callable[[], None] | None = None,
 ) -> ErrorEstimate:
     r"""Release the mean held-out error of the teachers.
 
@@ -90,6 +91,9 @@ def estimate_error(
         How units meet teachers.
     failure : float, default 0.05
         How often the bound may be passed.
+    before_draw : callable, optional
+        Called when the errors are known and nothing is drawn yet; what it raises stops here. It must look at public
+        facts alone.
 
     Returns
     -------
@@ -142,6 +146,7 @@ def estimate_error(
     if mechanism.form != "single":
         raise InvalidParameter(f'mechanism must have form="single", got {mechanism.form!r}; one sum is released')
     check_covered(reservation, TUNING, mechanism)
+    shared_shards(partition)
     shards = partition_rows(unit_keys, n_teachers, key, partition=partition)
     errors = teacher_errors(
         teacher,
@@ -157,6 +162,8 @@ def estimate_error(
         n_jobs=n_jobs,
     )
     total = Secret(np.array([errors.reveal().sum()], dtype=np.int64))
+    if before_draw is not None:
+        before_draw()
     answer = release_once(total, mechanism, reservation, noise, purpose=TUNING)
     return read_error(answer, mechanism, n_teachers=n_teachers, failure=failure, seeded=noise.seeded)
 

@@ -6,13 +6,13 @@ silent for ever; the student is not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from quorate.errors import BudgetExhausted, PreconditionFailed, QuorateError, QuotaExhausted
+from quorate.errors import BudgetExhausted, PreconditionFailed, QuorateError, QuotaExhausted, TeachersSilent
 from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.released import ReleaseBuilder
@@ -25,6 +25,7 @@ from quorate.release.purposes import ONLINE_ANSWER, STAGE
 from quorate.types import IntArray, Secret
 
 _ATTEMPTS = 8  # to draw a block while other servers draw from the same reservation
+_CHARGED_IN_PART = "what was charged is stored, and free to ask"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,9 @@ class OnlineAnswers:
     purposes : tuple of str, default ("online answer",)
         What pays, in this order. "label" stands for the labels that an active strategy has left when it stopped; they
         are of the same schedule, and have the same noise.
+    votes_first : bool, default False
+        Whether votes are counted before answers are drawn: where teachers can be out of reach, which is a public fact,
+        and a draw would be noise on nothing.
 
     Raises
     ------
@@ -78,6 +82,7 @@ class OnlineAnswers:
     memo: Memo
     n_classes: int
     purposes: tuple[str, ...] = (ONLINE_ANSWER,)
+    votes_first: bool = False
     _answering: Answering = field(init=False, repr=False)
     _seen: list[int] = field(init=False, repr=False, default_factory=lambda: [0])  # the newest entry in the memo
 
@@ -105,6 +110,8 @@ class OnlineAnswers:
         ------
         BudgetExhausted
             If fewer answers are left than there are new queries, or the mechanism is closed; nothing is drawn then.
+        TeachersSilent
+            If votes are counted first, and whom the teachers ask is gone; nothing is drawn for these queries then.
         """
         with self.memo.lock:
             self.memo.await_answers(set(digests))
@@ -124,8 +131,8 @@ class OnlineAnswers:
         Returns
         -------
         list
-            For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``, or
-            ``PreconditionFailed`` where its idempotency key was used for another request.
+            For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``,
+            ``PreconditionFailed`` where its idempotency key was used for another request, or ``TeachersSilent``.
 
         Raises
         ------
@@ -153,6 +160,8 @@ class OnlineAnswers:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
                     for block in planned.blocks:
                         charged |= self._ask_block(block, digests)
+            except TeachersSilent as silent:
+                planned.refused.update(self._not_counted(requests, charged, silent))
             except (BudgetExhausted, QuotaExhausted, PreconditionFailed):
                 # Another server on the same ledger was given answers in between: what is left is known by now.
                 if attempt + 1 == _ATTEMPTS:
@@ -161,10 +170,21 @@ class OnlineAnswers:
             break
         return [
             planned.refused[number]
-            if number in planned.refused and number not in charged
+            if number in planned.refused
+            and (number not in charged or isinstance(planned.refused[number], TeachersSilent))
             else self._told(request, *charged.get(number, (0, None)))
             for number, request in enumerate(requests)
         ]
+
+    def _not_counted(
+        self, requests: Sequence[ClientRequest], charged: Mapping[int, object], silent: TeachersSilent
+    ) -> dict[int, QuorateError]:
+        """Refuse the requests of which a query is still unknown."""
+        return {
+            number: TeachersSilent(str(silent), charged=_CHARGED_IN_PART if number in charged else silent.charged)
+            for number, request in enumerate(requests)
+            if any(self.memo.recall(digest) is None for digest in request.digests)
+        }
 
     def _ask_block(self, block: PlannedBlock, digests: Sequence[bytes]) -> dict[int, tuple[int, Receipt]]:
         if not block.rows:
@@ -186,6 +206,7 @@ class OnlineAnswers:
         BudgetExhausted
             If there are any, and the mechanism is closed.
         """
+        self._recall_from_elsewhere()
         return len(self._new(digests)[0])
 
     @property
@@ -204,8 +225,11 @@ class OnlineAnswers:
     def _ask(self, digests: Sequence[bytes]) -> IntArray:
         self._recall_from_elsewhere()
         new, first, which = self._new(digests)
-        for purpose, part in self._paid_for(new):
-            self._ask_part(purpose, part, [digests[row] for row in part])
+        for number, (purpose, part) in enumerate(self._paid_for(new)):
+            try:
+                self._ask_part(purpose, part, [digests[row] for row in part])
+            except TeachersSilent as silent:
+                raise TeachersSilent(str(silent), charged=_CHARGED_IN_PART) if number else silent from None
         codes = (self.memo.recall(digests[first[query]]) for query in which)
         return np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
 
@@ -224,10 +248,13 @@ class OnlineAnswers:
         self, purpose: str, rows: IntArray, digests: list[bytes], parts: Sequence[Part] | None = None
     ) -> DrawnBlock:
         queries = [digest.hex() for digest in digests]
+        counted: list[Secret[IntArray]] = []
+        if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
+            counted.append(self.count_votes(rows))
         drawn, answers = self._answering.answer(
             purpose,
             len(rows),
-            lambda _: self.count_votes(rows).reveal(),
+            lambda _: (counted[0] if counted else self.count_votes(rows)).reveal(),
             self.noise,
             record=lambda answers: {"queries": queries, "answers": answers},
             parts=parts,

@@ -28,7 +28,7 @@ import numpy as np
 
 from quorate.accounting import Event
 from quorate.arguments import count, real
-from quorate.ensemble import Partition, Teacher, partition_rows, teacher_errors, unit_outcomes
+from quorate.ensemble import Partition, Teacher, partition_rows, shared_shards, teacher_errors, unit_outcomes
 from quorate.errors import InvalidParameter
 from quorate.ledger import Reservation
 from quorate.mechanisms import CandidateChoice
@@ -159,6 +159,7 @@ def choose_teachers(
     grid, failure = _checked(candidates, mechanism, reservation, failure)
     if not all(isinstance(candidate, Candidate) for candidate in candidates):
         raise InvalidParameter("candidates must be Candidate values; give each a teacher and its n_teachers")
+    shared_shards(partition)
     sums = []
     for candidate in candidates:
         n_teachers = candidate.n_teachers

@@ -14,6 +14,7 @@ proven here stands together in ``docs/theory/private-learners.md``.
 ========================================== ===========================================================
 BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
 BNS15, Theorem 3.3                         generic/learner.py: GenericLearner
+BNS15, Corollary 3.4 (ε, δ)                sanitizers/medians.py: Medians
 BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/procedure.py: relabelled
 BNS15, Lemma 4.1                           label_boost/price.py: bns15_lemma_4_1
 BNS15, Claim 4.2                           label_boost/schedule.py: largest_relabelled
@@ -65,6 +66,7 @@ from quorate.learners.generic.learner import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.sub_sampling.learner import SubSampling
+from quorate.learners.telling_columns import telling_columns
 
 keep_importable()
 
@@ -85,4 +87,5 @@ __all__ = [
     "GridChoice",
     "NoisyQuantile",
     "Binning",
+    "telling_columns",
 ]

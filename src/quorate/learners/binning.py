@@ -198,11 +198,19 @@ def _cuts_of(values: list[Any], name: str, levels: int) -> tuple[Any, ...]:
         counts = Counter(value for value in each(value_of, known) if value is not None)
         frequent = sorted(counts, key=lambda value: (-counts[value], texts[value]))
         return tuple(sorted(texts[value] for value in frequent[: levels - 1]))
-    numbers = np.array([float(value) for value in known], dtype=np.float64)
+    try:
+        numbers = np.array([float(value) for value in known], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataRefused(
+            f"pool: column {name!r} holds other things than numbers, or numbers and words; declare its cuts, or leave "
+            "it out"
+        ) from None
     if not len(numbers) or numbers.min() == numbers.max():
         raise DataRefused(f"pool: column {name!r} has fewer than two values, and cannot be cut; declare its cuts")
     quantiles = np.quantile(numbers, np.arange(1, levels) / levels, method="higher")
-    return tuple(float(cut) for cut in np.unique(quantiles) if cut > numbers.min())
+    cuts = tuple(float(cut) for cut in np.unique(quantiles) if cut > numbers.min())
+    # Where nearly all rows have the least value, no quantile is above it: the others are the second level.
+    return cuts or (float(numbers[numbers > numbers.min()].min()),)
 
 
 def _ranges(concept: Concept, n_levels: tuple[int, ...]) -> list[tuple[int, int]] | None:

@@ -39,6 +39,17 @@ class Plan:
     cautions: tuple[str, ...] = ()
 
 
+def delta_of(plan: Plan) -> float:
+    """Return δ of a plan's event.
+
+    Examples
+    --------
+    >>> delta_of(Plan(event=ApproxDP(1.0, 1e-6), told="one of 7 concepts", n_labels=100))
+    1e-06
+    """
+    return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowsNeeded:
     """How many rows a learner's theorem asks for.

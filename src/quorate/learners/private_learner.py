@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
-from itertools import count as numbers
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import ApproxDP, Guarantee, Neighbouring
+from quorate.accounting import Guarantee, Neighbouring
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.fit_charge import PURPOSE, FitCharge, in_own_words
+from quorate.learners.plan import Plan, RowsNeeded, delta_of
 from quorate.learners.sample import (
     UNLABELLED,
     CodedLabels,
@@ -30,10 +30,11 @@ from quorate.learners.sample import (
     two_classes,
 )
 from quorate.learners.stored_concepts import from_stored, to_stored
-from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
+from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
+from quorate.release.affordable import check_affordable
 from quorate.release.described import described
 from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
@@ -45,8 +46,6 @@ __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", 
 
 #: What programs decide by: the error bound does not hold with these rows.
 BOUND_DOES_NOT_HOLD = "error-bound-does-not-hold"
-
-PURPOSE = "learner"  # what a fit reserves one answer for: its concept
 
 REPLACE_ONE_RECORD = Neighbouring.of("replace", "record")
 LABELLED_IS_PUBLIC = (
@@ -177,27 +176,20 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
         """
-        epsilon, delta = self._target()
-        rows = one_of("rows", self.rows, ("any", "theorem"))
+        target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
         refuse_groups(type(self).__name__, groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
-        needed = self._rows_needed(epsilon, delta) if rows == "theorem" else None
         names = column_names(X)
-        sample = self._checked(X, y)
-        plan, cautions = self._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
+        sample, plan, cautions = self._ready(X, y, rows)
         short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
-        if needed is not None and not self._enough(needed, sample.n_labelled, sample.n_unlabelled):
-            short = [_fewer_than(needed)]
-        if needed is not None and short:
-            raise DataRefused(f'rows="theorem": {short[0]}. Change it, or take rows="any"')
 
-        target, key = Budget(epsilon, delta), fingerprint_key(ledger_location(self.ledger))
+        key = fingerprint_key(ledger_location(self.ledger))
         with session(self.ledger, budget=target, seeded=noise.seeded) as ledger:
             concept = self._released(ledger, sample, plan, noise, key)
             promised = guarantee_of(
                 ledger,
                 plan.event,
-                delta=_delta(plan),
+                delta=delta_of(plan),
                 mechanism=plan.told,
                 seeded=noise.seeded,
                 before="the concept was drawn",
@@ -233,6 +225,52 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         n_rows = count("n_labelled", n_labelled), count("n_unlabelled", n_unlabelled)
         return self._planned(*n_rows, *self._target())[1]
 
+    def check_fit(
+        self, X: Any, y: Any, *, budget: Budget | None = None, bound_to: str | None = None
+    ) -> tuple[Caution, ...]:
+        """Raise what :meth:`fit` would raise before it charges, and return what the owner should hear.
+
+        Nothing is charged, written, drawn or learned. As of a fit, a refusal is told to the owner alone.
+
+        Parameters
+        ----------
+        X, y
+            As for :meth:`fit`.
+        budget : Budget, optional
+            What a ledger that is not there yet would be opened with; the learner's target by default.
+        bound_to : str, optional
+            The fingerprint that the ledger knows the rows by, where they were bound before they were cut into levels.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused, LedgerMismatch, BudgetExhausted
+            As :meth:`fit` does.
+
+        Examples
+        --------
+        >>> from quorate.learners import NoisyThreshold
+        >>> from quorate.learners.concepts import Thresholds
+        >>> learner = NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0, ledger=Ledger(budget=Budget(0.5, 0.0)))
+        >>> learner.check_fit([[1], [7]], [1, 0])
+        Traceback (most recent call last):
+        quorate.errors.BudgetExhausted: NoisyThreshold.fit costs ε=1, and the ledger has 0.5 left of 0.5; ...
+        """
+        target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
+        noise, _ = noise_and_key(self.unsafe_noise_seed)
+        sample, plan, cautions = self._ready(X, y, rows)
+        place = ledger_location(self.ledger)
+        key = fingerprint_key(place, begin=False)
+
+        known = sample.fingerprint(key) if bound_to is None else bound_to
+
+        def charge_on(ledger: Ledger) -> Charge:
+            rows_as = sample.fingerprint(key, known=ledger.fingerprints if bound_to is None else ())
+            return self._charge(plan, rows_as, seeded=noise.seeded).next_on(ledger)
+
+        with in_own_words(type(self).__name__):
+            check_affordable(self.ledger, charge_on, budget=budget or target, fingerprint=known)
+        return cautions
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the released concept, free for ever: ``(n_points,)`` of :attr:`classes_`, 0 and 1 by default."""
         if not hasattr(self, "concept_"):
@@ -258,6 +296,20 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InvalidParameter("concepts must be given: the class that is learned; for example Thresholds(bits=16)")
         return cast("ConceptClass", self.concepts)
 
+    def _ready(self, X: Any, y: Any, rows: str) -> tuple[Sample, Plan, tuple[Caution, ...]]:
+        """Do everything of a fit that comes before its charge."""
+        epsilon, delta = self._target()
+        needed = self._rows_needed(epsilon, delta) if rows == "theorem" else None
+        sample = self._checked(X, y)
+        plan, cautions = self._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
+        if needed is not None:
+            short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
+            if not self._enough(needed, sample.n_labelled, sample.n_unlabelled):
+                short = [_fewer_than(needed)]
+            if short:
+                raise DataRefused(f'rows="theorem": {short[0]}. Change it, or take rows="any"')
+        return sample, plan, cautions
+
     def _planned(
         self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float
     ) -> tuple[Plan, tuple[Caution, ...]]:
@@ -279,7 +331,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Charge, then draw, then store; or give back what the same fit released before."""
         data_fingerprint = sample.fingerprint(key, known=ledger.fingerprints)
         ledger.bind(data_fingerprint)
-        for reservation in self._reservations(ledger, plan, seeded=noise.seeded, data_fingerprint=data_fingerprint):
+        for reservation in self._charge(plan, data_fingerprint, seeded=noise.seeded).reservations(ledger):
             try:
                 drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
@@ -301,10 +353,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             failure.charged = "the fit was charged"
             raise
 
-    def _reservations(
-        self, ledger: Ledger, plan: Plan, *, seeded: bool, data_fingerprint: str
-    ) -> Iterator[Reservation]:
-        """Charge the fit under one key for each attempt, so that a finished one is never charged twice."""
+    def _charge(self, plan: Plan, data_fingerprint: str, *, seeded: bool) -> FitCharge:
         left_out = {name for name in self.left_out_where_none if getattr(self, name, None) is None}
         params = {
             name: without_ledger(value) if isinstance(value, PrivateLearner) else value
@@ -312,30 +361,13 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             if name not in {"ledger", "classes"} | left_out
         }
         told = repr((type(self).__qualname__, described(params), described(plan), data_fingerprint, self._occasion()))
-        key = f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}"
-        scope = GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats))
-        for attempt in numbers():
-            charge = Charge(
-                event=plan.event,
-                delta=_delta(plan),
-                purposes={PURPOSE: 1},
-                key=f"{key} {attempt}",
-                scope=scope,
-                seeded=seeded,
-            )
-            try:
-                reservation = charge.reserve(ledger)
-            except BudgetExhausted as refusal:
-                raise BudgetExhausted(
-                    f"{type(self).__name__}.fit costs {refusal.unit}={refusal.requested:g}, and the ledger has "
-                    f"{max(0.0, refusal.limit - refusal.spent):g} left of {refusal.limit:g}; lower the learner's "
-                    f"{'delta' if refusal.unit == 'δ' else 'epsilon'}, or raise the ledger's budget with a reason",
-                    spent=refusal.spent,
-                    requested=refusal.requested,
-                    limit=refusal.limit,
-                    unit=refusal.unit,
-                ) from None
-            yield reservation
+        return FitCharge(
+            learner=type(self).__name__,
+            plan=plan,
+            key=f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}",
+            scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats)),
+            seeded=seeded,
+        )
 
 
 def without_ledger(learner: PrivateLearner) -> PrivateLearner:
@@ -357,10 +389,6 @@ def without_ledger(learner: PrivateLearner) -> PrivateLearner:
     }
     unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
     return type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
-
-
-def _delta(plan: Plan) -> float:
-    return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
 
 
 def _fewer_than(needed: RowsNeeded) -> str:

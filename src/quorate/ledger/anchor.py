@@ -1,4 +1,12 @@
-"""The head anchor: a small file beside the ledger that holds the newest head, written whole or not at all."""
+"""The head anchor: a small file beside the ledger that holds the newest head, in one of two slots.
+
+A new head is written over the older slot, and one sync puts it on the disk: no file is made, no name is changed. Each
+slot has a checksum, and the newest sound one counts. A write that a power cut tore spoils the slot that it was to fill,
+never the other one; and since the ledger's own entries are on the disk before a slot is written, they then go on beyond
+what the other slot names. Where they do not, the anchor was damaged or the ledger cut (see :class:`Slots`).
+
+Anchors of earlier versions, one line that was replaced as a whole, are read too, and get slots with the first write.
+"""
 
 from __future__ import annotations
 
@@ -6,15 +14,64 @@ import errno
 import json
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 from quorate.errors import LedgerIntegrityError
 from quorate.ledger.json_values import canonical
 from quorate.ledger.state import Head
 
+#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
+SLOT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What an anchor holds.
+
+    Parameters
+    ----------
+    heads : tuple of Head or None
+        What each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An anchor
+        of an earlier version has one.
+
+    Examples
+    --------
+    >>> older, newer = Head(sequence=3, hash="a" * 64), Head(sequence=5, hash="b" * 64)
+    >>> Slots((newer, older)).newest.sequence, Slots((newer, older)).next, Slots((newer, None)).torn
+    (5, 1, True)
+    """
+
+    heads: tuple[Head | None, ...]
+
+    @property
+    def newest(self) -> Head | None:
+        """The head that counts; None where no slot is sound, or two of them contradict each other."""
+        sound = {head for head in self.heads if head is not None}
+        newest = max((head.sequence for head in sound), default=0)
+        found = [head for head in sound if head.sequence == newest]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def torn(self) -> bool:
+        """Whether a slot is not sound.
+
+        A crash explains it only where the ledger goes on beyond :attr:`newest`: its entries are on the disk before a
+        slot is written.
+        """
+        return None in self.heads
+
+    @property
+    def next(self) -> int:
+        """Number of the slot to write over: the torn one, or the older one."""
+        sequences = [-1 if head is None else head.sequence for head in self.heads]
+        return sequences.index(min(sequences))
+
 
 class AnchorFile:
-    """Reads and atomically replaces ``<ledger>.anchor``.
+    """Reads ``<ledger>.anchor``, and puts a newer head into it.
 
     Parameters
     ----------
@@ -34,38 +91,53 @@ class AnchorFile:
         Raises
         ------
         LedgerIntegrityError
-            The file is not, byte for byte, an anchor, or a link to one.
+            The file is no anchor, or a link to one.
+        """
+        slots = self.slots()
+        return None if slots is None else slots.newest
+
+    def slots(self) -> Slots | None:
+        """Return what the slots hold, one of them sound; None where there is no file.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            The file is no anchor, or a link to one.
         """
         try:
-            descriptor = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW)
+            descriptor = self._opened(os.O_RDONLY)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            if error.errno != errno.ELOOP:
-                raise
-            raise LedgerIntegrityError(
-                f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
-            ) from None
         with os.fdopen(descriptor, "rb") as file:
-            content = file.read()
-        try:
-            value = json.loads(content)
-            head = Head(sequence=value["sequence"], hash=value["hash"])
-            sound = _bytes(head) == content and type(head.sequence) is int and len(head.hash) == 64
-        except (ValueError, TypeError, KeyError, RecursionError):
-            sound = False
-        if not sound:
+            content = file.read(2 * SLOT + 1)
+        slots = _slots_of(content)
+        if slots.newest is None:
             raise LedgerIntegrityError(
                 f"the anchor {self.path.name} was altered; restore it, nothing is released without it"
             )
-        return head
+        return slots
 
     def write(self, head: Head) -> None:
-        """Replace the anchor; when this returns, the file and its name are on stable storage."""
+        """Put a head into the anchor; when this returns, it is on stable storage."""
+        slots = self.slots()
+        if slots is None or len(slots.heads) < 2:
+            self.replace(head)
+            return
+        descriptor = self._opened(os.O_WRONLY)
+        try:
+            _write_all(descriptor, _slot(head), slots.next * SLOT)
+            self._at("anchor written")
+            os.fdatasync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._at("anchored")
+
+    def replace(self, head: Head) -> None:
+        """Make the file anew with the head in both slots, in place of the one that there is: no crash tears that."""
         temporary = self.path.with_name(self.path.name + ".tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
-            _write_all(descriptor, _bytes(head))
+            _write_all(descriptor, 2 * _slot(head), 0)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -74,6 +146,16 @@ class AnchorFile:
         self._at("anchor renamed")
         sync_folder(self.path.parent)
         self._at("anchored")
+
+    def _opened(self, how: int) -> int:
+        try:
+            return os.open(self.path, how | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise LedgerIntegrityError(
+                f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
+            ) from None
 
 
 def sync_folder(folder: Path) -> None:
@@ -85,10 +167,35 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def _bytes(head: Head) -> bytes:
+def _slots_of(content: bytes) -> Slots:
+    if len(content) != 2 * SLOT:
+        return Slots((_head_of(content, _line),))
+    return Slots(tuple(_head_of(content[at : at + SLOT], _slot) for at in (0, SLOT)))
+
+
+def _head_of(content: bytes, written: Callable[[Head], bytes]) -> Head | None:
+    """Return the head that was written as this content; None where there is none, down to the last byte."""
+    try:
+        value = json.loads(content)
+        head = Head(sequence=value["sequence"], hash=value["hash"])
+        sound = type(head.sequence) is int and len(head.hash) == 64 and written(head) == content
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return head if sound else None
+
+
+def _line(head: Head) -> bytes:
+    """An anchor of an earlier version."""
     return canonical({"hash": head.hash, "sequence": head.sequence}).encode() + b"\n"
 
 
-def _write_all(descriptor: int, content: bytes) -> None:
+def _slot(head: Head) -> bytes:
+    told = {"hash": head.hash, "sequence": head.sequence}
+    text = canonical({**told, "sha256": sha256(canonical(told).encode()).hexdigest()}).encode()
+    return text.ljust(SLOT - 1) + b"\n"
+
+
+def _write_all(descriptor: int, content: bytes, at: int) -> None:
     while content:
-        content = content[os.write(descriptor, content) :]
+        written = os.pwrite(descriptor, content, at)
+        content, at = content[written:], at + written

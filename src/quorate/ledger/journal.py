@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -102,7 +102,9 @@ class Journal:
 
     def read(self, read: Callable[[LedgerState], R]) -> R:
         """Return what ``read`` finds in the state; all of it is on stable storage."""
-        with self._quiet():
+        self._check_process()
+        with self._commit_lock:
+            self._refuse_stopped()
             return read(self._state)
 
     def submit(self, decide: Callable[[LedgerState], Content | int], reply: Callable[[LedgerState, int], R]) -> R:
@@ -200,15 +202,14 @@ class Journal:
 
     def _write(self, batch: Sequence[_Ticket[Any]]) -> None:
         time = utc(self._clock())
-        for line in self._store.begin(self._state.head.sequence):
-            replay(self._state, read_line(line))
-        entries: list[Entry] = []
-        for ticket in batch:
-            self._decide(ticket, entries, time)
-        if entries:
-            self._store.append([entry.to_json() for entry in entries], self._state.head)
-        else:
-            self._store.abandon()
+        with self._begun():
+            entries: list[Entry] = []
+            for ticket in batch:
+                self._decide(ticket, entries, time)
+            if entries:
+                self._store.append([entry.to_json() for entry in entries], self._state.head)
+            else:
+                self._store.abandon()
 
     def _decide(self, ticket: _Ticket[Any], entries: list[Entry], time: str) -> None:
         state = self._state
@@ -238,12 +239,24 @@ class Journal:
             yield
 
     @contextmanager
+    def _begun(self) -> Iterator[None]:
+        """Begin to write, with all that others wrote in the state; whatever goes wrong, others need not wait for it."""
+        lines = self._store.begin(self._state.head.sequence)
+        try:
+            for line in lines:
+                replay(self._state, read_line(line))
+            yield
+        except BaseException:
+            with suppress(QuorateError):  # what went wrong before is what is told
+                self._store.abandon()
+            raise
+
+    @contextmanager
     def _caught_up(self) -> Iterator[None]:
         """Keep others from writing, with all that they wrote in the state."""
-        for line in self._store.begin(self._state.head.sequence):
-            replay(self._state, read_line(line))
-        yield
-        self._store.abandon()
+        with self._begun():
+            yield
+            self._store.abandon()
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:

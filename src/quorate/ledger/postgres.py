@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, quote, urlencode
 
+from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import sync_folder
-from quorate.ledger.sqlite import key_file
+from quorate.ledger.files import key_file
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
 
@@ -320,9 +321,8 @@ def _own_parameters(url: str) -> tuple[str, str, Path | None]:
 
 def _is_clear(conninfo: str, port: object) -> bool:
     """Whether no part of a password can be taken for a host, a port or a database, which refusals name."""
-    authority, _, path = conninfo.partition("?")[0].partition("://")[2].partition("/")
     ports = [each for each in str(port or "").split(",") if each]
-    return authority.count("@") < 2 and "@" not in path and all(each.isdigit() for each in ports)
+    return not set("@/?") & set(before_at(conninfo)) and all(each.isdigit() for each in ports)
 
 
 def _one_line(error: BaseException) -> str:

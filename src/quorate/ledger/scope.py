@@ -73,10 +73,22 @@ class GuaranteeScope:
         return Neighbouring.read(self.neighbours, self.unit)
 
     def covers(self, later: GuaranteeScope | None) -> bool:
-        """Whether this scope says all that a retry of its request says: the same promise, and no caveat less."""
+        """Whether this scope says all that a retry of its request says: no weaker promise, and no caveat less.
+
+        Examples
+        --------
+        >>> more = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
+        >>> less = GuaranteeScope(unit="person", neighbours="replace one person")
+        >>> more.covers(less), less.covers(more)
+        (True, False)
+        """
         return (
             later is not None
-            and (self.unit, self.neighbours) == (later.unit, later.neighbours)
+            and self.unit == later.unit
+            and (
+                self.neighbours == later.neighbours
+                or weakest([self.neighbouring, later.neighbouring]) == later.neighbouring
+            )
             and set(later.caveats) <= set(self.caveats)
         )
 

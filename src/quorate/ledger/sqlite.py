@@ -21,12 +21,19 @@ from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import AnchorFile, sync_folder
+from quorate.ledger.files import (
+    APPLICATION_ID,
+    beside,
+    both_missing,
+    had_ledger,
+    key_file,
+    refuse_other_files,
+    refuse_second_names,
+)
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
 
 _SCHEMA = "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL)"
-_APPLICATION_ID = 0x71756F72  # "quor"
-_ENDINGS = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
 
 
 class SqliteStore:
@@ -43,8 +50,8 @@ class SqliteStore:
     create : bool
         Whether to create it where there is neither file nor anchor.
     at : callable, optional
-        Told the name of each step just after it: "begun", "inserted", "committed", "anchor written", "anchor
-        renamed", "anchored". Fault tests stop there.
+        Told the name of each step just after it: "begun", "inserted", "committed", "anchor written", "anchored"; and,
+        where the anchor is made, "anchor renamed". Fault tests stop there.
 
     Raises
     ------
@@ -83,15 +90,16 @@ class SqliteStore:
         self.path = Path(path).parent.resolve() / Path(path).name
         self.commits = 0
         self._at = at
-        self._anchor = AnchorFile(_beside(self.path, ".anchor"), at=at)
+        self._anchor = AnchorFile(beside(self.path, ".anchor"), at=at)
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise PreconditionFailed(f"the ledger must be a file in a folder that exists, got {self.path}")
-        _refuse_second_names(self.path)
+        refuse_second_names(self.path)
+        refuse_other_files(self.path)
         if not create and not self._traces():
             raise PreconditionFailed(f"there is no ledger at {self.path}; give a budget to open a new one")
         with self._guarded("opened"):
             try:
-                self._lock = _take_lock(_beside(self.path, ".lock"))
+                self._lock = _take_lock(beside(self.path, ".lock"))
                 anchor = self._anchor.read()
                 self._refuse_what_is_missing(anchor)
                 if anchor is None:
@@ -125,12 +133,21 @@ class SqliteStore:
             rows = connection.execute(beyond, (after,)).fetchall()
             if [row[0] for row in rows] != list(range(after + 1, after + len(rows) + 1)):
                 raise LedgerIntegrityError("entries are missing from the ledger; restore the newest ledger and anchor")
-            anchor = self._anchor.read()
-            if anchor is None:
+            slots = self._anchor.slots()
+            if slots is None or slots.newest is None:
                 raise LedgerIntegrityError(_NO_ANCHOR)
-            if rows and anchor != GENESIS:  # where it is, the newest entry is anchored first
+            if slots.torn and slots.newest.sequence >= self._newest():  # no crash of ours leaves these two together
+                raise LedgerIntegrityError(
+                    f"a part of the anchor {self._anchor.path.name} is damaged, and the ledger holds nothing beyond "
+                    "the other part: whether it is the newest is unknown; restore the newest ledger and anchor together"
+                )
+            if rows and slots.newest != GENESIS:  # where it is, the newest entry is anchored first
                 self._leave_traces()
-            return StoredEntry(lines=tuple(row[1] for row in rows), anchor=anchor)
+            return StoredEntry(lines=tuple(row[1] for row in rows), anchor=slots.newest)
+
+    def _newest(self) -> int:
+        [[newest]] = self._open_connection().execute("SELECT coalesce(max(sequence), 0) FROM entry")
+        return int(newest)
 
     def begin(self, _after: int, /) -> Sequence[object]:
         """Begin to write: nobody else can have appended."""
@@ -183,7 +200,7 @@ class SqliteStore:
             self.close()
 
     def _traces(self) -> bool:
-        return any(_beside(self.path, end).exists() for end in ("", ".anchor", "-wal")) or had_ledger(self.path)
+        return any(beside(self.path, end).exists() for end in ("", ".anchor", "-wal")) or had_ledger(self.path)
 
     def _leave_traces(self) -> None:
         """Let what lies beside the ledger tell, from now on, that there is one."""
@@ -206,7 +223,7 @@ class SqliteStore:
             self._log_named = True
 
     def _refuse_what_is_missing(self, anchor: Head | None) -> None:
-        exists, log = self.path.exists(), _beside(self.path, "-wal").exists()
+        exists, log = self.path.exists(), beside(self.path, "-wal").exists()
         if anchor is None and (exists or log):
             raise LedgerIntegrityError(_NO_ANCHOR)
         if anchor is None and had_ledger(self.path):
@@ -240,11 +257,11 @@ class SqliteStore:
         connection.execute("BEGIN IMMEDIATE")
         tables = [row[0] for row in connection.execute("SELECT sql FROM sqlite_master")]
         if new and not tables:
-            connection.execute(f"PRAGMA application_id={_APPLICATION_ID}")
+            connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
             connection.execute(_SCHEMA)
             tables = [_SCHEMA]
         connection.execute("COMMIT")
-        if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (_APPLICATION_ID,):
+        if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
         if new:
             self._name_log()
@@ -279,43 +296,6 @@ _NO_ANCHOR = "the ledger's anchor was deleted: whether this is the newest ledger
 _BUSY = "another process holds the ledger {}; wait until it ends, or ask the service that runs on it"
 
 
-def key_file(path: Path, *, new: bool = False) -> Path:
-    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry.
-
-    Examples
-    --------
-    >>> key_file(Path("run/ledger.db")).name, key_file(Path("run/ledger.db"), new=True).name
-    ('ledger.db.key', 'ledger.db.key.new')
-    """
-    return _beside(path, ".key.new" if new else ".key")
-
-
-def had_ledger(path: Path) -> bool:
-    """Tell from what lies beside `path` whether a ledger with an entry was ever there.
-
-    Examples
-    --------
-    >>> had_ledger(Path("nowhere/ledger.db"))
-    False
-    """
-    lock = _beside(path, ".lock")
-    return key_file(path).exists() or (lock.exists() and lock.stat().st_size > 0)
-
-
-def both_missing(path: Path) -> str:
-    """Word the refusal of a ledger that was deleted together with its anchor.
-
-    Examples
-    --------
-    >>> both_missing(Path("ledger.db")).partition(";")[0]
-    'the ledger ledger.db and its anchor are missing, but were there'
-    """
-    return (
-        f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
-        "new folder, whose cost adds to what was spent here and is the owner's to account for"
-    )
-
-
 def _is_forbidden(error: Exception) -> bool:
     codes = (sqlite3.SQLITE_PERM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN)
     return (
@@ -323,26 +303,6 @@ def _is_forbidden(error: Exception) -> bool:
         or getattr(error, "errno", None) == errno.EROFS
         or getattr(error, "sqlite_errorcode", 0) & 0xFF in codes
     )
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
-def _refuse_second_names(path: Path) -> None:
-    for end in _ENDINGS:
-        file = _beside(path, end)
-        if file.is_symlink():
-            what = "the ledger" if not end else "a file beside the ledger"
-            raise PreconditionFailed(
-                f"{what}, {file}, is a symbolic link: a ledger has one name, by which its anchor, lock and key are "
-                "found; give the path of the file itself, with those files beside it"
-            )
-    if path.is_file() and path.stat().st_nlink > 1:
-        raise PreconditionFailed(
-            f"the ledger {path} has a second name (a hard link), under which its anchor and lock would not be found; "
-            "delete that name, or copy the file if it was meant as a backup"
-        )
 
 
 def _take_lock(path: Path) -> int:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
+from quorate.accounting.figures import at_most
 from quorate.errors import PrivacyWarning
 from quorate.ledger.budget import Budget
 from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_up
@@ -76,10 +77,14 @@ class UncountedFits:
     def _message(self, budget: Budget) -> str | None:
         if self._fits > 1:
             epsilon, delta = float_up(self._epsilon_e9, EPSILON_DIGITS), float_up(self._delta_e18, DELTA_DIGITS)
+            together, alone = (
+                f"ε = {at_most(e, 6)} and δ = {at_most(d, 6)}"
+                for e, d in ((epsilon, delta), (budget.epsilon, budget.delta))
+            )
             return (
                 f"fit {self._fits} without a ledger in this process: the guarantee of each counts that fit alone. If "
-                f"they saw data of the same people, together they spend ε = {epsilon:.10g} and δ = {delta:.10g}, "
-                f"not ε = {budget.epsilon:.10g} and δ = {budget.delta:.10g}. Fits of other processes, such as the "
+                f"they saw data of the same people, together they spend {together}, "
+                f"not {alone}. Fits of other processes, such as the "
                 f"workers of n_jobs, are not seen here and come on top. {ADVICE}"
             )
         if multiprocessing.parent_process() is not None:

@@ -61,9 +61,11 @@ from quorate.mechanisms.own import (
 from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.private_prediction import PrivatePrediction
 from quorate.mechanisms.registry import REGISTERED, for_runs
+from quorate.mechanisms.several_votes import SeveralVotesNoisyMax
 from quorate.mechanisms.soft_label import SoftLabel
-from quorate.mechanisms.stability import DistanceToInstability, distance_to_instability
+from quorate.mechanisms.stability import DistanceToInstability
 from quorate.mechanisms.stable_sparse_vector import SparseVectorState, StableSparseVector
+from quorate.mechanisms.votes import distance_to_instability
 
 __all__ = [
     "DECLINED",
@@ -74,6 +76,7 @@ __all__ = [
     "CandidateChoice",
     "GaussianNoisyMax",
     "NoisyCounts",
+    "SeveralVotesNoisyMax",
     "NoisySum",
     "LaplaceNoisyMax",
     "ConfidentNoisyMax",

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from quorate.deferred import special
+from quorate.mechanisms.votes import distance_to_instability
 from quorate.types import IntArray
 
 #: What a test compares with its threshold. A distance d takes a lead of 2d + 1 votes.
@@ -50,9 +51,7 @@ class AgreementTest:
         if self.statistic == "largest count":
             largest: IntArray = counts.max(axis=1)
             return largest
-        top = np.partition(counts, counts.shape[1] - 2, axis=1)
-        distance: IntArray = np.maximum(0, -((top[:, -2] - top[:, -1]) // 2) - 1)
-        return distance
+        return distance_to_instability(counts)
 
     def largest(self, n_teachers: int) -> int:
         r"""Return the statistic of K unanimous teachers: K votes, or a distance of :math:`\lceil K/2 \rceil - 1`.

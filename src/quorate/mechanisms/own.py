@@ -28,7 +28,7 @@ from quorate.mechanisms.declared_answers import check_answers, check_state, chec
 from quorate.mechanisms.fields import task_fields
 from quorate.mechanisms.mechanism import Mechanism, QueryMechanism, StreamMechanism, Takes
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
-from quorate.mechanisms.registry import REGISTERED
+from quorate.mechanisms.registry import is_of_quorate
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import WordArray
 
@@ -54,7 +54,7 @@ def is_own(mechanism: Mechanism | type[Mechanism]) -> bool:
     (False, True)
     """
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
-    return REGISTERED.get(kind.__name__) is not kind
+    return not is_of_quorate(kind)
 
 
 def name_of_own(mechanism: Mechanism | type[Mechanism]) -> str:

@@ -10,6 +10,7 @@ from quorate.errors import InvalidParameter
 from quorate.mechanisms.mechanism import Mechanism
 
 _BY_NAME: dict[str, type[Mechanism]] = {}
+_UNLISTED: set[type[Mechanism]] = set()
 
 #: Every registered mechanism under the name of its class, in the order of registration.
 REGISTERED: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(_BY_NAME)
@@ -40,6 +41,17 @@ def register(mechanism: Declared) -> Declared:
         )
     _BY_NAME[mechanism.__name__] = mechanism
     return mechanism
+
+
+def unlisted(mechanism: Declared) -> Declared:
+    """Say that a mechanism of this package is no user's own, though no settings name it: another room makes it."""
+    _UNLISTED.add(mechanism)
+    return mechanism
+
+
+def is_of_quorate(kind: type[Mechanism]) -> bool:
+    """Whether a class is a mechanism of this package itself, and none that inherits from one."""
+    return REGISTERED.get(kind.__name__) is kind or kind in _UNLISTED
 
 
 def for_runs() -> dict[str, type[Mechanism]]:

@@ -15,9 +15,8 @@ from quorate.mechanisms.calibrated import Schedule, least
 from quorate.mechanisms.fields import FROM_TASK, PRICE
 from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism
 from quorate.mechanisms.registry import register
-from quorate.mechanisms.stability import distance_to_instability
 from quorate.mechanisms.stage_noise import PASSING_PROBABILITY, StageNoise, btt18, lzcw21, tight
-from quorate.mechanisms.votes import many_queries, one_query
+from quorate.mechanisms.votes import distance_to_instability, many_queries, one_query
 from quorate.noise import NoiseSource
 from quorate.types import IntArray, Secret
 

@@ -94,3 +94,27 @@ def half_lead(counts: IntArray) -> IntArray:
     [1, 0, -2]
     """
     return -((counts[:, 0] - counts[:, 1]) // 2)
+
+
+def distance_to_instability(counts: IntArray) -> IntArray:
+    r"""Return :math:`\max(0, \lceil gap/2 \rceil - 1)` of each row of ``(n_queries, n_classes)`` counts.
+
+    The gap is the largest count minus the second largest.
+
+    Notes
+    -----
+    Its sensitivity is 1: one changed teacher moves the gap by at most 2. And it is 0 wherever one changed teacher
+    could change the plurality class: that takes a gap of at most 2 (of at most 1 where a tie goes to the leader). BTT18
+    prints ``gap − 1``, which moves by 2.
+
+    Examples
+    --------
+    >>> distance_to_instability(np.array([[9, 1, 0], [5, 3, 2], [4, 4, 2]])).tolist()
+    [3, 0, 0]
+    """
+    gap = np.empty(counts.shape[0], dtype=np.int64)
+    for rows, block in in_blocks(counts):
+        top = np.partition(block, block.shape[1] - 2, axis=1)
+        gap[rows] = top[:, -1] - top[:, -2]
+    distance: IntArray = np.maximum(0, -(-gap // 2) - 1)
+    return distance

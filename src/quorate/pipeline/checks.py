@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
-from quorate.ensemble import ClassifierTeacher, PartitionFault, PriorMatchingTeacher, check_partition, check_unfitted
+from quorate.ensemble import (
+    ChatTeacher,
+    ClassifierTeacher,
+    PartitionFault,
+    PriorMatchingTeacher,
+    check_partition,
+    check_unfitted,
+    not_looked_into,
+)
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
@@ -28,7 +36,8 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Check:
         If a unit could change two teachers: nothing may be fitted then.
     """
     private = task.inputs.private.reveal()
-    faults = check_partition(private.unit_keys, assigned, task.recipe.n_teachers, task.key, partition=task.partition)
+    n_shards = task.number_of_shards(assigned)
+    faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
     if faults:
         raise PreconditionFailed(
             f"the shards are not those of a {task.partition} partition: {_told(faults)}. A {task.unit} could change "
@@ -39,12 +48,15 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Check:
     together = "" if task.unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
     if task.partition == "balanced":
         rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
+    found = f"each is in one shard{together}, and its number is {rule}"
+    if task.partition == "unit":
+        found = f"those of each {owner} are in one shard, which is nobody else's"
     return Check(
         code=SHARDS,
         question=_question(task),
         outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: each is in one shard{together}, and its "
-        f"number is {rule}. So {task.neighbouring.changing} changes exactly one teacher.",
+        evidence=f"All rows were looked at before any teacher was fitted: {found}. So {task.neighbouring.changing} "
+        "changes exactly one teacher.",
         ran=name_of(check_partition),
     )
 
@@ -101,6 +113,15 @@ def preprocessing(task: Task) -> Check:
             "statement.",
             remedy="Give every step unfitted, inside teacher=.",
         )
+    if isinstance(task.trainer, ChatTeacher):
+        return Check(
+            code="preprocessing",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
+            "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
+            remedy="See that it learned from no private row, and that a reply depends on its prompt alone.",
+        )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
         return Check(
             code="preprocessing",
@@ -112,6 +133,15 @@ def preprocessing(task: Task) -> Check:
         )
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)
+    if (held := not_looked_into(task.teacher, task.student.learner)) is not None:
+        return Check(
+            code="preprocessing",
+            question=question,
+            outcome=Outcome.NOT_COVERED,
+            evidence="No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
+            f"object of the class {held}, which is copied as it is. What it learned elsewhere quorate cannot see.",
+            remedy="See that it learned from no private row, or have the model make it, from texts and numbers.",
+        )
     return Check(
         code="preprocessing",
         question=question,

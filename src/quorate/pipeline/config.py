@@ -12,6 +12,7 @@ from typing import Any, Literal
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL
 from quorate.arguments import count
 from quorate.ensemble import (
+    DaskScheduler,
     Partition,
     Preprocessing,
 )
@@ -41,17 +42,20 @@ class RunConfig:
     n_records: int | None = None
     n_rows: int | None = None
     unit: str | None = None
-    partition: Partition = "hash"
+    partition: Partition | Literal["auto"] = "auto"
     declined: Declined = "drop"
     preprocessing: Preprocessing = "inside"
     prior_matching: bool = False
     batched: bool = True
     n_jobs: int | None = None
     memory: int | None = None  # bytes that a run may take; by default a quarter of the machine's
+    scheduler: DaskScheduler | None = None  # whose workers train the teachers; by default processes of this machine
     allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
+    rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
+    ruled: bool = True  # whether the rule for kinds of columns is asked, which earlier runs had not
     recipe: RecipeVersion = "now"  # whose rule chooses the number of teachers
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     pool_name: str = "the public rows"
@@ -117,8 +121,8 @@ def processes(wish: int | None) -> int:
     >>> processes(2), processes(None) >= 1
     (2, True)
     """
-    if wish is not None:
-        return count("n_jobs", wish, at_least=1)
+    if wish is not None and wish != -1:  # as in scikit-learn, -1 is all of them
+        return count("n_jobs", wish, at_least=1, hint="None, or -1, takes as many as there are cores")
     from joblib import cpu_count
 
     return int(cpu_count())

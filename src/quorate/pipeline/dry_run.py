@@ -17,9 +17,12 @@ from typing import Any
 import numpy as np
 
 from quorate.data import kind, n_rows, take
-from quorate.ensemble import ABSTAINED, ClassifierTeacher, Teacher
+from quorate.ensemble import ABSTAINED, ChatTeacher, ClassifierTeacher, Teacher
 from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.plain_classes import is_plain
+from quorate.ensemble.prompted.teacher import REHEARSED
 from quorate.ensemble.training import rows_alone
+from quorate.ensemble.unfitted import parts
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import History, Strategy
 from quorate.pipeline.inputs import Inputs, Views
@@ -42,11 +45,16 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
     ------
     InvalidParameter
         If it raises, or predicts what is none of its labels.
+    PreconditionFailed
+        If the teacher is a prompt, and its endpoint gives no class.
 
     Notes
     -----
     Privacy: a function of public rows alone, so the exception's own message may be shown.
     """
+    if isinstance(teacher, ChatTeacher):
+        _rehearse_prompts(teacher, inputs, views)
+        return
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
@@ -60,9 +68,17 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
             votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
             least = 0
         else:
-            votes, least = np.asarray(teacher.train(seen, codes, 0).vote(seen)), ABSTAINED
+            trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
+            votes, least = np.asarray(trial.train(seen, codes, 0).vote(seen)), ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise _refusal("teacher", model, seen, NO_LABEL)
+
+
+def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
+    """Send a few prompts made of public rows alone: where no class comes back, none would on private rows."""
+    rows = np.arange(min(max(teacher.shots, REHEARSED), n_rows(inputs.public)))
+    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    teacher.rehearse(seen, _made_up(inputs, views, rows, len(inputs.classes)))
 
 
 def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
@@ -84,14 +100,14 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
     Returns
     -------
     bool or None
-        None where the pool is smaller than a shard, or a shard would hold a single row.
+        None where the pool is smaller than a shard, a shard would hold a single row, or teachers are prompts.
 
     Notes
     -----
     Privacy: a function of public rows and public numbers alone.
     """
     n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
-    if not 2 <= n_rows_each <= n_public:
+    if isinstance(teacher, ChatTeacher) or not 2 <= n_rows_each <= n_public:  # a prompt learns nothing made up
         return None
     asked = rows_alone(
         views.teacher(take(inputs.public, np.arange(min(ROWS, n_public)))), np.arange(min(ROWS, n_public))
@@ -108,6 +124,36 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
         if len(np.unique(votes)) > 1:
             return False
     return True
+
+
+def refuse_plain_student(student: Any) -> None:
+    """Refuse a student of which a part is a plain class, which scikit-learn cannot copy, nor anybody open later.
+
+    A teacher may be one: it is used up in the fit. The student is published, for people who have scikit-learn alone.
+
+    Raises
+    ------
+    InvalidParameter
+        With the line of code to change.
+
+    Examples
+    --------
+    >>> class Nearest:
+    ...     def fit(self, X, y): ...
+    ...     def predict(self, X): ...
+    >>> refuse_plain_student(Nearest())
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: the student Nearest is a plain class, ... class Nearest(ClassifierMixin, ...
+    """
+    for part in parts(student):
+        if is_plain(part) and not hasattr(part, "get_params"):
+            name, base = type(part).__name__, "ClassifierMixin, " if hasattr(part, "predict") else "TransformerMixin, "
+            where = "the student" if part is student else f"a part of the student {type(student).__name__},"
+            raise InvalidParameter(
+                f"{where} {name} is a plain class, which serves as a teacher and not as a student: that is copied, "
+                "stored and opened elsewhere as a scikit-learn model. Write "
+                f"class {name}({base}BaseEstimator), from sklearn.base, with its arguments kept under their own names"
+            )
 
 
 def rehearse_student(student: Any, inputs: Inputs, views: Views) -> None:

@@ -211,13 +211,17 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
 
 def fitted(task: Task, student: Any) -> Fitted:
     """Say what came of the student: its steps without the public encoder, and whether it is a constant."""
-    from sklearn.dummy import DummyClassifier
-
     encoder = task.views.student.encoder
     model = student if encoder is None else student.steps[-1][1]
-    last = last_step(model)[1]
-    constant = isinstance(last, DummyClassifier) and not isinstance(last_step(task.student.learner)[1], DummyClassifier)
-    return Fitted(name=name_of(model), constant=constant)
+    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner))
+
+
+def is_constant(fitted: Any, learner: Any) -> bool:
+    """Tell whether a fitted model gives every row one class, where another was asked for."""
+    from sklearn.dummy import DummyClassifier
+
+    constant: bool = isinstance(last_step(fitted)[1], DummyClassifier)
+    return constant and not isinstance(last_step(learner)[1], DummyClassifier)
 
 
 def with_later_raises(made: Facts, ledger: Ledger) -> Facts:

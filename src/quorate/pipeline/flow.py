@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import secrets
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from quorate.data import take
 from quorate.ensemble import (
+    DaskScheduler,
     Ensemble,
     Voter,
     count_votes,
@@ -24,17 +26,18 @@ from quorate.ensemble import (
     gather_scores,
     load_voters,
     partition_rows,
-    train_chunk,
+    seeds_of_units,
 )
 from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline import checks
+from quorate.pipeline.prompted import are_prompts, votes_by_prompt
 from quorate.pipeline.scope import scope_of
-from quorate.pipeline.shard_rows import rows_by_teacher
 from quorate.pipeline.stages import CHUNK, FINISHED, NoStages, StageStore, stage_key
 from quorate.pipeline.task import Task
+from quorate.pipeline.trained import trained
 from quorate.release import Charge
 from quorate.release.purposes import is_closed
 from quorate.report import Check
@@ -93,7 +96,8 @@ def run_pipeline(
     queries = task.queries
     shards = shards_of(task)
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
-    ensemble, counts = votes(task, queries, stages, see, shards=shards)
+    with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
+        ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
     if task.strategy is None:
@@ -217,7 +221,7 @@ def votes(
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
     see("votes", 0, task.recipe.n_teachers)
-    counts = asked_of(task, ensemble, asked, progress=lambda done, total: see("votes", done, total))
+    counts = asked_of(task, ensemble, asked, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
     if stages.keeps:
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
@@ -225,13 +229,35 @@ def votes(
     return ensemble, counts
 
 
+def in_teachers(task: Task, see: Watch) -> Callable[[int, int], None]:
+    """Tell how far the votes are, in teachers as they were declared: there may be another number of them."""
+    told = task.recipe.n_teachers
+    return lambda done, total: see("votes", told * done // max(total, 1), told)
+
+
 def asked_of(
-    task: Task, ensemble: Ensemble, asked: Any, *, progress: Callable[[int, int], None] | None = None
+    task: Task,
+    ensemble: Ensemble,
+    asked: Any,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    scheduler: DaskScheduler | None = None,
+    stages: StageStore | None = None,
 ) -> Secret[Any]:
-    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``."""
+    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
+
+    `stages` keep votes of prompts on the run's own queries, and on no others.
+
+    Raises
+    ------
+    TeachersSilent
+        If teachers are prompts, and their endpoint is gone (:func:`~quorate.pipeline.prompted.votes_by_prompt`).
+    """
+    if are_prompts(task):
+        return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
     if task.recipe.mechanism.takes == "scores":
-        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress)
-    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress)
+        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
+    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
 
 
 def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray | None:
@@ -248,40 +274,37 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
 
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
     """
-    n_teachers = task.recipe.n_teachers
+    told = task.recipe.n_teachers
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)
+    n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
     chunks: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
     wanted: dict[int, range] = {}
     cache_inputs = task.cache_inputs
-    keys = {start: stage_key(task.key, _stage(start), cache_inputs) for start in range(0, n_teachers, CHUNK)}
+    keys = {start: stage_key(task.key, _stage(start), cache_inputs) for start in range(0, n_shards, CHUNK)}
     for start, key in keys.items():
         stored = stages.load(_stage(start), key)
         if stored is None:
-            wanted[start] = range(start, min(start + CHUNK, n_teachers))
-        chunks[start] = [] if stored is None else [load_voters(stored)]
-    for part in rows_by_teacher(task, shards, list(wanted.values())) if wanted else ():
-        start = part.numbers.start // CHUNK * CHUNK
-        see("teachers", part.numbers.start, n_teachers)
-        voters = train_chunk(
-            task.trainer,
-            part.X,
-            part.codes,
-            part.shards,
-            numbers=part.numbers,
-            n_teachers=n_teachers,
-            n_classes=task.n_classes,
-            key=task.key,
-            n_jobs=task.n_jobs,
-        )
+            wanted[start] = range(start, min(start + CHUNK, n_shards))
+        chunks[start] = [] if stored is None else [load_voters(stored, task.trainer)]
+    for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
+        start = numbers.start // CHUNK * CHUNK
         chunks[start].append(voters)
-        if stages.keeps and part.numbers.stop == wanted[start].stop:
+        if stages.keeps and numbers.stop == wanted[start].stop:
             written = dump_voters(Secret(tuple(voter for each in chunks[start] for voter in each.reveal())))
             if written is not None:  # what skops cannot write is trained again when it is needed
                 stages.save(_stage(start), keys[start], written.reveal())
-    see("teachers", n_teachers, n_teachers)
+    see("teachers", told, told)
     return Ensemble.from_chunks([part for each in chunks.values() for part in each], task.n_classes)
+
+
+def _seeds(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
+    """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
+    if task.partition != "unit":
+        return None
+    found = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
+    return Secret(np.concatenate([found, np.zeros(task.number_of_shards(shards) - len(found), dtype=np.int64)]))
 
 
 def _stage(start: int) -> str:

@@ -32,11 +32,12 @@ from quorate.data import (
     slot_bytes,
     take,
 )
+from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.feature_maps import PoolDirections, PoolScale
 from quorate.data.feature_maps.directions import is_wide
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
-from quorate.data.rows import Rows
+from quorate.data.rows import Rows, texts_like
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray, Secret
 
@@ -75,12 +76,15 @@ class Inputs:
         One canonical digest a public row.
     classes : tuple
         The declared classes, in their order.
+    kinds : ColumnKinds
+        What each column is read as, by the public rows and what the owner says.
     """
 
     private: Secret[PrivateRows]
     public: Rows
     digests: Sequence[bytes]
     classes: tuple[Label, ...]
+    kinds: ColumnKinds = field(default_factory=ColumnKinds)
 
 
 def check_inputs(
@@ -93,6 +97,7 @@ def check_inputs(
     label_name: str = "y",
     group_name: str = "groups",
     labels_only: bool = False,
+    ruled: bool = True,
 ) -> Inputs:
     """Check the tables against each other.
 
@@ -110,6 +115,8 @@ def check_inputs(
         What the labels and the ids are called in a message.
     labels_only : bool
         Whether features are public, so that the private rows may be the pool.
+    ruled : bool
+        Whether the rule for kinds of columns is asked; runs that were begun before there was one go on without.
 
     Raises
     ------
@@ -125,7 +132,7 @@ def check_inputs(
             "model selection cannot cut it along private folds"
         )
     declared = check_classes(classes)
-    rows = check_features(X, "X", allow_missing=True)
+    rows = check_features(texts_like(X, public.rows()), "X", allow_missing=True)
     n = n_rows(rows)
     codes = encode_labels(y, declared, name=label_name)
     if len(codes) != n:
@@ -143,6 +150,7 @@ def check_inputs(
         public=pool,
         digests=public_digests,
         classes=declared,
+        kinds=column_kinds(pool, public.given) if ruled else ColumnKinds(),
     )
 
 
@@ -158,11 +166,13 @@ class View:
     encoder: Any | None
     fixed: bool = False
     reads_frames: bool = False
+    kinds: ColumnKinds = field(default_factory=ColumnKinds)
     directions: PoolDirections | None = None
     marks: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
+        rows = self.kinds(rows)
         if self.fixed:
             rows = fixed_types(rows, self.marks)
         seen = rows if self.encoder is None else self.encoder.transform(rows)
@@ -203,10 +213,10 @@ class Views:
 def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed: bool = False) -> Views:
     """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
 
-    A Pipeline gets the frame as it is: its own steps read it. Any other model gets encoded rows where the frame
-    has columns that are not numbers. The built-in models get every frame encoded, and arrays in units of
-    the pool where columns have units of their own, since they are no use on unscaled numbers. Teachers that are
-    `directed` see a wide table in the leading directions of the pool.
+    A Pipeline gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any
+    other model gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame
+    encoded, and arrays in units of the pool where columns have units of their own, since they are no use on unscaled
+    numbers. Teachers that are `directed` see a wide table in the leading directions of the pool.
 
     Raises
     ------
@@ -217,35 +227,52 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed
     -----
     Privacy: the encoder is fitted on public rows alone.
     """
-    from sklearn.pipeline import Pipeline
-
     frame = is_frame(inputs.public)
-    both_read_frames = frame and isinstance(teacher, Pipeline) and isinstance(student, Pipeline)
-    encoder = None
+    encoder, kinds = None, inputs.kinds
     if frame or missing_columns(inputs.public).any():
-        # Dates are refused where a model would meet them; two Pipelines that read the frame may well read dates.
-        encoder = public_encoder(_without_times(inputs.public) if both_read_frames else inputs.public)
-    encoded = View(encoder if frame and (built_in or needs_encoding(inputs.public)) else None)
+        # Without a rule dates are refused where a model would meet them; Pipelines that read the frame may read them.
+        encoder = public_encoder(_without_times(kinds(inputs.public)), kinds.text)
+    encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
     if built_in and not frame:
         encoded = View(_units_of(inputs.public))
     views = {}
     for role, model in {"teacher": teacher, "student": student}.items():
-        reads_frames = frame and isinstance(model, Pipeline)
+        reads_frames = frame and _reads_frames(model)
         view = View(None if reads_frames else encoded.encoder, reads_frames=reads_frames)
+        if view.encoder is not None:
+            view = replace(view, kinds=kinds)
         if role == "teacher":
-            view = replace(view, fixed=True, marks=absent_marks(inputs.public))
+            view = replace(view, fixed=True, marks=absent_marks(view.kinds(inputs.public)))
         views[role] = view
         view.check(inputs.public, "public")
         if role == "teacher":
             view.check(inputs.private.reveal().X, "X")
-        if (not frame or (views[role].encoder is None and not reads_frames)) and not _takes_missing(model):
-            taker = f"the {role} {type(model).__name__}"
-            refuse_missing(inputs.public, name="public", taker=taker)
-            refuse_missing(inputs.private.reveal().X, name="X", taker=taker)
-    numbers = View(encoder)
+        refuse_untaken(model, view, inputs.public, name="public", role=role)
+        refuse_untaken(model, view, inputs.private.reveal().X, name="X", role=role)
+    numbers = View(encoder, kinds=kinds)
     if directed:
         views["teacher"] = _in_directions(views["teacher"], inputs.public)
     return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+
+
+def _reads_frames(model: Any) -> bool:
+    """Tell whether a model wants a frame as it is: a Pipeline, and a teacher that says so."""
+    from sklearn.pipeline import Pipeline
+
+    return isinstance(model, Pipeline) or getattr(model, "reads_frames", False) is True
+
+
+def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str = "teacher") -> None:
+    """Refuse rows with missing values where a model takes none: it would abstain from them, or fail.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns and the model.
+    """
+    frame = is_frame(rows)
+    if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
+        refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
 
 
 def _in_directions(view: View, pool: Rows) -> View:
@@ -276,9 +303,25 @@ def _without_times(frame: Rows) -> Rows:
 
 
 def _takes_missing(model: Any) -> bool:
-    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so."""
+    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so.
+
+    A Pipeline has no tag of its own. It takes them where its steps do, down to the last one or to one that imputes.
+    """
+    from sklearn.pipeline import Pipeline
     from sklearn.utils import get_tags
 
+    if isinstance(model, Pipeline):
+        for _, step in model.steps:
+            if step is None or step == "passthrough":
+                continue
+            if not _takes_missing(step):
+                return False
+            if type(step).__module__.startswith("sklearn.impute"):
+                return True
+        return True
     if not hasattr(model, "__sklearn_tags__"):
         return bool(getattr(model, "takes_missing", False))
-    return bool(get_tags(model).input_tags.allow_nan)
+    try:
+        return bool(get_tags(model).input_tags.allow_nan)
+    except AttributeError:  # a part of it is of a plain class
+        return False

@@ -6,20 +6,25 @@ A mechanism of a user's own is named likewise: ``package.module:Class``. Nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:
     from quorate.mechanisms import Mechanism
     from quorate.students import Student
 
 Role = Literal["teacher", "student"]
+
+#: Models of ``[teachers] model`` by name.
+TEACHER_MODELS = ("logistic", "forest", "boosting", "xgboost", "lightgbm")
+#: The extra that brings a library, by what is imported.
+EXTRAS = {"xgboost": "xgboost", "lightgbm": "lightgbm", "torch": "torch", "skorch": "torch"}
 
 #: ``[student] method``, and the student that each stands for.
 METHODS = (
@@ -54,7 +59,26 @@ def built_in(name: str, role: Role) -> Any:
         from sklearn.ensemble import HistGradientBoostingClassifier
 
         return HistGradientBoostingClassifier(min_samples_leaf=5 if role == "teacher" else 20)
+    if name in ("xgboost", "lightgbm") and role == "teacher":
+        return _boosting_library(name)
     raise InvalidParameter(f'{role} model {name!r} is not built in; use "logistic", "forest" or "boosting"')
+
+
+def _boosting_library(name: str) -> Any:
+    """Return small boosted trees of another library."""
+    try:
+        library = import_module(name)
+    except ImportError as error:
+        missing = error.name if error.name in EXTRAS else name
+        raise PreconditionFailed(f"teacher model {name!r}: {_how_to_install(missing)}") from None
+    if name == "xgboost":
+        return library.XGBClassifier(n_estimators=40, max_depth=3, learning_rate=0.3)
+    return library.LGBMClassifier(n_estimators=40, num_leaves=8, min_child_samples=5, verbosity=-1)
+
+
+def _how_to_install(library: str) -> str:
+    """Say what is missing, and the command that brings it."""
+    return f'{library} is not installed; install it with: pip install "quorate[{EXTRAS[library]}]"'
 
 
 def model_of(name: str, role: Role, *, folder: Path) -> Any:
@@ -69,11 +93,42 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
     try:
         model = getattr(imported(module_name, folder=folder), factory_name)()
     except Exception as error:  # noqa: BLE001 - the user's own code, before any row is there
+        if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:
+            raise PreconditionFailed(f"{role} model {name!r}: {_how_to_install(error.name)}") from None
         raise InvalidParameter(
             f"{role} model {name!r} could not be made ({error}); expected an importable package.module:factory that "
             "takes no arguments and returns a scikit-learn classifier"
         ) from None
     return model
+
+
+def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
+    """Return the teacher that ``[teachers]`` stands for.
+
+    Parameters
+    ----------
+    name : str
+        That of a model, as :func:`model_of` has it; where teachers are prompts, the model's name at the endpoint.
+    given : mapping
+        What a :class:`~quorate.ensemble.ChatTeacher` is made with beside, or a
+        :class:`~quorate.ensemble.CommandTeacher`; empty for every other teacher.
+    folder : path
+        The run's folder. Modules and files that lie here are found too; a command's files lie on its private side.
+
+    Examples
+    --------
+    >>> teacher_of("some-model", {"endpoint": "http://127.0.0.1:8000/v1"}, folder=Path())
+    ChatTeacher('http://127.0.0.1:8000/v1', 'some-model', shots=8, choose='random')
+    """
+    if not given:
+        return model_of(name, "teacher", folder=folder)
+    if "command" in given:
+        from quorate.ensemble import CommandTeacher
+
+        return CommandTeacher(**given, folder=folder, place=folder / "private")
+    from quorate.ensemble import ChatTeacher
+
+    return ChatTeacher(**given, model=name)
 
 
 def imported(module: str, *, folder: Path) -> Any:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 from quorate.accounting.figures import plural
 from quorate.data import is_frame
-from quorate.data.columns import column, listed
+from quorate.data.columns import column, in_words
 from quorate.data.rows import Rows, columns
 from quorate.data.scales import compared_scales
 from quorate.data.unit_keys import count_units
+from quorate.errors import DataRefused
 from quorate.mechanisms import own_statement
 from quorate.pipeline.task import Task
 from quorate.types import Secret
@@ -48,8 +49,54 @@ def notes_on_pool(pool: Rows, name: str) -> Iterator[Note]:
     empty, constant = idle_columns(pool)
     for names, entries in ((empty, "are empty"), (constant, "have one value")):
         if names:
-            words = f"nothing can be learned from {some(names)} of {name}: all entries {entries}"
+            words = f"nothing can be learned from {in_words(names)} of {name}: all entries {entries}"
             yield Note("public-columns-without-information", words)
+
+
+def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> Note:
+    """Say of the direct method, no word of which depends on private rows, that their owner has to look at them.
+
+    Parameters
+    ----------
+    parts, private : str
+        What is not looked at, and what the private table is called.
+    act : str
+        What would spend the budget: "run", "fit".
+    compare : str
+        What the classes are to be compared with, and what to mind.
+    """
+    return Note(
+        "private-rows-are-not-checked",
+        f"{parts} of {private} are NOT checked, since no message of a direct {act} may depend on private rows. "
+        "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
+        f"budget is spent for nothing. Compare classes with {compare}",
+    )
+
+
+def note_on_declared_units(n_units: int, unit: str) -> Note:
+    """Say of what a declared number counts, where units have ids: whether it is the number of rows is not looked at."""
+    return Note(
+        "declared-number-is-of-units",
+        f"n_records = {n_units:,} is taken as the number of {plural(unit)}, and not of rows, since groups= says whose "
+        "each row is",
+    )
+
+
+def refuse_rows_as_units(task: Task) -> None:
+    """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
+
+    Raises
+    ------
+    DataRefused
+        To the owner of the private table, before anything is charged.
+    """
+    keys = task.inputs.private.reveal().unit_keys
+    if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
+        raise DataRefused(
+            f"n_records={task.facts.n_records} is the number of rows, and with groups= it declares that of "
+            f"{plural(task.unit)}, which is smaller; give that one, and n_rows={task.facts.n_records} if it may be "
+            "published. Nothing was charged"
+        )
 
 
 def note_on_mechanism(task: Task) -> Iterator[Note]:
@@ -110,14 +157,14 @@ def _scales(task: Task, *, private: str, public: str) -> Iterator[Note]:
         yield Note(
             "private-columns-were-scaled",
             f"{private} looks scaled by what was fitted on all of its rows, and {public} does not: "
-            f"{some(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does not "
-            "cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
+            f"{in_words(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does "
+            "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
         )
     other = [name for name in found.differing if name not in found.fitted]
     if other:
         yield Note(
             "columns-on-other-scales",
-            f"{private} and {public} look differently scaled: {some(other)}. If a scaler was applied to "
+            f"{private} and {public} look differently scaled: {in_words(other)}. If a scaler was applied to "
             "one of them, teachers are asked about rows that they cannot know; and if it was fitted on the private "
             "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
         )
@@ -144,14 +191,3 @@ def idle_columns(public: Rows) -> tuple[list[str], list[str]]:
         elif len(present) == len(series) and len(present.unique()) == 1:
             constant.append(name)
     return empty, constant
-
-
-def some(names: list[str]) -> str:
-    """Name one column or several.
-
-    Examples
-    --------
-    >>> some(["age", "sex"])
-    "columns 'age', 'sex'"
-    """
-    return f"column{'s' * (len(names) > 1)} {listed(names)}"

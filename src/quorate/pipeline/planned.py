@@ -14,6 +14,7 @@ from quorate.pipeline.plan_arguments import grid_of, needed, number_of_classes, 
 from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.direct_row import direct_row, direct_row_unknown
+from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Expectation, Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
@@ -46,7 +47,7 @@ def plan(
     y_public: Any = None,
     evaluation: tuple[Any, Any] | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
-    learning_curve: Sequence[tuple[float, float]] | None = None,
+    learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     commonest: float | None = None,
 ) -> Plan:
     """Compare what a budget can buy, before anything is spent.
@@ -128,7 +129,7 @@ def plan(
         unit=unit,
         **floored,
     )
-    curve = None if learning_curve is None else LearningCurve.of(learning_curve)
+    curve = _curve(learning_curve)
     models = Models(teacher, student, feature_map)
     rehearsals: tuple[Rehearsal, ...] = ()
     if curve is None:
@@ -143,7 +144,7 @@ def plan(
         n_labelled=n_labelled,
     )
     values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
-    values["notes"] = (*made.notes, *notes_of(rehearsals))
+    values["notes"] = (*made.notes, *(notes_of(rehearsals) if curve is None else (BASES[curve.basis],)))
     return PrintedPlan(**values)
 
 
@@ -154,6 +155,10 @@ class PrintedPlan(Plan):
 
     def __str__(self) -> str:
         return render_plan(self)
+
+
+def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None) -> LearningCurve | None:
+    return given if given is None or isinstance(given, LearningCurve) else LearningCurve.of(given)
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
@@ -171,9 +176,9 @@ def _commonest(given: float | None, rehearsals: Sequence[Rehearsal]) -> float | 
 def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: FeatureMapName = "auto") -> PlanRow:
     """Return the direct method's row, with the coordinates that the pool defines; or why there is none."""
     if side is None:
-        return direct_row_unknown(facts, "its coordinates follow from public rows, and none were given")
+        return direct_row_unknown("its coordinates follow from public rows, and none were given")
     if facts.online_answers:
-        return direct_row_unknown(facts, "it has no teachers, so nobody to ask for the answers that are kept back")
+        return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
         rows = side.schema.numbers(side.pool)
         made = plan_direct(
@@ -185,5 +190,5 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
             delta=facts.delta,
         )
     except (InvalidParameter, DataRefused) as refusal:
-        return direct_row_unknown(facts, str(refusal))
+        return direct_row_unknown(str(refusal))
     return direct_row(facts, made)

@@ -65,6 +65,7 @@ class PlannedRun:
     answered: int
     _task: Task = field(repr=False)
     _student: Any = field(repr=False)
+    _records: PrivateRecords = field(repr=False)
 
     def compare(self, X: Any, y: Any) -> Comparison:
         """Rehearse the run on labelled public rows, and score its student on them; nothing is charged.
@@ -79,16 +80,18 @@ class PlannedRun:
         Raises
         ------
         InvalidParameter, DataRefused
-            If there are fewer than 40, or they do not fit the pool.
+            If there are fewer than 40, they do not fit the pool, or private rows are among them.
         """
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
         codes = encode_labels(y, task.inputs.classes, name="labels")
+        if self._records.are_in(rows, codes):
+            raise DataRefused(f"the labelled rows {HOLDS_PRIVATE}")
         expected, commonest = rehearsed(task, self.row, rows, codes)
         truth = np.asarray(list(task.inputs.classes))[codes]
         return Comparison(
             expected=expected,
-            accuracy=float((np.asarray(self._student.predict(rows)) == truth).mean()),
+            accuracy=float((np.asarray(self._student.predict(task.views.student.kinds(rows))) == truth).mean()),
             commonest=commonest,
         )
 
@@ -128,7 +131,8 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
     facts = task.facts
     if facts.rows is None:
         return None, material.commonest
-    effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes), every_row=True)
+    costly = bool(getattr(task.student, "compares_models", False))
+    effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes, costly=costly), every_row=True)
     (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
     return told.expected, material.commonest
 
@@ -177,7 +181,7 @@ def row_of(task: Task) -> PlanRow:
     return row
 
 
-def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
+def planned_run(task: Task, released: Released, student: Any, records: PrivateRecords) -> PlannedRun:
     """Return what was expected of a task beside what was released.
 
     Parameters
@@ -188,6 +192,8 @@ def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
         Its answers.
     student : estimator
         The fitted student, behind its encoder.
+    records : PrivateRecords
+        By which private rows are known again, and refused.
     """
     return PlannedRun(
         row=row_of(task),
@@ -195,4 +201,5 @@ def planned_run(task: Task, released: Released, student: Any) -> PlannedRun:
         answered=int(released.answered.sum()),
         _task=task,
         _student=student,
+        _records=records,
     )

@@ -11,17 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting.figures import plural
+from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF
 from quorate.arguments import count, one_of, truth
-from quorate.data import check_classes
+from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps.directions import DIRECTIONS
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
+    ChatTeacher,
     ClassifierTeacher,
+    Partition,
     PriorMatchingTeacher,
     as_teacher,
     check_unfitted,
+    with_classes,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
@@ -29,15 +32,23 @@ from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, i
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 from quorate.pipeline.config import RunConfig, allowed_memory, check_declared_rows, processes, unit_of
-from quorate.pipeline.dry_run import rehearse_strategy, rehearse_student, rehearse_teacher, says_one_class
+from quorate.pipeline.dry_run import (
+    refuse_plain_student,
+    rehearse_strategy,
+    rehearse_student,
+    rehearse_teacher,
+    says_one_class,
+)
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
 from quorate.pipeline.models import built_in
+from quorate.pipeline.prompted import requests
 from quorate.pipeline.task import Task
 from quorate.planning import (
     PublicFacts,
     Recipe,
     check_mechanism,
     constant_teachers_caution,
+    few_rows_caution,
     pool_cautions,
     recipe,
     refuse_hopeless,
@@ -47,6 +58,7 @@ from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
 from quorate.types import Secret
 
+OR_AUTO = '"auto" chooses it'
 AUTO = 'n_teachers="auto" (in quorate.toml: [teachers] count)'
 
 
@@ -86,7 +98,7 @@ def prepare(
         If a table is wrong as a whole.
     """
     grouped = groups is not None
-    asked = _read(config, grouped=grouped)
+    asked = _read(config := _with_classes_named(config), grouped=grouped)
     inputs = check_inputs(
         X,
         y,
@@ -96,15 +108,16 @@ def prepare(
         label_name=config.label_name,
         group_name=config.group_name,
         labels_only=config.labels_only,
+        ruled=config.ruled and config.recipe == "now",
     )
-    views = _views(config, asked, inputs)
-    _rehearse(config, asked, inputs, views)
+    views = _rehearsed(config, asked, inputs, _views(config, asked, inputs))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     made = _fill_in(config, asked, facts, grouped=grouped)
-    _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_directions_told(made, views)
-    made = _with_shards_looked_at(config, made, inputs, views, facts)
-    made = _with_pool_looked_at(config, made, inputs, views)
+    partition = _partition(config, made, facts, grouped=grouped)
+    if partition != "unit":
+        _refuse_too_many_teachers(made, inputs, config.n_records, facts)
+    made = _with_shards_looked_at(config, _with_directions_told(made, views), inputs, views, facts)
+    made = _with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts))
     if not config.allow_hopeless:
         refuse_hopeless(made.considered)
     return Task(
@@ -117,7 +130,7 @@ def prepare(
         unit=asked.unit,
         n_was_read=asked.n_teachers is None and config.n_records is None,
         rows_were_read=_reads_rows(config, asked, grouped=grouped),
-        partition=config.partition,
+        partition=partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
         prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
@@ -130,15 +143,26 @@ def prepare(
         noise=noise,
         n_jobs=processes(config.n_jobs),
         memory=allowed_memory(config.memory),
+        scheduler=config.scheduler,
         strategy=asked.strategy,
     )
+
+
+def _with_classes_named(config: RunConfig) -> RunConfig:
+    """Tell a teacher that asks for it, such as a prompt or a function, what the classes are called."""
+    return replace(config, teacher=with_classes(config.teacher, config.classes, preprocessing=config.preprocessing))
 
 
 def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     """Check each argument by itself, before any table is looked at."""
     epsilon, delta = floor_budget(config.epsilon, config.delta)
     one_of("declined", config.declined, ("drop", "random"))
-    one_of("partition", config.partition, ("hash", "balanced"))
+    one_of("partition", config.partition, ("auto", "hash", "balanced", "unit"))
+    if config.partition == "unit" and config.n_teachers != "auto":
+        raise InvalidParameter(
+            f'n_teachers={config.n_teachers!r} says how many teachers there are, and partition="unit" gives each unit '
+            "one; leave out one of the two"
+        )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
     teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
@@ -146,6 +170,7 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
     check_unfitted(student.learner, preprocessing=config.preprocessing)
+    refuse_plain_student(student.learner)
     if config.classes is None:
         raise InvalidParameter(
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
@@ -158,7 +183,9 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
         student=student,
         mechanism=_mechanism(config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))),
         online_answers=count("online_answers", config.online_answers),
-        n_teachers=None if config.n_teachers == "auto" else count("n_teachers", config.n_teachers, at_least=1),
+        n_teachers=None
+        if config.n_teachers == "auto"
+        else count("n_teachers", config.n_teachers, at_least=1, hint=OR_AUTO),
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )
@@ -173,15 +200,17 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs) -> Views:
     return look(inputs, teacher=asked.teacher, student=asked.student.learner, built_in=built_in, directed=directed)
 
 
-def _rehearse(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> None:
+def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
     """Try what is the user's own on public rows; the models of quorate need no trial."""
-    if config.teacher is not None and not config.built_in:
+    if config.rehearse and config.teacher is not None and not config.built_in:
         rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
-    if config.student is not None and not config.built_in:
+    if config.rehearse and config.student is not None and not config.built_in:
         rehearse_student(asked.student.learner, inputs, views)
     if asked.strategy is not None:
         asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
-        rehearse_strategy(asked.strategy, inputs, views)
+        if config.rehearse:
+            rehearse_strategy(asked.strategy, inputs, views)
+    return views
 
 
 def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
@@ -204,12 +233,14 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     strategy, student = asked.strategy, asked.student
     made = recipe(
         facts,
-        n_teachers=asked.n_teachers,
+        n_teachers=facts.n_records if config.partition == "unit" else asked.n_teachers,
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
         version=config.recipe,
     )
+    if config.partition == "unit":
+        made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
     answers = made.n_queries + made.online_answers
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(made.mechanism)
@@ -224,6 +255,21 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
 
 
+def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:
+    """A unit of several rows that is a shard by itself stays one; a hash would leave a third of the shards empty."""
+    if config.partition != "auto":
+        return config.partition
+    alone = grouped and not config.labels_only and made.n_teachers == facts.n_records
+    return "unit" if alone and config.recipe == "now" else "hash"
+
+
+def _with_requests_told(teacher: Any, made: Recipe) -> Recipe:
+    """Say how often an endpoint will be asked, where teachers are prompts."""
+    if not isinstance(teacher, ChatTeacher):
+        return made
+    return replace(made, why=(*made.why, requests(teacher, made.n_teachers, made.n_queries + made.online_answers)))
+
+
 def _with_directions_told(made: Recipe, views: Views) -> Recipe:
     """Say so where teachers see a wide table in the leading directions of the pool."""
     if views.teacher.directions is None:
@@ -234,7 +280,7 @@ def _with_directions_told(made: Recipe, views: Views) -> Recipe:
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
-    if config.teacher is None:
+    if config.teacher is None or not config.rehearse:
         return made
     teacher = as_teacher(config.teacher, preprocessing=config.preprocessing)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
@@ -242,11 +288,30 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
 
 
-def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
-    """Add what the pool tells of columns of which the public encoder makes nothing, where a model is given that."""
+def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
+    """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
+    made = _with_public_rows_counted(config, made, inputs, facts)
     if views.teacher.encoder is None and views.student.encoder is None:
         return made
-    return replace(made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name)))
+    return replace(
+        made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
+    )
+
+
+def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> Recipe:
+    """Say how many public rows repeat others, and whether there are too few of them; a pool of its own is meant."""
+    if config.labels_only:
+        return made
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
+    made = replace(made, considered=(*made.considered, few))
+    repeats = n_rows(inputs.public) - facts.n_public
+    if not repeats:
+        return made
+    told = (
+        f"{repeats:,} of {several(n_rows(inputs.public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
+        f"others and {'are' if repeats > 1 else 'is'} left out: {facts.n_public:,} different ones"
+    )
+    return replace(made, why=(*made.why, told))
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:

@@ -11,10 +11,11 @@ import numpy as np
 from quorate.accounting.figures import several
 from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests
+from quorate.data.column_kinds import column_kinds
 from quorate.data.rows import Rows
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
-from quorate.ensemble import as_teacher
+from quorate.ensemble import as_teacher, with_classes
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.pipeline.inputs import Inputs, PrivateRows, Views, look
 from quorate.pipeline.models import built_in
@@ -67,17 +68,24 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     DataRefused, InvalidParameter
         As a run would raise them.
     """
-    pool = (public if isinstance(public, PublicPool) else PublicPool(public)).rows()
+    given = public if isinstance(public, PublicPool) else PublicPool(public)
+    pool = given.rows()
     digests = row_digests(pool)
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
     views = look(
-        Inputs(private=Secret(nobody), public=pool, digests=digests, classes=tuple(classes)),
+        Inputs(
+            private=Secret(nobody),
+            public=pool,
+            digests=digests,
+            classes=tuple(classes),
+            kinds=column_kinds(pool, given.given),
+        ),
         teacher=built_in("logistic", "teacher") if teacher is None else teacher,
         student=as_student(student).learner,
         built_in=teacher is None,
         directed=teacher is None,
     )
-    return PublicSide(pool=pool, views=views, schema=Schema.of(pool), n_distinct=len(set(digests)))
+    return PublicSide(pool=pool, views=views, schema=Schema.of(pool, given=given.given), n_distinct=len(set(digests)))
 
 
 def rehearsals_of(
@@ -110,7 +118,7 @@ def rehearsals_of(
             f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
             'public= and y_public= or evaluation=, or take rehearse="synthetic"'
         )
-    effort = Effort.of(facts.n_public, facts.width, facts.n_classes, costly=models.student is None)
+    effort = Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student))
     if how in ("auto", "labels"):
         material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)
@@ -120,6 +128,11 @@ def rehearsals_of(
         Rehearsal(material=ruled_material(side, classes, models, basis, seed), facts=facts, effort=brief, seed=seed)
         for seed in range(RULES)
     )
+
+
+def _compares_models(student: Any) -> bool:
+    """Whether a student compares models of the votes, which takes many fits."""
+    return bool(getattr(as_student(student), "compares_models", False))
 
 
 def labelled_material(
@@ -165,7 +178,9 @@ def _material(
         rows=(see.teacher(rows), see.student(rows), schema.parsed(rows)[0]),
         codes=codes,
         in_pool=in_pool,
-        teacher=as_teacher(built_in("logistic", "teacher") if models.teacher is None else models.teacher),
+        teacher=as_teacher(
+            built_in("logistic", "teacher") if models.teacher is None else with_classes(models.teacher, classes)
+        ),
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,

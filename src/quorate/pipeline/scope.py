@@ -2,20 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Literal
+
 from quorate.accounting import Neighbouring
-from quorate.accounting.neighbouring import ONE_RECORD
-from quorate.ensemble import Partition, change_of_one_teacher
+from quorate.accounting.figures import several
+from quorate.accounting.neighbouring import ONE_RECORD, weakest
+from quorate.ensemble import (
+    ClassifierTeacher,
+    Partition,
+    PriorMatchingTeacher,
+    change_of_one_teacher,
+    not_looked_into,
+    shared_shards,
+)
+from quorate.errors import InvalidParameter
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
 from quorate.pipeline.task import Task
-from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC, ROWS_ARE_PUBLIC
+from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC, ROWS_ARE_PUBLIC, SAID_LATER
 
 LABELS_ONLY = (
     "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is not protected"
 )
+TEACHER_IS_STATED = (
+    "the teachers are code of the owner's own: that each reads nothing but its rows and public facts, and keeps "
+    "nothing for another, is the owner's statement and was not checked"
+)
+HELD_IS_STATED = (
+    f"{SAID_LATER[0]}{{held}}, which quorate cannot look into: that nothing in it was learned "
+    "from private rows is the owner's statement and was not checked"
+)
 PARTITION_IS_STATED = (
     "the votes were made elsewhere: that each unit went to one teacher, and that teachers shared nothing, is the "
     "owner's statement and was not checked"
+)
+
+SITES_STATE = (
+    "the votes were made at {sites}: that each {unit} of a site went to one teacher there, and that its teachers "
+    "shared nothing, is that site's signed statement and was not checked"
+)
+OVERLAP_IS_STATED = (
+    "the price is for one {unit} at {most} of the {n_sites} sites at most, also where another {unit}, at other sites, "
+    "takes their place: {moved} votes on every query. That no {unit} is at more was promised by {who}, and was not "
+    "checked"
 )
 
 
@@ -28,7 +58,18 @@ def scope_of(task: Task) -> GuaranteeScope:
     }
     made = scope_about(task.neighbouring, caveats=tuple(caveat for caveat, was_read in read.items() if was_read))
     own = _of_own(task.recipe.mechanism)
-    return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats, *own))
+    rests_on = _of_teacher(task)
+    return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats, *rests_on, *own))
+
+
+def _of_teacher(task: Task) -> tuple[str, ...]:
+    """What the isolation of teachers rests on, where quorate does not fit them itself or cannot look inside."""
+    trainer = task.trainer
+    if isinstance(trainer, ClassifierTeacher | PriorMatchingTeacher):
+        held = not_looked_into(task.teacher, task.student.learner)
+        return () if held is None else (HELD_IS_STATED.format(held=held),)
+    stated = getattr(trainer, "caveats", ())
+    return ((stated,) if isinstance(stated, str) else tuple(stated)) or (TEACHER_IS_STATED,)
 
 
 def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
@@ -39,6 +80,7 @@ def scope_of_rows(unit: str, partition: Partition) -> GuaranteeScope:
     >>> scope_of_rows("person", "balanced")
     GuaranteeScope(unit='person', neighbours='replace one person', caveats=())
     """
+    shared_shards(partition)
     return scope_about(Neighbouring.of(change_of_one_teacher(partition), unit))
 
 
@@ -59,6 +101,70 @@ def scope_of_votes(unit: str, mechanism: Mechanism) -> GuaranteeScope:
     """
     relation = Neighbouring.of("add-remove-replace", unit, owner_states=True)
     return GuaranteeScope.about(relation, caveats=(PARTITION_IS_STATED, *_of_own(mechanism)))
+
+
+REPLACED_IN_PLACE = (
+    "{sites} of these states its part for replacing one {unit} alone: there, nobody comes or goes, and another "
+    "{unit}'s data take the place of theirs"
+)
+
+
+def votes_moved(n_sites: int, most: int) -> int:
+    """Return how many teachers one changed unit can change, where it may be at `most` of `n_sites` sites.
+
+    Whoever is added or removed changes `most`. Whoever is replaced is at `most` sites, and the other at `most` sites
+    that need not be the same. At each of these sites one teacher changes, and there are no more sites than there are.
+
+    Examples
+    --------
+    >>> [votes_moved(3, most) for most in (1, 2, 3)], votes_moved(1, 1)
+    ([2, 3, 3], 1)
+    """
+    return min(2 * most, n_sites)
+
+
+def scope_of_sites(
+    unit: str,
+    mechanism: Mechanism,
+    *,
+    stated: Sequence[Literal["add-remove-replace", "replace"]],
+    most: int,
+    promised_by: str | None,
+) -> GuaranteeScope:
+    """What follows for votes of several sites, if what each states of its own is true.
+
+    Parameters
+    ----------
+    unit : str
+        Whose data went to one teacher at each site.
+    mechanism : Mechanism
+        What answers.
+    stated : sequence of {"add-remove-replace", "replace"}
+        For which change of one unit each site's statement holds; the whole holds for the weakest of all.
+    most : int
+        At how many of these sites one unit may be.
+    promised_by : str or None
+        Who says so; needed where `most` is less than all.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> all_ = ["add-remove-replace"] * 3
+    >>> made = scope_of_sites("patient", GaussianNoisyMax(sigma=5.0), stated=all_, most=1, promised_by="our agreement")
+    >>> made.caveats[1]
+    'the price is for one patient at 1 of the 3 sites at most, also where another patient, at other sites, takes ...
+    """
+    n_sites = len(stated)
+    relation = weakest(Neighbouring.of(change, unit, owner_states=True) for change in stated)
+    if relation is None:
+        raise InvalidParameter("stated must be what each site states; there is no site")
+    in_place = stated.count("replace")
+    replaced = REPLACED_IN_PLACE.format(sites=in_place, unit=unit)
+    of_sites = SITES_STATE.format(sites=several(n_sites, "site"), unit=unit)
+    moved = votes_moved(n_sites, most)
+    overlap = OVERLAP_IS_STATED.format(unit=unit, most=most, n_sites=n_sites, moved=moved, who=promised_by)
+    caveats = (of_sites, *(replaced,) * (in_place > 0), *(overlap,) * (most < n_sites), *_of_own(mechanism))
+    return GuaranteeScope.about(relation, caveats=caveats)
 
 
 def _of_own(mechanism: Mechanism) -> tuple[str, ...]:

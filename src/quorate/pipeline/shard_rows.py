@@ -32,6 +32,9 @@ class ShardRows(NamedTuple):
     codes: IntArray
     shards: Secret[IntArray]
 
+    def __repr__(self) -> str:
+        return "ShardRows(…)"
+
 
 def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
     """Yield the rows of the teachers in `wanted`, in parts that memory holds.
@@ -46,7 +49,7 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
         Teachers, ascending. A range comes in one part or in several, one after the other; no part is of two.
     """
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
-    sizes = np.bincount(shard_of, minlength=task.recipe.n_teachers)
+    sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
     row = _CELL * (2 * width(private.X) + task.views.width)
     # The types of a pandas column may hang on all of its values, so that its rows are taken together.
     most = len(shard_of) if kind(private.X) == "pandas" else max(1, task.memory // (_SHARE * row))

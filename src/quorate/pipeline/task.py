@@ -17,6 +17,7 @@ from quorate.data.feature_maps.directions import DIRECTIONS
 from quorate.data.packed import pack
 from quorate.ensemble import (
     ClassifierTeacher,
+    DaskScheduler,
     Partition,
     Preprocessing,
     PriorMatchingTeacher,
@@ -33,6 +34,10 @@ from quorate.planning import PublicFacts, Recipe
 from quorate.release.described import described
 from quorate.students import Declined, Student
 from quorate.types import IntArray, Secret, derive
+
+#: The version of quorate since which shards, seeds and votes are, bit for bit, what they are. The key of a charge is
+#: made from it, as votes are: a run that an earlier version began goes on where nothing of this has changed.
+VOTES_AS_OF = "0.1.0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +64,7 @@ class Task:
         Whether the number of private units was read off the data, and is therefore treated as public.
     rows_were_read : bool
         Whether the number of private rows was read too, and is therefore treated as public.
-    partition : {"hash", "balanced"}
+    partition : {"hash", "balanced", "unit"}
         How units meet teachers.
     declined : {"drop", "random"}
         What becomes of a query without an answer.
@@ -83,6 +88,8 @@ class Task:
         Processes.
     memory : int
         Bytes that rows on their way to the teachers may take, roughly.
+    scheduler : DaskScheduler or None
+        Whose workers train the teachers; None for processes of this machine. The teachers are the same.
     strategy : Strategy or None
         What chooses the queries from released answers; None where they are fixed before the first answer.
     """
@@ -108,6 +115,7 @@ class Task:
     noise: NoiseSource
     n_jobs: int
     memory: int
+    scheduler: DaskScheduler | None = None
     strategy: Strategy | None = None
     rows_were_read: bool = False
 
@@ -119,9 +127,18 @@ class Task:
     @property
     def neighbouring(self) -> Neighbouring:
         """What the guarantee compares."""
-        return Neighbouring.of(
-            "replace-labels" if self.labels_only else change_of_one_teacher(self.partition), self.unit
-        )
+        if self.labels_only:
+            return Neighbouring.of("replace-labels", self.unit)
+        # Where the number of units was read, it chose K: one unit more could be another number of teachers, and so
+        # another noise. What is compared then has as many units, and one of them is replaced.
+        read = self.n_was_read or self.rows_were_read
+        return Neighbouring.of("replace" if read else change_of_one_teacher(self.partition), self.unit)
+
+    def number_of_shards(self, shards: Secret[IntArray]) -> int:
+        """K; or, where every unit has a shard of its own, their number if that is larger: as secret as the shards."""
+        if self.partition != "unit":
+            return self.recipe.n_teachers
+        return max(self.recipe.n_teachers, int(shards.reveal().max(initial=-1)) + 1)
 
     @property
     def by_position(self) -> bool:
@@ -198,9 +215,10 @@ class Task:
             "partition": self.partition,
             "preprocessing": self.preprocessing,
             "prior_matching": self.prior_matching,
-            "versions": [version(name) for name in ("quorate", "scikit-learn", "numpy")],
+            "versions": [VOTES_AS_OF, *(version(name) for name in ("scikit-learn", "numpy"))],
             **({} if self.strategy is None else {"strategy": described(self.strategy)}),
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
+            **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
             **({} if self.views.teacher.directions is None else {"directions": DIRECTIONS}),
         }

@@ -25,7 +25,13 @@ from quorate.planning.cautions import (
     unanimous_right,
 )
 from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, is_hopeless, refuse_hopeless
-from quorate.planning.pool_cautions import COLUMNS_OF_DATES, COLUMNS_OF_DISTINCT_TEXTS, pool_cautions
+from quorate.planning.pool_cautions import (
+    COLUMNS_OF_DATES,
+    COLUMNS_OF_DISTINCT_TEXTS,
+    FEW_PUBLIC_ROWS,
+    few_rows_caution,
+    pool_cautions,
+)
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
 from quorate.planning.schedule import (
@@ -65,7 +71,9 @@ __all__ = [
     "rehearsal_caution",
     "COLUMNS_OF_DATES",
     "COLUMNS_OF_DISTINCT_TEXTS",
+    "FEW_PUBLIC_ROWS",
     "budget_cautions",
+    "few_rows_caution",
     "pool_cautions",
     "NOTHING_CAN_BE_ANSWERED",
     "reach",

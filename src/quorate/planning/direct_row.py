@@ -30,7 +30,6 @@ def direct_row(facts: PublicFacts, plan: DirectPlan) -> PlanRow:
     )
 
 
-def direct_row_unknown(facts: PublicFacts, why: str) -> PlanRow:
+def direct_row_unknown(why: str) -> PlanRow:
     """Return a row that says why nothing is known of the direct method."""
-    del facts
     return PlanRow(way="direct", name=NAME, cannot=f"not compared: {why}")

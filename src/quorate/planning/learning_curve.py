@@ -23,7 +23,7 @@ import numpy as np
 
 from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
-from quorate.planning.expected import Expected
+from quorate.planning.expected import Basis, Expected
 
 _SLACK = 0.03  # how far one model of so few numbers is off, half of a range
 _NODES = 4_001
@@ -39,6 +39,10 @@ class LearningCurve:
         At least one; two or more tell how it rises.
     m, tau : float
         The fitted parameters: how easy points are, and what few rows add.
+    basis : str
+        Where the points are from: typed in, or a paid estimate.
+    uncertain : float
+        How far the accuracies may be off, beside what one model of so few numbers is.
 
     Examples
     --------
@@ -50,9 +54,13 @@ class LearningCurve:
     points: tuple[tuple[float, float], ...]
     m: float
     tau: float
+    basis: Basis = "learning curve"
+    uncertain: float = 0.0
 
     @classmethod
-    def of(cls, points: Sequence[tuple[float, float]]) -> LearningCurve:
+    def of(
+        cls, points: Sequence[tuple[float, float]], *, basis: Basis = "learning curve", uncertain: float = 0.0
+    ) -> LearningCurve:
         """Fit the curve by least squares.
 
         Raises
@@ -73,7 +81,7 @@ class LearningCurve:
             return np.append(fitted - scores, 0.02 * (theta[1] - 3.0))  # one point alone tells no rise: e³ rows
 
         found = optimize.least_squares(off, [float(scores.max()), 3.0])
-        return cls(told, float(found.x[0]), float(np.exp(found.x[1] / 2)))
+        return cls(told, float(found.x[0]), float(np.exp(found.x[1] / 2)), basis, uncertain)
 
     def __call__(self, rows: float) -> float:
         """Return the accuracy of a teacher of so many rows."""
@@ -105,12 +113,12 @@ class LearningCurve:
         lead = special.ndtr((nodes + self.m) * math.sqrt(rows) / max(self.tau, 1e-9)) - 0.5
         right = special.ndtr(lead / share_noise) if share_noise > 0 else lead > 0
         accuracy = float(right @ weights / weights.sum())
-        slack = _SLACK * (1 + max(0.0, math.log2(max(self._beyond(rows), 1.0))))
+        slack = _SLACK * (1 + max(0.0, math.log2(max(self._beyond(rows), 1.0)))) + self.uncertain
         return Expected(
             accuracy=accuracy,
             low=max(0.0, accuracy - slack),
             high=min(1.0, accuracy + slack),
-            basis="learning curve",
+            basis=self.basis,
         )
 
     def _beyond(self, rows: float) -> float:

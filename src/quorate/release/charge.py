@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from quorate.accounting import Event
 from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
+from quorate.release.guarantee import SAID_LATER
 from quorate.release.session import GivenLedger, RollbackGuard, session
 from quorate.release.source import client_of
 
@@ -69,7 +70,7 @@ class Charge:
                 purposes=self.purposes,
                 key=self.key,
                 client=self.client,
-                scope=self.scope,
+                scope=self._scope_on(ledger),
                 charged_to=self.charged_to,
             )
 
@@ -82,9 +83,18 @@ class Charge:
                 purposes=self.purposes,
                 key=self.key,
                 client=self.client,
-                scope=self.scope,
+                scope=self._scope_on(ledger),
                 charged_to=self.charged_to,
             )
+
+    def _scope_on(self, ledger: Ledger) -> GuaranteeScope:
+        """Return the scope, without a sentence that version 0.1 did not say where it made this very charge."""
+        made = self.find(ledger)
+        if made is None or made.scope is None:
+            return self.scope
+        said = made.scope.caveats
+        kept = tuple(each for each in self.scope.caveats if each in said or not each.startswith(SAID_LATER))
+        return replace(self.scope, caveats=kept)
 
     @contextmanager
     def _in_own_words(self) -> Iterator[None]:

@@ -6,6 +6,7 @@ A stage's key is made from it. Were an address in memory part of it, a resumed r
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import partial
@@ -44,6 +45,9 @@ def described(value: Any, depth: int = _DEPTH) -> str:
 
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return f"array({value.dtype}, {value.shape}, {blake2b(value.tobytes(), digest_size=16).hexdigest()})"
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):  # weights that a network comes with
+        return inner(value.detach().cpu().numpy())
     if isinstance(value, list | tuple | np.ndarray):
         return f"{type(value).__name__}({', '.join(map(inner, value))})"
     if isinstance(value, set | frozenset):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from quorate.errors import InvalidParameter, PreconditionFailed
+
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
     """Write `content` to a file beside `path`, make it durable, and only then give it the name `path`."""
@@ -31,3 +33,24 @@ def sync(folder: Path) -> None:
         os.fsync(directory)
     finally:
         os.close(directory)
+
+
+def file_to_write(path: object, example: str, *, charged: str = "nothing more was charged") -> Path:
+    """Return the path of a file that is to be written, and refuse a folder, or one in a folder that is not there.
+
+    Raises
+    ------
+    InvalidParameter, PreconditionFailed
+        Naming the path and a file to give instead.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidParameter(f"path must be the path of a file, got {type(path).__name__}; such as {example!r}")
+    page = Path(path)
+    if page.is_dir():
+        raise PreconditionFailed(f"{page} is a folder; name a file in it, such as {page / example}", charged=charged)
+    if not page.parent.is_dir():
+        raise PreconditionFailed(
+            f"there is no folder {page.parent} for {page.name}; create it first, or name another place",
+            charged=charged,
+        )
+    return page

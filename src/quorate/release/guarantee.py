@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from quorate.accounting import Guarantee
 from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger
 from quorate.release.source import SEEDED_CLIENT
@@ -24,6 +25,8 @@ NOT_DURABLE = (
     "counted"
 )
 EARLIER = "ε and δ include what earlier runs on the same data spent from the same ledger"
+#: How sentences begin that version 0.1 did not say of the same settings: its charges go on without them.
+SAID_LATER = ("the models hold an object of the class ",)
 BY_POSITION = (
     "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
     "renumbering the rest is not covered"
@@ -105,6 +108,28 @@ def spent_of(ledger: Ledger) -> tuple[float, float]:
     )
 
 
+def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
+    """Return the scope of what was charged, where its entries say more than holds, or more than need be said.
+
+    Where the number of units or of rows was read, it chose the number of teachers, and so the noise: data sets with one
+    unit more or less may get another. What is protected then is replacing one unit. Version 0.1 wrote of adding and
+    removing there; its entries stay as they are, and a guarantee does not repeat them.
+
+    Examples
+    --------
+    >>> written = GuaranteeScope(
+    ...     unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC))
+    >>> weakest_that_holds(written)
+    GuaranteeScope(unit='record', neighbours='replace one record', caveats=('the number of private units was read ...
+    """
+    relation, caveats = scope.neighbouring, scope.caveats
+    if relation.change == "add-remove-replace" and not {N_IS_PUBLIC, ROWS_ARE_PUBLIC}.isdisjoint(caveats):
+        relation = Neighbouring.of("replace", relation.unit, owner_states=relation.owner_states)
+    if relation.change != "add-remove-replace":  # it is about removing and adding, which nothing promises then
+        caveats = tuple(caveat for caveat in caveats if caveat != BY_POSITION)
+    return GuaranteeScope.about(relation, caveats=caveats)
+
+
 def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     """Scope of the guarantee of everything that was charged to a ledger, with every caveat.
 
@@ -135,9 +160,8 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     scope, reservations = ledger.scope, ledger.reservations()
     if scope is None:
         raise PreconditionFailed("nothing on this ledger says whose data it protects; no guarantee can be told")
+    scope = weakest_that_holds(scope)
     caveats = list(scope.caveats)
-    if BY_POSITION in caveats and scope.neighbouring.change != "add-remove-replace":
-        caveats.remove(BY_POSITION)  # the entries state it of removing and adding, which nothing here promises
     if seeded:
         caveats.insert(0, SEEDED)
     elif any(each.client == SEEDED_CLIENT for each in reservations):

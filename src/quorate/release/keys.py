@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
-from quorate.ledger.sqlite import key_file
+from quorate.ledger.files import key_file, refuse_other_files, refuse_second_names
 from quorate.release.files import sync, write_beside
 from quorate.types import Secret
 
 KEY_BYTES = 32
 
+T = TypeVar("T")
 
-def read_or_create_key(path: Path) -> Secret[bytes]:
-    """Read the secret key at `path`, or draw a fresh one there, readable by its owner alone.
+
+def read_or_create_key(path: Path, drawn: Secret[bytes] | None = None) -> Secret[bytes]:
+    """Read the secret key at `path`, or put a fresh one there (`drawn`, if it is given), readable by its owner alone.
 
     The file appears whole or not at all, and an existing one is never overwritten, not even by a process that starts
     at the same moment: answers under a new key would come from a new partition of the same people.
@@ -40,7 +43,13 @@ def read_or_create_key(path: Path) -> Secret[bytes]:
     if not path.parent.is_dir():
         raise PreconditionFailed(f"there is no folder {path.parent}; create it first")
     if not path.exists():
-        beside = write_beside(path, secrets.token_bytes(KEY_BYTES), mode=0o600)
+        try:
+            beside = write_beside(path, (_fresh() if drawn is None else drawn).reveal(), mode=0o600)
+        except OSError as error:
+            raise PreconditionFailed(
+                f"no file can be written in {path.parent} ({(error.strerror or type(error).__name__).lower()}), and a "
+                "ledger keeps a key beside it; name a place where you may write"
+            ) from None
         with suppress(FileExistsError):
             os.link(beside, path)  # unlike a rename, it never takes the place of a key that is there
         beside.unlink()
@@ -54,7 +63,9 @@ def read_or_create_key(path: Path) -> Secret[bytes]:
     return Secret(key)
 
 
-def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secret[bytes]:
+def fingerprint_key(
+    ledger: Path | Ledger | None, *, begin: bool = True, made_up: Secret[bytes] | None = None
+) -> Secret[bytes]:
     """Return the key that binds private data to a ledger; it lies beside the ledger, readable by its owner alone.
 
     An unkeyed hash of private rows could be guessed at. A ledger in memory has a key of its own while it lives; None
@@ -66,13 +77,17 @@ def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secr
         The ledger.
     begin : bool
         Whether a key that is not there yet is written; where not, nothing is, and it is made up.
+    made_up : Secret[bytes], optional
+        What is written then, if an earlier call has made it up.
 
     Raises
     ------
     LedgerMismatch
         If a ledger is bound to data but its key is gone: whether these are the data can then no longer be told.
+    PreconditionFailed
+        If what is there is no ledger, or goes by several names.
     """
-    fresh: Secret[bytes] = Secret(secrets.token_bytes(KEY_BYTES))
+    fresh = _fresh() if made_up is None else made_up
     if isinstance(ledger, Ledger) and ledger.path is None:
         if ledger.durable and ledger.own_store is None:
             raise PreconditionFailed(
@@ -80,13 +95,16 @@ def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secr
                 "give key_file=PATH.key in its URL"
             )
         return _KEYS_IN_MEMORY.setdefault(ledger, fresh)
-    place = ledger.path if isinstance(ledger, Ledger) else ledger
+    place = _place(ledger)
     if place is None:
         return fresh
     path, drawn = key_file(place), key_file(place, new=True)
     for written in (path, drawn):
         if written.exists():
             return read_or_create_key(written)
+    refuse_second_names(place)
+    if not isinstance(ledger, Ledger):  # an open one is a ledger, whatever its store writes
+        refuse_other_files(place)
     fingerprints = _fingerprints(ledger)
     if fingerprints:
         raise LedgerMismatch(
@@ -96,7 +114,49 @@ def fingerprint_key(ledger: Path | Ledger | None, *, begin: bool = True) -> Secr
     if not begin:
         return fresh
     # A key that has its name tells that there was a ledger, so until the first entry it has another.
-    return read_or_create_key(drawn if fingerprints is None else path)
+    return read_or_create_key(drawn if fingerprints is None else path, fresh)
+
+
+def with_key(ledger: Path | Ledger | None, make: Callable[[Secret[bytes]], T], *, begin: bool = True) -> T:
+    """Make something with the key beside a ledger, and leave no key behind where making it is refused.
+
+    Parameters
+    ----------
+    ledger : path, Ledger or None
+        As for :func:`fingerprint_key`.
+    make : callable
+        From the key to what is made with it. It is called again where another process has put its key there meanwhile.
+    begin : bool
+        Whether a key that is not there yet is written, once `make` has returned.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     place = Path(folder, "ledger.db")
+    ...     with suppress(ZeroDivisionError):
+    ...         with_key(place, lambda key: 1 // 0)
+    ...     refused = len(os.listdir(folder))
+    ...     refused, with_key(place, lambda key: key).reveal() == fingerprint_key(place).reveal()
+    (0, True)
+    """
+    while True:
+        key = fingerprint_key(ledger, begin=False)
+        made = make(key)
+        if not begin or _place(ledger) is None or _same(fingerprint_key(ledger, made_up=key), key):
+            return made
+
+
+def _same(one: Secret[bytes], other: Secret[bytes]) -> bool:
+    return secrets.compare_digest(one.reveal(), other.reveal())
+
+
+def _fresh() -> Secret[bytes]:
+    return Secret(secrets.token_bytes(KEY_BYTES))
+
+
+def _place(ledger: Path | Ledger | None) -> Path | None:
+    return ledger.path if isinstance(ledger, Ledger) else ledger
 
 
 _KEYS_IN_MEMORY: WeakKeyDictionary[Ledger, Secret[bytes]] = WeakKeyDictionary()

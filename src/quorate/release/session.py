@@ -29,7 +29,7 @@ def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     Raises
     ------
     InvalidParameter
-        If it is a URL: what opens that is a ``Ledger``, which knows where its key lies.
+        If it is neither a path nor a ledger; or a URL: what opens that is a ``Ledger``, which knows where its key lies.
 
     Examples
     --------
@@ -39,6 +39,11 @@ def ledger_location(given: GivenLedger) -> Path | Ledger | None:
     if is_url(given):
         scheme = str(given).partition(":")[0]  # what follows may hold a password
         raise InvalidParameter(f"ledger must be a path or a Ledger, got a URL of {scheme}; give Ledger(URL)")
+    if given is not None and not isinstance(given, str | Path | Ledger):
+        raise InvalidParameter(
+            f"ledger must be a path or a Ledger, got {type(given).__name__}; give a path such as "
+            '"ledger.db", or Ledger(path, budget=Budget(epsilon, delta))'
+        )
     return Path(given) if isinstance(given, str) else given
 
 

@@ -33,8 +33,8 @@ spent       ε 1 of 2, δ 1e-5 of 2e-5
 left        12 answers; ε 1 of 2, δ 1e-5 of 2e-5
 report      run/public/report.html
 ────────────────────────────────────────────────────────────────────────
->>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], model_card(facts)[:8]
-(True, '{\n  "format": 2,', '# ward 7')
+>>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], "# ward 7" in model_card(facts)
+(True, '{\n  "format": 2,', True)
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from quorate.report.page import render_html
     from quorate.report.rounds import Rounds
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
+    from quorate.report.student_file import StudentFile
     from quorate.report.text import Outputs, render_text
 
 __all__ = [
@@ -83,6 +84,7 @@ __all__ = [
     "Score",
     "Choice",
     "Fitted",
+    "StudentFile",
     "Check",
     "AttackCurve",
     "Audit",

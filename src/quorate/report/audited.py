@@ -30,7 +30,7 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
         element("p", verdict, class_="verdict" if facts.audit.violated else None),
         table(
             "The bar is the ε that an attack proves, the mark the ε that was claimed.",
-            ("Attack", "", "#Claimed ε", "#Proved ε", "#Confidence", "#Trials"),
+            ("Attack", "As a bar", "#Claimed ε", "#Proved ε", "#Confidence", "#Trials"),
             (
                 (
                     line.attack,

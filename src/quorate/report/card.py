@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
@@ -10,7 +12,8 @@ from quorate.report.baseline import balanced, commonest_class, expectation, verd
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
 from quorate.report.method import words_of
-from quorate.report.notation import percent, shortened, visible, wilson_interval
+from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
+from quorate.report.student_file import how_to_use
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
@@ -26,10 +29,12 @@ def model_card(facts: Facts) -> str:
 
     Notes
     -----
-    The headings, in order::
+    It begins with front matter (YAML) as model hubs read it: library, task, tags, and the student's scores. The
+    headings, in order::
 
         # <title>
         ## The model
+        ## How to use it
         ## Privacy guarantee
         ## What the guarantee does not cover
         ## Utility
@@ -39,11 +44,14 @@ def model_card(facts: Facts) -> str:
     setup, spending, origin = facts.setup, facts.spending, facts.provenance
     unpromised = "no promise; with secret noise " * facts.seeded
     lines = [
+        _front_matter(facts),
         f"# {_plain(origin.run)}",
         *([f"> **{sentences.SEEDED.capitalize()}.** {sentences.SEEDED_WHY}"] if facts.seeded else []),
         "## The model",
         _plain(words_of(facts).card(facts)),
         _classes(facts),
+        "## How to use it",
+        how_to_use(facts.student_file, seeded=facts.seeded),
         "## Privacy guarantee",
         _plain(sentences.promise(facts)),
         *([] if facts.seeded else [_plain(sentences.odds(facts))]),
@@ -84,6 +92,34 @@ def model_card(facts: Facts) -> str:
         ),
     ]
     return "\n\n".join(lines) + "\n"
+
+
+def _front_matter(facts: Facts) -> str:
+    """What a model hub reads: YAML, of which JSON is a part, so that no name can write YAML of its own."""
+    score, guarantee = facts.utility.student, facts.guarantee
+    task = "tabular-classification" if facts.student_file is None else facts.student_file.task
+    tags = ["differential-privacy", "quorate", "seeded-noise-no-guarantee" if facts.seeded else "private-learning"]
+    tree: dict[str, Any] = {
+        "library_name": "sklearn",
+        "pipeline_tag": task,
+        "tags": ["sklearn", "skops", task, *tags],
+        "privacy": {
+            "epsilon": None if facts.seeded else guarantee.epsilon,
+            "delta": None if facts.seeded else guarantee.delta,
+            "unit": guarantee.unit,
+            "neighbours": guarantee.neighbours,
+        },
+    }
+    if score is not None:
+        metrics = [{"type": "accuracy", "value": score.accuracy}]
+        if score.balanced_accuracy is not None:
+            metrics.append({"type": "balanced_accuracy", "value": score.balanced_accuracy})
+        data = {"name": f"{score.n_rows} public rows with labels", "type": "public"}
+        tree["model-index"] = [
+            {"name": facts.provenance.run, "results": [{"task": {"type": task}, "dataset": data, "metrics": metrics}]}
+        ]
+    lines = [f"{name}: {escaped(json.dumps(value, ensure_ascii=False))}" for name, value in tree.items()]
+    return "\n".join(("---", *lines, "---"))
 
 
 def _classes(facts: Facts) -> str:

@@ -84,6 +84,8 @@ class Chart:
         What the picture shows, for who cannot see it.
     legend : {"top left", "top right", "bottom left", "bottom right"}
         The corner of the legend.
+    letter : float
+        How wide a letter of the legend is, in units of the picture: wider where a page leaves the font to the reader.
     prefix : str
         Of the picture's ids, where a page holds several.
 
@@ -100,6 +102,7 @@ class Chart:
     y: Axis
     told: str  # what the picture shows, for who cannot see it
     legend: Literal["top left", "top right", "bottom left", "bottom right"] = "top right"
+    letter: float = 7.0
     prefix: str = ""
     _shapes: list[str] = field(default_factory=list)
     _keys: list[tuple[int, str, bool]] = field(default_factory=list)
@@ -212,7 +215,7 @@ class Chart:
     def _legend(self) -> str:
         if not self._keys:
             return ""
-        wide = 62 + 7.0 * max(len(name) for _, name, _ in self._keys)
+        wide = 62 + self.letter * max(len(name) for _, name, _ in self._keys)
         tall = 14 + 21 * len(self._keys)
         left = LEFT + 12 if "left" in self.legend else WIDTH - RIGHT - 10 - wide
         top = TOP + 10 if "top" in self.legend else HEIGHT - BOTTOM - 12 - tall

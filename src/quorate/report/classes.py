@@ -8,6 +8,7 @@ from quorate.report import drawing
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
 from quorate.report.findings import Utility
+from quorate.report.layout import scrolling
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened
 
@@ -55,16 +56,16 @@ def _rows(facts: Facts) -> Markup:
         )
         for c, name in enumerate(facts.setup.classes)
     )
-    return element(
-        "div",
+    caption = "Per class. A recall is the share of a class that is labelled right."
+    return scrolling(
+        caption,
         element(
             "table",
-            element("caption", "Per class. A recall is the share of a class that is labelled right."),
+            element("caption", caption),
             element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
             element("tbody", *body),
             class_="multiples",
         ),
-        class_="scroll",
     )
 
 

@@ -19,6 +19,7 @@ from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, Spending
+from quorate.report.student_file import StudentFile
 
 FORMAT = 2  #: version of the JSON form; version 0.1 wrote 1, which is read too, and others are refused
 
@@ -36,8 +37,9 @@ class Setup(Plain):
     ----------
     n_teachers : int
         K; 0 in the direct method, which has none.
-    partition : {"hash", "balanced", "declared", "none"}
-        How units were given to teachers; ``"declared"`` for votes made elsewhere, ``"none"`` without teachers.
+    partition : {"hash", "balanced", "unit", "declared", "sites", "none"}
+        How units were given to teachers; ``"declared"`` for votes made elsewhere, ``"sites"`` for those of several
+        sites, ``"none"`` without teachers.
     unit : str
         What one unit is: ``"record"``, ``"patient"``, ...
     classes : tuple of str
@@ -97,7 +99,7 @@ class Setup(Plain):
     def _check(self) -> None:
         least = 0 if self.partition == "none" else 1
         require(self.n_teachers >= least, f"n_teachers must be >= {least}, got {self.n_teachers}")
-        kinds = ("hash", "balanced", "declared", "none")
+        kinds = ("hash", "balanced", "unit", "declared", "sites", "none")
         require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
         require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
         require(len(self.classes) >= 1, "classes must name at least one class")
@@ -183,6 +185,8 @@ class Facts(Plain):
     attacker : AttackCurve or None
         What the best attacker can do who sees what this run released, by its exact price; None where an earlier version
         wrote the facts.
+    student_file : StudentFile or None
+        What whoever opens the student's file must know; None where an earlier version wrote the facts.
 
     Raises
     ------
@@ -220,6 +224,7 @@ class Facts(Plain):
     fitted: Fitted | None = None
     rounds: Rounds | None = None
     attacker: AttackCurve | None = None
+    student_file: StudentFile | None = None
 
     @property
     def seeded(self) -> bool:

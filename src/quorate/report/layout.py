@@ -7,6 +7,20 @@ from collections.abc import Iterable, Sequence
 from quorate.report.element import Child, Markup, element
 
 
+def document(title: str, style: Markup, body: Markup) -> str:
+    """Return a whole HTML page: one file that loads nothing from elsewhere."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("title", title),
+        element("style", style),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
 def section(key: str, heading: str, *children: Child, stamp: str | None = None) -> Markup:
     """Return one section: its heading in the margin, its content beside it."""
     return element(
@@ -33,8 +47,8 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *
         )
         for row in rows
     )
-    return element(
-        "div",
+    return scrolling(
+        caption,
         element(
             "table",
             element("caption", caption),
@@ -42,8 +56,12 @@ def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *
             element("tbody", *body),
             class_=class_ or None,
         ),
-        class_="scroll",
     )
+
+
+def scrolling(name: str, wide: Markup) -> Markup:
+    """Let something wide be moved to and fro on a narrow screen, with the keyboard too."""
+    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=name)
 
 
 def pairs(rows: Iterable[tuple[str, Child]], *, class_: str = "pairs") -> Markup:

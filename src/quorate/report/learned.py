@@ -9,8 +9,7 @@ from quorate.accounting import Guarantee
 from quorate.outcomes import Caution
 from quorate.report import sentences
 from quorate.report.element import Markup, element
-from quorate.report.layout import section
-from quorate.report.notation import visible
+from quorate.report.layout import document, section
 from quorate.report.stylesheet import STYLE
 
 
@@ -72,21 +71,13 @@ def render_learned(
     if cautions:
         said = (element("li", f"{each.words} ({each.code})") for each in cautions)
         parts.append(section("cautions", "Cautions", element("ul", *said), stamp=stamp))
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name_="referrer", content="no-referrer"),
-        element("title", visible("A learned rule: privacy report")),
-        element("style", STYLE),
-    )
     body = element(
         "body",
-        None if stamp is None else element("p", stamp, class_="banner", role="note"),
+        None if stamp is None else element("aside", stamp, class_="banner"),
         element("header", element("h1", "A rule learned from private rows"), class_="top"),
         element("main", *parts),
     )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return document("A learned rule: privacy report", STYLE, body)
 
 
 def _told(name: str, values: Sequence[Any]) -> str:

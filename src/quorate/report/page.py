@@ -9,7 +9,7 @@ from quorate.report import audited, drawing, measured, origin, promised, sentenc
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
 from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_section
-from quorate.report.layout import section
+from quorate.report.layout import document, section
 from quorate.report.notation import visible
 from quorate.report.stylesheet import STAMPED, STYLE
 from quorate.types import Secret
@@ -86,7 +86,7 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
     body = element(
         "body",
         drawing.textures(),
-        None if stamp is None else element("p", stamp, class_="banner", role="note"),
+        None if stamp is None else element("aside", stamp, class_="banner"),
         element(
             "header",
             element("p", "quorate · privacy report", class_="eyebrow"),
@@ -101,16 +101,7 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
         ),
         element("footer", element("p", _edition(stamps))),
     )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name_="color-scheme", content="light dark"),
-        element("meta", name_="referrer", content="no-referrer"),
-        element("title", visible(title)),
-        element("style", STYLE if stamp is None else join(STYLE, STAMPED[stamp])),
-    )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return document(visible(title), STYLE if stamp is None else join(STYLE, STAMPED[stamp]), body)
 
 
 def _edition(stamps: tuple[str, ...]) -> Markup:

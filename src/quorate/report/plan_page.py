@@ -10,17 +10,24 @@ from quorate.planning.plan_row import PlanRow
 from quorate.report import drawing
 from quorate.report.chart import Axis, Chart
 from quorate.report.element import Child, Markup, element
-from quorate.report.layout import pairs, section, table
+from quorate.report.layout import document, pairs, section, table
 from quorate.report.notation import percent, visible
-from quorate.report.plan_text import ROUGHLY, epsilons_in_words, epsilons_of, name_of, odds, task
+from quorate.report.plan_text import ROUGHLY, epsilons_in_words, epsilons_of, method_of, name_of, odds, task
 from quorate.report.stylesheet import STYLE
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table
 LINES = 5  # ways in a picture
 
 
-def plan_page(plan: Plan) -> str:
+def plan_page(plan: Plan, *, paid: str = "") -> str:
     """Return the plan as one HTML page.
+
+    Parameters
+    ----------
+    plan : Plan
+        What a budget can buy.
+    paid : str, optional
+        What a private estimate that it rests on found, and cost; empty where there was none.
 
     Examples
     --------
@@ -34,7 +41,7 @@ def plan_page(plan: Plan) -> str:
         ("rows", "What the budget can buy", _rows(plan)),
         ("labels", "One released label", _labels(plan)),
         ("epsilon", "Choosing ε", _epsilon(plan)),
-        ("attacker", "What an attacker can tell", _attacker(plan)),
+        ("best-attack", "What an attacker can tell", _attacker(plan)),
         ("limits", "What cannot answer, and what the figures rest on", _limits(plan)),
     )
     body = element(
@@ -48,18 +55,16 @@ def plan_page(plan: Plan) -> str:
             class_="top",
         ),
         element("main", *(section(key, heading, *children) for key, heading, children in parts)),
-        element("footer", element("p", "Made of declared facts and public rows. Nothing was spent.")),
+        element("footer", element("p", _made_of(paid))),
     )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name_="color-scheme", content="light dark"),
-        element("meta", name_="referrer", content="no-referrer"),
-        element("title", "quorate: what the budget would buy"),
-        element("style", STYLE),
-    )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return document("quorate: what the budget would buy", STYLE, body)
+
+
+def _made_of(paid: str) -> str:
+    """What the page rests on; a paid estimate is said to have been paid for."""
+    if paid:
+        return f"Made of declared facts, public rows and a private estimate, which was charged. {paid}"
+    return "Made of declared facts and public rows. Nothing was spent."
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -74,7 +79,7 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
         "#Answered",
         *(f"#Right at {m:g}" for m in SHOWN),
         "#Expected",
-        "",
+        "As a bar",
     )
     rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
@@ -98,7 +103,7 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
     found, expected = row.probabilities, row.expected
     right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
     return (
-        visible(row.name),
+        visible(method_of(row)),
         "" if row.n_teachers is None else f"{row.n_teachers:,}",
         "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
         visible(row.noise),
@@ -128,6 +133,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
         Axis("probability", 0, 1),
         "Rising curves, one for each mechanism.",
         legend="bottom right",
+        letter=8.0,
         prefix="labels-",
     )
     for style, row in enumerate(_ways(plan)):
@@ -137,7 +143,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
 
 
 def _short(row: PlanRow) -> str:
-    return row.name if row.n_teachers is None else f"{row.name}, {row.n_teachers:,} teachers"
+    return method_of(row) if row.n_teachers is None else f"{row.name}, {row.n_teachers:,} teachers"
 
 
 def _epsilon(plan: Plan) -> tuple[Child, ...]:
@@ -187,6 +193,7 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
         Axis("false alarms: said to be in the data, and is not", 0, 1),
         Axis("misses: said not to be in the data, and is", 0, 1),
         "A curve below the diagonal of a coin; the closer to it, the less an attacker can tell.",
+        letter=8.0,
         prefix="attacker-",
     )
     chart.line([0, 1], [1, 0], "a coin", 4, marks=0)

@@ -78,7 +78,7 @@ def _row(row: PlanRow, mark: str) -> str:
     expected = "—" if row.expected is None else _range(row)
     answered = "" if row.answered is None else percent(row.answered)
     return (
-        f"  {shortened(row.name, 20):<21}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
+        f"  {shortened(method_of(row), 20):<21}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
         f"{_noise(row):<12}{answered:>8} {mark}{expected:<16}"
     ).rstrip()
 
@@ -120,7 +120,18 @@ def name_of(row: PlanRow) -> str:
     """
     teachers = "" if row.n_teachers is None else f" of {several(row.n_teachers, 'teacher')}"
     queries = "" if row.n_queries is None or row.way != "votes" else f" on {row.n_queries:,} queries"
-    return f"{row.name}{teachers}{queries}"
+    return f"{method_of(row)}{teachers}{queries}"
+
+
+def method_of(row: PlanRow) -> str:
+    """Name what a row is of, in the words of the documents.
+
+    Examples
+    --------
+    >>> method_of(PlanRow(way="direct", name="gradient rounds")), method_of(PlanRow(way="votes", name="NoisyCounts"))
+    ('direct method', 'NoisyCounts')
+    """
+    return "direct method" if row.way == "direct" else row.name
 
 
 def margins_in_words(row: PlanRow, found: AnswerProbabilities) -> str:
@@ -141,7 +152,7 @@ def _cannot(plan: Plan) -> list[str]:
     by_name: dict[str, list[PlanRow]] = {}
     for row in plan.rows:
         if row.cannot:
-            by_name.setdefault(row.name, []).append(row)
+            by_name.setdefault(method_of(row), []).append(row)
     for name, rows in by_name.items():
         last = rows[-1]  # of the most teachers: if even these cannot
         lines += _words("cannot", f"{name}: {last.cannot.removeprefix('cannot answer: ')}")
@@ -181,7 +192,7 @@ def epsilons_of(plan: Plan) -> str:
     """Say of what the table by ε is."""
     first = plan.first
     if first.way != "votes":
-        return f"{first.name} by ε"
+        return f"{method_of(first)} by ε"
     return f"{first.name} by ε; the number of teachers is chosen for each ε, and differs by row"
 
 

@@ -111,6 +111,8 @@ def where_a_unit_goes(facts: Facts) -> str:
     unit = facts.setup.unit
     if facts.setup.partition == "declared":
         return f"one {unit} → exactly one teacher; stated by the owner"
+    if facts.setup.partition == "sites":
+        return f"one {unit} of a site → exactly one teacher there; signed by each site"
     checked = any(check.code == "shards" and check.outcome is Outcome.PASSED for check in facts.checks)
     words = f"one {unit} → exactly one teacher" + ("; checked" if checked else "; not checked")
     return words + (" (replace only)" if facts.setup.partition == "balanced" else "")
@@ -147,7 +149,9 @@ def partition(facts: Facts) -> str:
     return {
         "hash": f"shards are drawn by a keyed hash of the {unit}, with a secret key drawn for this run",
         "balanced": f"shards are a random permutation cut into equal parts; {covered}",
+        "unit": f"each {unit} has a teacher of its own, whose seed is a keyed hash of the {unit}'s identity",
         "declared": "shards were made by the owner, whose statement it is",
+        "sites": f"shards were made at the sites, whose statement it is; at how many one {unit} may be is a caveat",
     }[facts.setup.partition]
 
 

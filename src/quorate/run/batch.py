@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data import PrivateRecords, PublicPool, encode_labels, is_same_table, match_columns, read_data, row_digests
+from quorate.data import PrivateRecords, encode_labels, is_same_table, match_columns, row_digests
 from quorate.data.formats import Table
+from quorate.data.reading import has_named_columns
 from quorate.data.spreadsheets import csv_text
 from quorate.data.workspace import Workspace
+from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger
@@ -24,22 +26,28 @@ from quorate.pipeline.facts import RunMetadata, facts, score
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.inputs import HOLDS_PRIVATE
-from quorate.pipeline.models import mechanism_of, model_of, student_of
+from quorate.pipeline.models import mechanism_of, student_of, teacher_of
 from quorate.pipeline.prepare import prepare
+from quorate.pipeline.resumed import content_key
 from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
 from quorate.planning import is_hopeless, refuse_hopeless
 from quorate.release import Charge
-from quorate.release.described import described_mechanism
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.choice import NOTHING_CHOSEN
+from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.notes import public_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
-from quorate.run.published import is_finished, read_facts
-from quorate.run.settings import DataSettings, MechanismSettings, Settings, settings_of
+from quorate.run.published import PROMPT, is_finished, read_facts
+from quorate.run.run_settings import RunSettings
+from quorate.run.settings import MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
+from quorate.run.student_rows import student_file
+from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns
+from quorate.students import PromptStudent
 from quorate.types import Secret, Watch
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
@@ -55,14 +63,7 @@ class LoadedRun(PreparedRun):
     @property
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        recipe = self.task.recipe
-        cache_inputs = {
-            **self.task.cache_inputs,
-            "mechanism": described_mechanism(recipe.mechanism),
-            "event": recipe.event.to_json(),
-            "online": recipe.online_answers,
-        }
-        return stage_key(self.task.key, "labels", cache_inputs)
+        return content_key(self.task)
 
     @property
     def charge(self) -> Charge:
@@ -84,7 +85,7 @@ class LoadedRun(PreparedRun):
         return self.charge
 
 
-def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None) -> LoadedRun:
+def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
     Parameters
@@ -96,6 +97,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         not there yet are made up.
     settings : Settings, optional
         What :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not given.
+    rehearse : bool
+        Whether models of the user's own are tried on public rows; those of a run that was charged were tried before.
 
     Raises
     ------
@@ -105,9 +108,9 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     folder = RunFolder(root)
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
-        raise PreconditionFailed('[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it')
+        raise PreconditionFailed(NOTHING_CHOSEN)
     data = settings.data
-    config = _config(settings, root)
+    config = replace(_config(settings, folder), rehearse=rehearse)
     private, public = _tables(folder, data, memory=allowed_memory(config.memory), begin=begin)
     if begin:
         folder.make()
@@ -126,7 +129,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             config,
             private.X,
             private.y,
-            public=PublicPool(public.X),
+            public=pool_of(data, public),
             groups=private.unit,
             key=key,
             fingerprint_key=fingerprint_key(
@@ -153,18 +156,20 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
 def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) -> tuple[Table, Table]:
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
     workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
-    private = read_data(data.private, label=data.label, unit=data.unit, memory=memory, workspace=workspace)
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    return private, read_data(data.pool, drop=dropped, n_features=private.X.shape[1])
+    if not has_named_columns(data.private):
+        private = read_private(data, None, memory=memory, workspace=workspace)
+        return private, read_pool(data, n_features=private.X.shape[1])
+    public = read_pool(data)
+    return read_private(data, public, memory=memory, workspace=workspace), public
 
 
-def _config(settings: Settings, root: Path) -> RunConfig:
-    data = settings.data
+def _config(settings: Settings, folder: RunFolder) -> RunConfig:
+    data, root = settings.data, folder.root
     return RunConfig(
         classes=data.classes,
         epsilon=settings.run.epsilon or settings.budget.epsilon,
         delta=settings.run.delta or settings.budget.delta,
-        teacher=model_of(settings.teachers.model, "teacher", folder=root),
+        teacher=teacher_of(settings.teachers.model, settings.teachers.fields, folder=root),
         student=student_of(
             settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
         ),
@@ -182,11 +187,22 @@ def _config(settings: Settings, root: Path) -> RunConfig:
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
-        built_in=":" not in settings.teachers.model and ":" not in settings.student.model,
+        scheduler=_scheduler(settings.run, folder),
+        built_in=not settings.teachers.fields
+        and ":" not in settings.teachers.model
+        and ":" not in settings.student.model,
         pool_name=data.pool.name,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
     )
+
+
+def _scheduler(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
+    """Return whose workers train the teachers, and where what these need lies meanwhile."""
+    if run.scheduler is None:
+        return None
+    shared = folder.private if run.shared_folder is None else run.shared_folder
+    return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
 
 
 def _earlier(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
@@ -194,12 +210,14 @@ def _earlier(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
 
     They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
     """
-    if not (run.folder.ledger.exists() or any(run.folder.private.glob("*.stage"))):
+    if not (run.folder.may_have_begun or any(run.folder.private.glob("*.stage"))):
         return []
     settings, found = run.settings, []
     fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
     if run.task.solves and not fitted.batched:
         found.append(fitted)
+    if run.task.inputs.kinds.changed and not settings.data.kinds.named:
+        found += [replace(each, ruled=False) for each in (config, *found)]
     if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
         found.append(replace(fitted, recipe="0.1"))
     return found
@@ -210,10 +228,10 @@ def has_begun(run: LoadedRun) -> bool:
     key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
     if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
         return True
-    if not run.folder.ledger.exists():
+    if not run.folder.may_have_begun:
         return False
     try:
-        with Ledger(run.folder.ledger) as ledger:
+        with run.folder.look_into_ledger() as ledger:
             return run.charge.find(ledger) is not None
     except PreconditionFailed:  # it was killed before the first entry; whatever else it is, the run itself will meet
         return False
@@ -242,7 +260,7 @@ def refuse_lost_key(folder: RunFolder) -> None:
     """
     lost = is_finished(folder) and not read_facts(folder.root).seeded
     if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
-        with Ledger(folder.ledger) as ledger:
+        with folder.look_into_ledger() as ledger:
             lost = any(each.client != SEEDED_CLIENT for each in ledger.reservations())
     if lost:
         raise PreconditionFailed(
@@ -259,12 +277,9 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
         If they do not fit the task; or hold private records, whose score would be published at no charge.
     """
     assert data.evaluation is not None  # noqa: S101 - the caller's condition
-    table = read_data(
-        data.evaluation,
-        label=data.label,
-        drop=[data.unit] if data.unit else [],
-        n_features=task.inputs.public.shape[1],
-    )
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, data.evaluation, task.inputs.public, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, data.evaluation, task.inputs.public)
     # In the order of the private columns, so that rows are known again.
     _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
     task.views.student.check(rows, data.evaluation.name)
@@ -272,7 +287,7 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     private = task.inputs.private.reveal()
     records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests)
     same = is_same_table(private.X, rows, digests=(private.digests, row_digests(rows)))
-    if data.evaluation.samefile(data.private) or same or records.are_in(rows, codes):
+    if same_source(data.evaluation, data.private) or same or records.are_in(rows, codes):
         raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
@@ -323,14 +338,26 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
             readers=readers_of(batch.settings),
         )
         made = replace(facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
-    publish(batch, result, made)
-    return made
+    return publish(batch, result, made)
 
 
-def publish(batch: LoadedRun, result: RunResult, made: Facts) -> None:
-    """Write the public side: that of every run, and the labels."""
-    labels = {"labels.csv": labels_csv(batch.task, result)}
-    publish_run(batch.folder, result.student, made, labels, seeded=batch.task.noise.seeded)
+def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
+    """Write the public side: that of every run, and the labels; a prompt of them where teachers are prompts."""
+    task = batch.task
+    more = {"labels.csv": labels_csv(task, result)}
+    if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
+        more[PROMPT] = PromptStudent.of_answers(
+            task.inputs.public,
+            result.queries,
+            result.released,
+            classes=task.inputs.classes,
+            guarantee=made.guarantee,
+            shots=teacher.shots,
+            instruction=teacher.instruction,
+            text=teacher.text,
+        ).to_json()
+    rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
+    return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
 
 
 def labels_csv(task: Task, result: RunResult) -> str:
@@ -364,5 +391,6 @@ def labels_csv(task: Task, result: RunResult) -> str:
 def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
-    found = score(result.student, batch.evaluation.X, batch.evaluation.truth, batch.task.inputs.classes)
+    seen = batch.task.views.student.kinds(batch.evaluation.X)
+    found = score(result.student, seen, batch.evaluation.truth, batch.task.inputs.classes)
     return replace(extra, student=found)

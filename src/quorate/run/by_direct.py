@@ -29,7 +29,9 @@ NOTHING_TO_ASK = (
 class Direct(Method):
     """Noisy gradient rounds on the private rows themselves."""
 
-    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> DirectRun:
+    def read(
+        self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
+    ) -> DirectRun:
         """Read the run."""
         return direct_run.read_direct(root, begin=begin, settings=settings)
 
@@ -61,7 +63,7 @@ class Direct(Method):
 
         return audit_direct(run, **how)
 
-    def ask(self, run: DirectRun, path: Path, *, watch: Watch | None = None) -> Asked:
+    def ask(self, run: DirectRun, asked: Any, *, watch: Watch | None = None) -> Asked:
         """Refuse a question, and say why there is none."""
         raise PreconditionFailed(NOTHING_TO_ASK)
 

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 class Teachers(Method):
     """Teachers vote, a mechanism answers, a student is published."""
 
-    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> LoadedRun:
+    def read(
+        self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
+    ) -> LoadedRun:
         """Read the run."""
-        return batch.load_run(root, begin=begin, settings=settings)
+        return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
 
     def check(self, run: LoadedRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
@@ -66,11 +68,11 @@ class Teachers(Method):
 
         return audit_run(run, **how)
 
-    def ask(self, run: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
-        """Ask the ensemble about the rows of a file."""
+    def ask(self, run: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
+        """Ask the ensemble about the rows of a file or a table."""
         from quorate.run.online import ask
 
-        return ask(run, path, watch=watch)
+        return ask(run, asked, watch=watch)
 
     def internal_facts(self, run: LoadedRun) -> Secret[InternalFacts]:
         """Gather what only the owner may see."""

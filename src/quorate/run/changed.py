@@ -15,6 +15,8 @@ from quorate.run.folder import RunFolder
 from quorate.run.methods import method_of
 from quorate.run.prepared import budget_of
 from quorate.run.settings import read_settings
+from quorate.run.sites.combined import combine
+from quorate.run.sites.settings import combines_sites, read_sites_settings
 from quorate.run.votes_file import read_votes
 
 
@@ -37,10 +39,12 @@ def changed_fingerprint(
     PreconditionFailed
         If they are not given where they are needed.
     """
+    if combines_sites(root):
+        return votes_fingerprint(combine(root).votes, root)
     if _is_run(root):
         if votes is not None or classes is not None:
             raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
-        return str(method_of(root).read(root).fingerprint)
+        return str(method_of(root).read(root, rehearse=False).fingerprint)
     if votes is None or classes is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "
@@ -69,6 +73,9 @@ def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delt
     PreconditionFailed
         If they are not given where they are needed.
     """
+    if combines_sites(root):
+        budget = read_sites_settings(root).budget
+        return Budget(*floor_budget(budget.epsilon, budget.delta), composition=own.composition)
     if _is_run(root):
         if epsilon is not None or delta is not None:
             raise InvalidParameter(f"the budget of {root} is raised to that of its quorate.toml; edit [budget] there")

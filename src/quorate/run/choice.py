@@ -8,12 +8,14 @@ new one. It holds public facts, as ``quorate.toml`` does.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 CHOICE = "chosen-method.json"
+NOTHING_CHOSEN = '[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it'
 _OF_TEACHERS = ("teachers", "mechanism", "student")
 
 
@@ -48,7 +50,7 @@ def chosen(document: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, 
     made = {name: dict(section) if isinstance(section, Mapping) else section for name, section in document.items()}
     if choice["method"]["by"] == "direct":  # which refuses what belongs to teachers
         made = {name: section for name, section in made.items() if name not in _OF_TEACHERS}
-        for key in ("n_jobs", "jobs", "allow_hopeless"):
+        for key in ("n_jobs", "jobs", "allow_hopeless", "scheduler", "plain_tcp", "shared_folder"):
             made.get("run", {}).pop(key, None)
         made.get("data", {}).pop("n_rows", None)
     for name, section in choice.items():
@@ -65,6 +67,36 @@ def with_kept_choice(document: Mapping[str, Any], folder: Path) -> Mapping[str, 
         return chosen(document, kept["choice"]) if kept["for"] == digest_of(document) else document
     except (OSError, ValueError, KeyError, TypeError):
         return document
+
+
+def choice_in_words(folder: Path) -> str | None:
+    """Say which method a run goes by that leaves it to the planner; None where it does not, or nothing is chosen yet.
+
+    Parameters
+    ----------
+    folder : path
+        The run's.
+    """
+    try:
+        document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8"))
+        kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
+        if not is_open(document) or kept["for"] != digest_of(document):
+            return None
+        choice = kept["choice"]
+        if choice["method"]["by"] == "direct":
+            told = '[method] by = "auto" chose the direct method, the first row of quorate plan'
+            idle = [f"[{name}]" for name in _OF_TEACHERS if document.get(name)]
+            if not idle:
+                return told
+            named = idle[0] if len(idle) == 1 else f"{', '.join(idle[:-1])} and {idle[-1]}"
+            return f"{told}; {named} {'is' if len(idle) == 1 else 'are'} for teachers, and not used"
+        count, mechanism = choice["teachers"]["count"], choice["mechanism"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return (
+        f'[method] by = "auto" chose votes of {count:,} teachers by {mechanism["name"]} on {mechanism["queries"]:,} '
+        "queries, the first row of quorate plan"
+    )
 
 
 def keep_choice(document: Mapping[str, Any], choice: Mapping[str, Any], folder: Path) -> None:

@@ -10,26 +10,30 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import count
-from quorate.data import PublicPool, encode_labels, read_cells, read_data
+from quorate.data import PublicPool, encode_labels
 from quorate.data.reading import has_named_columns
 from quorate.direct.schema import codes_of_text
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
+from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.foreseen import cautions_of, foreseen
-from quorate.pipeline.direct.task import DirectConfig, DirectTask, prepare_direct
+from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.notes import direct_notes
 from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
-from quorate.run.settings import DataSettings, Settings, settings_of
+from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
+from quorate.run.student_rows import student_file
+from quorate.run.tables import pool_of, read_pool, read_private_cells, read_public, refuse_other_columns
 from quorate.types import Watch
 
 
@@ -76,10 +80,9 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
     folder = RunFolder(root)
     settings = settings_of(root) if settings is None else settings
     data, method = settings.data, settings.method
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    public = None if data.public is None else PublicPool(read_data(data.public, drop=dropped).X)
+    public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
-    private = read_cells(data.private, label=data.label, unit=data.unit, n_features=n_features)
+    private = read_private_cells(data, public, n_features=n_features)
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -128,7 +131,7 @@ def _feature_map(given: str | Path) -> Any:
     """Return the name of a feature map, or the fitted transformer that a file holds."""
     if isinstance(given, str):
         return given
-    import skops.io
+    from quorate.deferred import skops
 
     try:
         return skops.io.load(given)
@@ -148,13 +151,14 @@ def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
         If they do not fit the pool, or are the private file.
     """
     assert data.evaluation is not None  # noqa: S101 - the caller's condition
-    if data.evaluation.samefile(data.private):
+    if same_source(data.evaluation, data.private):
         raise DataRefused(
             "[data] evaluation is the private file again; a score on it would be published without a charge. Give "
             "public rows with labels, about nobody in the private table, or leave it out"
         )
-    drop = [data.unit] if data.unit else []
-    table = read_data(data.evaluation, label=data.label, drop=drop, n_features=task.schema.pool.shape[1])
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, data.evaluation, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, data.evaluation, task.schema.pool)
     rows, usable = task.schema.parsed(table.X, data.evaluation.name)
     if not usable.all():
         raise DataRefused(
@@ -162,7 +166,7 @@ def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
             "mend it, or drop its row"
         )
     codes = encode_labels(table.y, task.classes, name=f"{data.evaluation.name}, column {data.label!r}")
-    return Evaluation(rows, np.asarray(list(task.classes))[codes])
+    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
 
 
 def check_direct(run: DirectRun) -> dict[str, Any]:
@@ -208,8 +212,8 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
             readers=readers_of(run.settings),
         )
         made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
-    publish_run(folder, result.model, made, {}, seeded=task.noise.seeded)
-    return made
+    rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
+    return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 
 def _utility(run: DirectRun, model: Any, extra: Utility) -> Utility:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,14 @@ class VotesReleased:
         What was promised.
     sanitised_epsilon : float or None
         The data-dependent ε, released with noise at its own price; it describes, and guarantees nothing.
+    files : dict of str to bytes
+        What was written to the public side, by name. Whoever hands it on takes it from here: on disk it may change.
     """
 
     released: Released
     guarantee: Guarantee
     sanitised_epsilon: float | None
+    files: dict[str, bytes] = field(repr=False)
 
 
 def release_votes(
@@ -67,6 +70,7 @@ def release_votes(
     delta: float,
     noise: NoiseSource,
     unit: str = "record",
+    scope: GuaranteeScope | None = None,
     sanitiser: DataDependentRelease | None = None,
     allow_hopeless: bool = False,
 ) -> VotesReleased:
@@ -89,6 +93,8 @@ def release_votes(
         Where privacy noise comes from.
     unit : str
         Whose data one teacher saw alone.
+    scope : GuaranteeScope, optional
+        What the guarantee is about, where that is more than a `unit` whose partition is stated.
     sanitiser : DataDependentRelease, optional
         Releases the data-dependent ε too, for its own price inside the same reservation.
     allow_hopeless : bool
@@ -123,7 +129,7 @@ def release_votes(
         key=key,
         data=data,
         delta=delta,
-        scope=scope_of_votes(unit, mechanism),
+        scope=scope_of_votes(unit, mechanism) if scope is None else scope,
         seeded=noise.seeded,
     )
     with _ledger_of(folder, budget, data) as ledger:
@@ -144,9 +150,7 @@ def release_votes(
             seeded=noise.seeded,
             caveats=(FIGURE_LOST,) if lost else (),
         )
-    write_atomically(folder.public / "labels.csv", _labels(votes, released, seeded=noise.seeded).encode())
-    write_atomically(folder.public / "guarantee.json", (promised.to_json() + "\n").encode())
-    return VotesReleased(released, promised, sanitised)
+    return VotesReleased(released, promised, sanitised, _written(folder, votes, released, promised))
 
 
 def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Caution:
@@ -330,6 +334,16 @@ def _sanitised(
         noise=noise,
         answered=released.answered if mechanism.may_decline else None,
     )
+
+
+def _written(folder: RunFolder, votes: VotesFile, released: Released, promised: Guarantee) -> dict[str, bytes]:
+    files = {
+        "labels.csv": _labels(votes, released, seeded=promised.seeded).encode(),
+        "guarantee.json": (promised.to_json() + "\n").encode(),
+    }
+    for name, content in files.items():
+        write_atomically(folder.public / name, content)
+    return files
 
 
 def _labels(votes: VotesFile, released: Released, *, seeded: bool) -> str:

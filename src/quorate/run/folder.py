@@ -4,20 +4,24 @@
 
     quorate.toml      what was asked
     ledger.db         what was spent, with its anchor and its key beside it
+    ledger.url        in place of ledger.db, where the ledger is on a server: its URL, in one line
     private/  (0700)  run key, votes, teachers, newest ledger entry; never leaves
     public/           labels, student, guarantee.json, report.html; may leave
 """
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import quote
 
-from quorate.errors import LedgerIntegrityError
+from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.anchor import AnchorFile
-from quorate.ledger.sqlite import both_missing, had_ledger
+from quorate.ledger.files import beside, both_missing, had_ledger
+from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
 
 
@@ -34,8 +38,51 @@ class RunFolder:
 
     @property
     def ledger(self) -> Path:
-        """The durable record of what was spent."""
+        """The durable record of what was spent; where that is on a server, what its key lies beside."""
         return self.root / "ledger.db"
+
+    @property
+    def ledger_url(self) -> str | None:
+        """Where the ledger is, if it is on a server: what ``ledger.url`` holds.
+
+        Raises
+        ------
+        InvalidParameter
+            If it is no URL.
+        PreconditionFailed
+            If there is a ledger in a file, too.
+        """
+        try:
+            text = (self.root / "ledger.url").read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError):
+            raise PreconditionFailed(f"{self.root / 'ledger.url'} cannot be read; ask its owner") from None
+        url = text.strip()
+        if not is_url(url) or len(url.splitlines()) != 1:
+            raise InvalidParameter("ledger.url must hold the URL of a ledger in one line, such as postgresql://host/db")
+        if self._ledger_stands:
+            raise PreconditionFailed(
+                "the folder has a ledger in a file, ledger.db, and names one in ledger.url; a run has one ledger "
+                "for life: take away what was added last"
+            )
+        return url
+
+    @property
+    def may_have_begun(self) -> bool:
+        """Whether there is a ledger to look into."""
+        url = self.ledger_url  # refuses a folder with two of them
+        return self.ledger.exists() if url is None else had_ledger(self.ledger)
+
+    def look_into_ledger(self) -> Ledger:
+        """Open the ledger to read in it, with nothing noted; the caller closes it."""
+        url = self.ledger_url
+        return Ledger(self.ledger) if url is None else Ledger(store=store_at(self._with_key(url), create=False))
+
+    def _with_key(self, url: str) -> str:
+        """Add the place of the key: the run's own, of which every server has a copy."""
+        key = quote(str(beside(self.ledger.absolute(), ".key")))
+        return f"{url}{'&' if '?' in url else '?'}key_file={key}"
 
     @property
     def has_ledger(self) -> bool:
@@ -85,10 +132,25 @@ class RunFolder:
         LedgerMismatch
             If it has another budget, or belongs to other data.
         """
+        url = self.ledger_url
+        if url is not None:
+            return self._open_shared(url, budget, fingerprint)
         if self.has_ledger and not self._ledger_stands:
             raise LedgerIntegrityError(both_missing(self.ledger))
         guard = NotedHead(self)
         return session(self.ledger, budget=budget, same_budget=True, guard=guard, fingerprint=fingerprint)
+
+    @contextmanager
+    def _open_shared(self, url: str, budget: Budget | None, fingerprint: str | None) -> Iterator[Ledger]:
+        """Open a ledger on a server; where anything was made with it, a missing one is not made anew."""
+        create = budget is not None and not self._has_results
+        store = store_at(self._with_key(url), create=create)
+        guard = NotedHead(self)
+        with (
+            Ledger(store=store, budget=budget) as ledger,
+            session(ledger, budget=budget, guard=guard, fingerprint=fingerprint) as held,
+        ):
+            yield held
 
     @property
     def private(self) -> Path:
@@ -131,23 +193,36 @@ class NotedHead(RollbackGuard):
         folder = self._folder
         if not folder.private.is_dir():
             return
-        noted = self._file.read()
-        if noted is None and folder.has_published:
+        slots = self._file.slots()
+        if slots is not None and slots.torn:  # it is replaced as a whole, so that no crash explains a damaged part
             raise LedgerIntegrityError(
-                f"private/{folder.head.name} is missing beside what was published: whether {folder.ledger.name} is the "
-                f"newest ledger is unknown; restore it, or copy {folder.ledger.name}.anchor there if you know that it "
-                "is"
+                f"a part of private/{folder.head.name} is damaged, and what it named may be newer than the rest: "
+                "whether the ledger is the newest is unknown; restore the newest ones together"
+            )
+        noted = None if slots is None else slots.newest
+        if folder.ledger_url is not None:  # what other servers wrote, up to what was noted at least
+            ledger.refresh()
+        if noted is None and folder.has_published:
+            copied = f", or copy {folder.ledger.name}.anchor there if you know that it is"
+            raise LedgerIntegrityError(
+                f"private/{folder.head.name} is missing beside what was published: whether {self._named} is the newest "
+                f"is unknown; restore it{copied if folder.ledger_url is None else ' from a copy of the folder'}"
             )
         if noted is not None:
             try:
                 ledger.check_receipt(Receipt(noted.sequence, noted.hash))
             except LedgerIntegrityError:
                 raise LedgerIntegrityError(
-                    f"{folder.ledger.name} and its anchor are older than private/{folder.head.name}, or of another "
-                    "run; restore the newest ones, nothing is released until then"
+                    f"{self._named} is older than private/{folder.head.name}, or of another run; restore the newest "
+                    "ones, nothing is released until then"
                 ) from None
         if noted != ledger.head:
-            self._file.write(ledger.head)
+            self._file.replace(ledger.head)
+
+    @property
+    def _named(self) -> str:
+        folder = self._folder
+        return f"{folder.ledger.name}, with its anchor," if folder.ledger_url is None else "the ledger of ledger.url"
 
     def note(self, ledger: Ledger) -> None:
         """Do the same when the ledger is let go of."""

@@ -14,11 +14,10 @@ from quorate.ensemble import (
     average_stability,
     high_margin_curve,
     margins,
-    partition_rows,
     soft_label_quality,
     train_teachers,
 )
-from quorate.pipeline.flow import votes
+from quorate.pipeline.flow import shards_of, votes
 from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
 from quorate.run.batch import LoadedRun
@@ -117,10 +116,9 @@ def _quality(scores: Secret[Any]) -> QualityFacts:
 
 
 def _teachers(task: Task) -> list[TeacherFacts]:
-    private, n_teachers = task.inputs.private.reveal(), task.recipe.n_teachers
-    shards = partition_rows(private.unit_keys, n_teachers, task.key, partition=task.partition).reveal()
-    told = []
-    for teacher in range(n_teachers):
+    private, assigned = task.inputs.private.reveal(), shards_of(task)
+    shards, told = assigned.reveal(), []
+    for teacher in range(task.number_of_shards(assigned)):
         codes = private.codes[shards == teacher]
         kinds = len(np.unique(codes))
         status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"

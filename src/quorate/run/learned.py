@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from quorate.accounting import Guarantee
 from quorate.arguments import one_of
-from quorate.data import fingerprint, read_cells, read_data
-from quorate.data.identity import as_list, is_same_table
+from quorate.data import fingerprint, read_cells
+from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.direct.cells import each as of_each
 from quorate.errors import DataRefused, InvalidParameter
@@ -35,52 +35,22 @@ from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_epsilon
 from quorate.report.learned import render_learned
+from quorate.run.learn_check import (
+    PAGE,
+    RULE,
+    LearnCheck,
+    LearnRequest,
+    asked_of,
+    error_caution,
+    proven_error,
+    refuse_to_replace,
+)
+from quorate.types import Secret
 
 #: What ``--concept`` may be.
 CONCEPTS: Final = ("rectangle", "interval", "threshold", "stump")
 #: What ``--learner`` may be.
 LEARNERS: Final = ("whole-class", "sanitized")
-RULE, PAGE = "rule.json", "report.html"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class LearnRequest:
-    """What is asked of a table; all of it public but the rows of the table.
-
-    Parameters
-    ----------
-    table : path
-        Private rows with a column of labels, of which some may be missing.
-    label : str
-        That column.
-    classes : tuple of str
-        Two labels; the rule tells when a row is the second one.
-    cuts : mapping
-        Of :class:`~quorate.learners.Binning`.
-    epsilon : float
-        ε of the fit.
-    concept : str
-        Among :data:`CONCEPTS`.
-    learner : str
-        "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
-    ledger : path
-        Where the charge goes.
-    budget : float, optional
-        ε of a ledger that is new; `epsilon` by default, which is one fit.
-    unsafe_noise_seed : int, optional
-        For tests and demos.
-    """
-
-    table: Path
-    label: str
-    classes: tuple[str, ...]
-    cuts: Mapping[str, Any]
-    epsilon: float
-    concept: str = "rectangle"
-    learner: str = "whole-class"
-    ledger: Path
-    budget: float | None = None
-    unsafe_noise_seed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -115,6 +85,7 @@ class Learned:
         """Return it as one JSON object."""
         return {
             "rule": {"class": self.request.classes[1], "where": self.rule, "otherwise": self.request.classes[0]},
+            "asked": asked_of(self.request),
             "concept": to_stored(self.learner.concept_),
             "cuts": {name: list(values) for name, values in self.request.cuts.items()},
             "labels_used": self.learner.n_labels_used_,
@@ -124,7 +95,13 @@ class Learned:
         }
 
     def write(self, folder: Path) -> list[Path]:
-        """Write ``rule.json`` and ``report.html`` into a folder; return their paths."""
+        """Write ``rule.json`` and ``report.html`` into a folder; return their paths.
+
+        Raises
+        ------
+        PreconditionFailed
+            If another rule stands there.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         page = render_learned(
             classes=self.request.classes,
@@ -135,6 +112,7 @@ class Learned:
             seeded=self.request.unsafe_noise_seed is not None,
         )
         contents = {RULE: json.dumps(self.tree(), ensure_ascii=False, indent=2) + "\n", PAGE: page}
+        refuse_to_replace(contents, folder)
         for name, content in contents.items():
             write_atomically(folder / name, content.encode())
         return [folder / name for name in contents]
@@ -152,33 +130,78 @@ def ledger_beside(table: Path) -> Path:
     return table.with_name(f"{table.name}.ledger.db")
 
 
-def pool_cuts(pool: Path, columns: Sequence[str], levels: int, *, private: Path, label: str) -> dict[str, Any]:
-    """Return the cuts that a public file tells for some columns; its labels, if it has any, are not looked at.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrivateCells:
+    """A private table as it was read, once: each cell by itself, so that no row changes how another is read.
 
-    Each cell of the private table is read by itself, as for a fit.
+    Parameters
+    ----------
+    X : frame
+        The features.
+    y : list
+        The label's cells, as they stand there.
+    """
+
+    X: Any = field(repr=False)
+    y: list[Any] = field(repr=False)
+
+    @classmethod
+    def read(cls, path: Path, label: str) -> PrivateCells:
+        """Read a file.
+
+        Raises
+        ------
+        DataRefused
+            If it cannot be read, or has no such column.
+        """
+        if not has_named_columns(path):
+            raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
+        table = read_cells(path, label=label, n_features=1)
+        return cls(X=table.X, y=as_list(table.y))
+
+
+def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> LearnCheck:
+    """Do all that :func:`learn` does before it pays, and raise what it would raise; nothing is written or charged.
+
+    Parameters
+    ----------
+    request : LearnRequest
+        What is asked.
+    cells : PrivateCells, optional
+        The table, where it was read already.
 
     Raises
     ------
-    DataRefused
-        If it is the private table given again, or has no such column.
+    InvalidParameter, DataRefused, BudgetExhausted, LedgerMismatch
+        As :func:`learn` would.
     """
-    public, table = read_data(pool).X, _cells(private, label)[0]
-    common = [name for name in getattr(public, "columns", ()) if name in list(table.columns)]
-    if common and is_same_table(_said(table, common), _said(public, common)):
-        raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
-    return dict(Binning.from_pool(public, columns, levels=levels).cuts)
+    ready = _ready(request, cells)
+    key = fingerprint_key(request.ledger, begin=False)
+    learner = ready.learner.set_params(ledger=request.ledger)
+    cautions = learner.check_fit(ready.levels, ready.y, budget=_budget(request), bound_to=ready.fingerprint(key))
+    labelled, unlabelled = ready.sample.n_labelled, ready.sample.n_unlabelled
+    plan, _ = learner._planned(labelled, unlabelled, *learner._target())
+    error = proven_error(ready.learner, labelled, unlabelled)
+    return LearnCheck(
+        request=request,
+        learner=learner,
+        cautions=(*cautions, error_caution(error)),
+        n_labelled=labelled,
+        n_unlabelled=unlabelled,
+        released=plan.told,
+        error=error,
+    )
 
 
-def check_learn(request: LearnRequest) -> tuple[PrivateLearner, tuple[Caution, ...], tuple[int, int]]:
-    """Read the table and say what a fit would hear; nothing is charged and nothing is learned."""
-    learner = made_learner(request)
-    _, y = _rows(request)
-    labelled = sum(value is not None for value in y)
-    return learner, learner.check(labelled, len(y) - labelled), (labelled, len(y) - labelled)
-
-
-def learn(request: LearnRequest) -> Learned:
+def learn(request: LearnRequest, cells: PrivateCells | None = None) -> Learned:
     """Read the table, charge the ledger, and learn a rule that may be published.
+
+    Parameters
+    ----------
+    request : LearnRequest
+        What is asked.
+    cells : PrivateCells, optional
+        The table, where it was read already.
 
     Raises
     ------
@@ -187,23 +210,49 @@ def learn(request: LearnRequest) -> Learned:
     BudgetExhausted, LedgerMismatch
         As :meth:`quorate.learners.PrivateLearner.fit` raises them.
     """
-    binning, learner = Binning(request.cuts), made_learner(request)
-    X, y = _rows(request)
-    levels = binning.transform(X)
+    ready = _ready(request, cells)
     request.ledger.parent.mkdir(parents=True, exist_ok=True)
-    _bind(request, X, y, read_sample(learner._concept_class, levels, y, request.classes))
-    learner.set_params(ledger=request.ledger).fit(levels, y)
-    return Learned(rule=binning.told(learner.concept_), request=request, learner=learner)
+    _bind(request, ready)
+    learner = ready.learner.set_params(ledger=request.ledger).fit(ready.levels, ready.y)
+    return Learned(rule=ready.binning.told(learner.concept_), request=request, learner=learner)
 
 
-def _bind(request: LearnRequest, X: Any, y: list[str | None], sample: Sample) -> None:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ready:
+    """A request up to its charge."""
+
+    binning: Binning
+    learner: PrivateLearner
+    X: Any = field(repr=False)
+    y: list[str | None] = field(repr=False)
+    levels: Any = field(repr=False)
+    sample: Sample
+
+    def fingerprint(self, key: Secret[bytes]) -> str:
+        """Of the table as it is, before its columns are cut."""
+        return fingerprint(self.X, ["" if label is None else label for label in self.y], None, key)
+
+
+def _ready(request: LearnRequest, cells: PrivateCells | None) -> _Ready:
+    binning, learner = Binning(request.cuts), made_learner(request)
+    X, y = _rows(request, cells)
+    levels = binning.transform(X)
+    sample = read_sample(learner._concept_class, levels, y, request.classes)
+    return _Ready(binning=binning, learner=learner, X=X, y=y, levels=levels, sample=sample)
+
+
+def _budget(request: LearnRequest) -> Budget:
+    return Budget(floor_epsilon(request.epsilon if request.budget is None else request.budget), 0.0)
+
+
+def _bind(request: LearnRequest, ready: _Ready) -> None:
     """Bind the ledger to the table as it is, so that fits with other cuts are counted together with this one."""
-    budget = Budget(floor_epsilon(request.epsilon if request.budget is None else request.budget), 0.0)
     key = fingerprint_key(request.ledger)
-    table = fingerprint(X, ["" if label is None else label for label in y], None, key)
-    with session(request.ledger, budget=budget, seeded=request.unsafe_noise_seed is not None) as ledger:
+    table = ready.fingerprint(key)
+    seeded = request.unsafe_noise_seed is not None
+    with session(request.ledger, budget=_budget(request), seeded=seeded) as ledger:
         ledger.bind(table)
-        cut = sample.fingerprint(key)
+        cut = ready.sample.fingerprint(key)
         if cut not in ledger.fingerprints:
             ledger.same_release(cut, "the same table, its columns cut into levels")
 
@@ -241,29 +290,13 @@ def _class_of(concept: str, binning: Binning) -> tuple[ConceptClass, Sanitizer]:
     return (Thresholds(bits[0]) if concept == "threshold" else Intervals(bits[0])), Tree()
 
 
-def _rows(request: LearnRequest) -> tuple[Any, list[str | None]]:
+def _rows(request: LearnRequest, cells: PrivateCells | None = None) -> tuple[Any, list[str | None]]:
     """Return the table's features, and labels as text; None where there is none."""
     if request.label in request.cuts:
         raise InvalidParameter(f"cuts: {request.label!r} is the label, and is no column to cut")
-    table, labels = _cells(request.table, request.label)
+    cells = cells or PrivateCells.read(request.table, request.label)
     known = _known(request.classes)
-    return table, of_each(lambda cell: _label(cell, request.classes, known), labels)
-
-
-def _cells(path: Path, label: str) -> tuple[Any, list[Any]]:
-    """Return the features and the labels of a private table, each cell read by itself: no row changes another."""
-    if not has_named_columns(path):
-        raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
-    table = read_cells(path, label=label, n_features=1)
-    return table.X, as_list(table.y)
-
-
-def _said(table: Any, names: Sequence[str]) -> Any:
-    """Return the columns as what their cells say, written as text, so that types do not count."""
-    import polars as pl
-
-    columns = {name: [repr(value) for value in of_each(value_of, as_list(table[name]))] for name in names}
-    return pl.DataFrame(columns, schema=dict.fromkeys(names, pl.String))
+    return cells.X, of_each(lambda cell: _label(cell, request.classes, known), cells.y)
 
 
 def _known(classes: tuple[str, ...]) -> dict[Any, str]:

@@ -23,8 +23,12 @@ class Method(ABC):
     """All that a method does for the commands of a folder; a `run` is what its :meth:`read` returned."""
 
     @abstractmethod
-    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None) -> Any:
-        """Read settings and files, and check all that may be refused; nothing is fitted or charged."""
+    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> Any:
+        """Read settings and files, and check all that may be refused; nothing private is fitted, and nothing charged.
+
+        A model of the user's own is tried on public rows, unless `rehearse` is False: for whoever only reads what a run
+        has made.
+        """
 
     @abstractmethod
     def check(self, run: Any) -> dict[str, Any]:
@@ -55,7 +59,7 @@ class Method(ABC):
         """Attack what a finished run released, without a look at private rows."""
 
     @abstractmethod
-    def ask(self, run: Any, path: Path, *, watch: Watch | None = None) -> Asked:
+    def ask(self, run: Any, asked: Any, *, watch: Watch | None = None) -> Asked:
         """Answer questions from what was kept back, or say why there are none."""
 
     @abstractmethod

@@ -11,6 +11,7 @@ from pathlib import Path
 from quorate.errors import PreconditionFailed
 from quorate.run.by_direct import Direct
 from quorate.run.by_teachers import Teachers
+from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.folder import RunFolder
 from quorate.run.method import Method
 from quorate.run.settings import read_settings
@@ -22,5 +23,5 @@ def method_of(root: Path) -> Method:
     """Return the method that the settings of a folder name, or that the planner chose when its run began."""
     by = read_settings(RunFolder(root).settings).method.by
     if by == "auto":
-        raise PreconditionFailed('[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it')
+        raise PreconditionFailed(NOTHING_CHOSEN)
     return METHODS[by]

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from quorate.data import column_names
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
-from quorate.pipeline.notes import Note, note_on_mechanism, notes_on_pool
+from quorate.pipeline.notes import Note, note_on_mechanism, note_on_unseen_rows, notes_on_pool
 from quorate.pipeline.notes import private_notes as notes_on_private
 from quorate.pipeline.task import Task
-from quorate.run.settings import DataSettings
+from quorate.run.data_settings import DataSettings
 from quorate.types import Secret
 
 __all__ = ["Note", "direct_notes", "notes_on_public", "private_notes", "public_notes"]
@@ -37,12 +37,8 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
 def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
     """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
     parts = "labels and cells" if data.unit is None else "labels, ids and cells"
-    yield Note(
-        "private-rows-are-not-checked",
-        f"{parts} of {data.private.name} are NOT checked, since no message of a direct run may depend on private rows. "
-        "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
-        f"budget is spent for nothing. Compare classes with column {data.label!r} of your own file before the run",
-    )
+    compare = f"column {data.label!r} of your own file before the run"
+    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare)
     if data.public is not None:
         yield from notes_on_public(data, pool)
 

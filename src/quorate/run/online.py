@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from quorate.data import check_features, match_columns, read_data, row_digests, take
+from quorate.data import check_features, match_columns, row_digests, take
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
@@ -23,12 +23,15 @@ from quorate.pipeline.flow import (
     memo_of,
     teachers,
 )
+from quorate.pipeline.inputs import refuse_untaken
+from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
 from quorate.run.batch import LoadedRun
 from quorate.run.prepared import publish_facts
 from quorate.run.published import is_finished, read_facts
 from quorate.run.stages import FolderStages
+from quorate.run.tables import read_public
 from quorate.types import IntArray, Secret, Watch
 
 
@@ -61,15 +64,15 @@ class Asked:
         ]
 
 
-def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
-    """Ask the ensemble of a run about the rows of a file.
+def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
+    """Ask the ensemble of a run about the rows of a file, or of a table.
 
     Parameters
     ----------
     batch : LoadedRun
         A run whose labels are released.
-    path : path
-        Rows with the columns of the public pool; a label or unit column is left out.
+    asked : path, array, sparse matrix or frame
+        Rows with the columns of the public pool; of a file, a label or unit column is left out.
     watch : callable, optional
         ``watch(stage, done, total)``: where a question is new, teachers that were not kept are trained again, and come
         out the same.
@@ -77,7 +80,8 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
     Raises
     ------
     PreconditionFailed
-        If the run kept no answers back, or has not released its labels yet.
+        If the run kept no answers back, or has not released its labels yet; or if the endpoint of teachers that are
+        prompts is gone: nothing is drawn then.
     BudgetExhausted
         If fewer answers are left than there are new rows, or the mechanism is closed; nothing is drawn then.
     """
@@ -86,17 +90,17 @@ def ask(batch: LoadedRun, path: Path, *, watch: Watch | None = None) -> Asked:
         raise PreconditionFailed(
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
-    rows = _new_rows(batch, path)
+    rows = _new_rows(batch, asked)
     seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
     with batch.open_ledger(bind=True) as ledger:
         ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
         online = open_online(batch, ledger, lambda new: asked_of(task, ensembles[0], take(seen, new)))
         digests = row_digests(rows)
-        if 0 < online.count_new(digests) <= answers_left(task, online.reservation):  # before anything is drawn
+        if 0 < online.count_new(digests) <= online.left:  # before anything is drawn
             ensembles.append(run_teachers(batch, watch))
         before = ledger.head.sequence
         codes = online.ask(digests)
-        left = answers_left(task, online.reservation)
+        left = answers_left(task, online.reservation)  # for who asks next: a stage that is open ends with this process
         if ledger.head.sequence > before:
             tell(batch, ledger, online.reservation)
     return Asked(
@@ -152,6 +156,7 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         memo=memo_of(task, queries, released),
         n_classes=task.n_classes,
         purposes=answering_purposes(task, reservation),
+        votes_first=are_prompts(task),
     )
     online.recall_stored()
     return online
@@ -162,17 +167,17 @@ def run_teachers(batch: LoadedRun, watch: Watch | None = None) -> Ensemble:
     return teachers(batch.task, FolderStages(batch.folder.private), watch or (lambda stage, done, total: None))
 
 
-def _new_rows(batch: LoadedRun, path: Path) -> Any:
-    """Read the rows that are asked about, with the columns of the public pool."""
-    task, data = batch.task, batch.settings.data
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    found = read_data(path, drop=dropped, n_features=task.inputs.public.shape[1])
+def _new_rows(batch: LoadedRun, asked: Any) -> Any:
+    """Take the rows that are asked about, with the columns of the public pool."""
+    task, data, name = batch.task, batch.settings.data, "X"
+    if isinstance(asked, Path):
+        name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
     rows, _ = match_columns(
-        check_features(found.X, path.name, allow_missing=True),
-        task.inputs.public,
-        called=(path.name, "the public pool"),
+        check_features(asked, name, allow_missing=True), task.inputs.public, called=(name, "the public pool")
     )
-    task.views.teacher.check(rows, path.name)
+    _, rows = match_columns(task.inputs.public, rows)  # in the order of the pool, in which the teachers know them
+    task.views.teacher.check(rows, name)
+    refuse_untaken(task.teacher, task.views.teacher, rows, name=name)
     return rows
 
 

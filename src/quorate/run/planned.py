@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from quorate.data import PublicPool, read_data
+from quorate.data import PublicPool
 from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.planned import plan
 from quorate.planning import open_fields
+from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, keep_choice
 from quorate.run.prepared import unit_word
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
+from quorate.run.tables import pool_of, read_pool, read_public
 
 
 def plan_folder(
@@ -24,7 +26,7 @@ def plan_folder(
     *,
     n_records: int | None = None,
     n_rows: int | None = None,
-    learning_curve: Sequence[tuple[float, float]] | None = None,
+    learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     **how: Any,
 ) -> Plan:
@@ -127,6 +129,16 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
     if settings.method.by == "direct":
         return {}
     student, teacher = settings.student, settings.teachers.model
+    if "command" in settings.teachers.fields:
+        raise InvalidParameter(
+            "a plan fits models to public rows to compare them, and a command is not tried out so often; leave out "
+            "[teachers] command to plan with a model in its place"
+        )
+    if settings.teachers.fields:
+        raise InvalidParameter(
+            "a plan fits models to public rows to compare them, which prompts are not made for; leave out [teachers] "
+            "endpoint to plan with a model in its place"
+        )
     return {
         "teacher": None if teacher == "logistic" else model_of(teacher, "teacher", folder=root),
         "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
@@ -141,7 +153,8 @@ def _evaluation(settings: Settings) -> tuple[Any, Any] | None:
         return None
     if not data.evaluation.exists():
         raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
-    table = read_data(data.evaluation, label=data.label, drop=[] if data.unit is None else [data.unit])
+    drop = [name for name in data.left_out if name != data.label]
+    table = read_public(data, data.evaluation, read_pool(data).X, label=data.label, drop=drop)
     return table.X, table.y
 
 
@@ -160,5 +173,4 @@ def _public(settings: Settings) -> PublicPool:
         )
     if not data.public.exists():
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
-    dropped = [name for name in (data.label, data.unit) if name is not None]
-    return PublicPool(read_data(data.public, drop=dropped).X)
+    return pool_of(data, read_pool(data))

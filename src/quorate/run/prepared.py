@@ -6,7 +6,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED
@@ -19,8 +19,9 @@ from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.release.files import write_atomically
 from quorate.release.target import floor_budget
-from quorate.report import Facts, Outputs, model_card, render_html, render_json
+from quorate.report import Facts, Outputs, StudentFile, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
+from quorate.run.opened_student import untrusted_types
 from quorate.run.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.run.settings import Settings
 
@@ -81,6 +82,14 @@ class PreparedRun(ABC):
         else:
             with Ledger(budget=budget_of(self.settings)) as ledger:
                 self.charge_on(ledger).check_affordable(ledger)
+
+
+def was_charged(run: PreparedRun) -> bool:
+    """Tell whether the run is finished with these very settings and files, so that nothing of it is charged again."""
+    if not is_finished(run.folder):
+        return False
+    with run.open_ledger() as ledger:
+        return run.charge_on(ledger).find(ledger) is not None
 
 
 def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -176,7 +185,9 @@ def _another(run: PreparedRun) -> str:
     )
 
 
-def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, seeded: bool) -> None:
+def publish_run(
+    folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, rows: StudentFile, seeded: bool
+) -> Facts:
     """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
 
     A run counts as finished where its facts are, so that no half of a public side is ever exported.
@@ -191,17 +202,31 @@ def publish_run(folder: RunFolder, model: Any, made: Facts, more: Mapping[str, s
         What the report says.
     more : mapping of str to str
         Files of the method, by their names.
+    rows : StudentFile
+        What the student takes.
     seeded : bool
         Whether the noise was seeded: then the student stays on the private side.
+
+    Returns
+    -------
+    Facts
+        As they were published: with the types that must be trusted to open the student.
     """
+    student = student_bytes(model)
+    made = replace(made, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
     files = {**{name: content.encode() for name, content in more.items()}, **_told(made)}
-    student, private = _student_bytes(model), folder.private / STUDENT
+    publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
+    return made
+
+
+def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, *, seeded: bool) -> dict[str, bytes]:
+    """Return files to be published with the student among them; one of seeded noise goes to the private side."""
+    private = folder.private / STUDENT
     if seeded:  # it carries no guarantee, so it does not lie where things may leave from
         write_atomically(private, student, mode=0o600)
-    else:
-        private.unlink(missing_ok=True)
-        files[STUDENT] = student
-    publish_files(folder, files, anew=True)
+        return dict(files)
+    private.unlink(missing_ok=True)
+    return {**files, STUDENT: student}
 
 
 def publish_facts(folder: RunFolder, made: Facts) -> None:
@@ -228,8 +253,15 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
     )
 
 
-def _student_bytes(student: Any) -> bytes:
-    import skops.io
+def student_bytes(student: Any) -> bytes:
+    """Return the student as skops writes it.
+
+    Raises
+    ------
+    InvalidParameter
+        If skops cannot. The labels were charged by then.
+    """
+    from quorate.deferred import skops
 
     try:
         written = skops.io.dumps(student, compression=ZIP_DEFLATED)  # the description of a Pipeline repeats itself

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from quorate.report import Facts
 
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
-FACTS, STUDENT = "facts.json", "student.skops"
-NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, "audit.json", FACTS)
+FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
+NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, PROMPT, "audit.json", FACTS)
 
 _FORMAT = "quorate published 1"
 
@@ -96,34 +96,67 @@ def read_facts(root: Path) -> Facts:
     """
     folder = RunFolder(root)
     if not is_finished(folder):
+        from quorate.run.sites.settings import combines_sites
+
+        if combines_sites(root):
+            raise PreconditionFailed(
+                f"{root / 'quorate.toml'} lists [[sites]], and nothing was released yet, or by an earlier version; the "
+                f"command is: {_command(folder)}"
+            )
         raise PreconditionFailed(f"{root} has no finished run yet; start or resume it with: quorate run {root}")
     from quorate.report import Facts
 
     return Facts.from_json(read_published(folder, FACTS).decode("utf-8"))
 
 
-def export(root: Path, destination: Path, *, unverified: bool = False) -> list[Path]:
-    """Copy what may leave the building, with a manifest of SHA-256 sums.
+def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a new folder, and a manifest of their SHA-256 sums; return their paths, the manifest last.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the destination holds other files.
+    """
+    refuse_filled(destination)
+    destination.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        write_atomically(destination / name, content)
+    manifest = destination / "manifest.json"
+    copied = {"sha256": {name: sha256(content).hexdigest() for name, content in contents.items()}}
+    write_atomically(manifest, (json.dumps(copied, indent=2, sort_keys=True) + "\n").encode())
+    return [*(destination / name for name in contents), manifest]
+
+
+def refuse_filled(destination: Path) -> None:
+    """Refuse a destination of copies that is no new or empty folder; a link that leads nowhere is none.
+
+    Raises
+    ------
+    PreconditionFailed
+        If other files are there.
+    """
+    if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
+        raise PreconditionFailed(
+            f"{destination} is not empty; choose a new folder, so that nothing else leaves with it"
+        )
+
+
+def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:
+    """Read all that a finished run published, by name: what may leave the building, and nothing else.
 
     Parameters
     ----------
-    root, destination : path
-        The run's folder, and a new one.
+    root : path
+        The run's folder.
     unverified : bool
         Whether to take the files of a run as they are, that was finished by a version which noted no sums.
-
-    Returns
-    -------
-    list of path
-        The copies, and last the manifest. What else lies in ``public/`` stays there.
 
     Raises
     ------
     SeededNoiseRefused
         If the noise was seeded.
     PreconditionFailed
-        If the run has not finished, a file of its public side is not what the run wrote there, or the destination
-        holds other files. Nothing is copied then.
+        If the run has not finished, or a file of its public side is not what the run wrote there.
     """
     folder = RunFolder(root)
     if read_facts(root).seeded:
@@ -139,18 +172,7 @@ def export(root: Path, destination: Path, *, unverified: bool = False) -> list[P
             "as they are with --unverified"
         )
     names = sorted(sums if sums is not None else (each for each in NAMES if os.path.lexists(folder.public / each)))
-    contents = {name: read_published(folder, name) for name in names}
-    if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
-        raise PreconditionFailed(
-            f"{destination} is not empty; choose a new folder, so that nothing else leaves with it"
-        )
-    destination.mkdir(parents=True, exist_ok=True)
-    for name, content in contents.items():
-        write_atomically(destination / name, content)
-    manifest = destination / "manifest.json"
-    copied = {"sha256": {name: sha256(content).hexdigest() for name, content in contents.items()}}
-    write_atomically(manifest, (json.dumps(copied, indent=2, sort_keys=True) + "\n").encode())
-    return [*(destination / name for name in contents), manifest]
+    return {name: read_published(folder, name) for name in names}
 
 
 def not_published(root: Path) -> list[str]:
@@ -220,4 +242,10 @@ def _irregular(folder: RunFolder, name: str, what: str) -> PreconditionFailed:
 
 
 def _anew(folder: RunFolder) -> str:
-    return f"quorate run {folder.root} writes the public side anew"
+    return f"{_command(folder)} writes the public side anew"
+
+
+def _command(folder: RunFolder) -> str:
+    from quorate.run.sites.settings import combines_sites  # here: it brings in all that reads settings
+
+    return f"quorate {'votes combine' if combines_sites(folder.root) else 'run'} {folder.root}"

@@ -35,6 +35,10 @@ class Section:
                 "classes": " Reading the label set from the data can reveal that a rare label is present. Example: "
                 'classes = ["no", "yes"]',
                 "epsilon": " There is no default: it is your decision. Example: epsilon = 1.0",
+                "name": ' Example: name = "north"',
+                "votes": ' The file that the site has signed. Example: votes = "north.votes"',
+                "key": " What quorate votes keys has printed at the site, in quotes",
+                "model": ' The name of a language model at the endpoint. Example: model = "qwen2.5-7b-instruct"',
                 "delta": " There is no default: below 1/n. Example: delta = 1e-6",
             }
             raise InvalidParameter(f"[{self.name}] {key} is required.{hints.get(key, '')}")
@@ -68,6 +72,10 @@ class Section:
                 f'(["no", "yes"], [0, 1], [false, true]), got {value!r}'
             )
         return tuple(value)
+
+    def number(self, key: str, *, at_least: int = 0) -> int:
+        """Read a whole number that was given."""
+        return count(f"[{self.name}] {key}", self.required(key), at_least=at_least)
 
     def count(self, key: str, *, at_least: int = 0) -> int:
         """Read a whole number."""

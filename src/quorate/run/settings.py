@@ -15,41 +15,31 @@ from typing import Any, Literal, NoReturn
 from quorate.arguments import nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
-from quorate.pipeline.models import METHODS, SHARES
+from quorate.pipeline.models import METHODS, SHARES, TEACHER_MODELS
 from quorate.run.choice import with_kept_choice
-from quorate.run.section import Label, Section
+from quorate.run.command_section import COMMAND_KEYS, command_fields
+from quorate.run.data_settings import (
+    DataSettings,
+    Source,
+    data_settings,
+    refuse_names_without_columns,
+    same_source,
+    source,
+)
+from quorate.run.prompt_section import KEYS, prompt_fields
+from quorate.run.run_settings import RunSettings, run_settings
+from quorate.run.section import Section
 
 Auto = Literal["auto"]
 
-TEACHER_MODELS = ("logistic", "forest", "boosting")
-STUDENT_MODELS = ("auto", *TEACHER_MODELS, "shares")
+STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct", "auto")
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_TEACHERS = (
     ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
-    ("run", "allow_hopeless"), ("data", "n_rows"),
+    ("run", "scheduler"), ("run", "plain_tcp"), ("run", "shared_folder"), ("run", "allow_hopeless"), ("data", "n_rows"),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DataSettings:
-    """``[data]``: where the rows are and what they mean."""
-
-    private: Path
-    public: Path | None
-    label: str
-    classes: tuple[Label, ...]
-    unit: str | None = None
-    n_records: int | None = None
-    n_rows: int | None = None
-    evaluation: Path | None = None
-
-    @property
-    def pool(self) -> Path:
-        """The file of public rows, for a method that cannot do without."""
-        assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
-        return self.public
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,9 +68,10 @@ class TeacherSettings:
 
     model: str = "logistic"
     count: int | Auto = "auto"
-    partition: Literal["hash", "balanced"] = "hash"
+    partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
     prior_matching: bool = False
     batched: bool | None = None  # None where nothing is said: as the run was begun, and a new one True
+    fields: Mapping[str, Any] = field(default_factory=dict)  # of teachers that are prompts or a command
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,18 +93,6 @@ class StudentSettings:
     method: str = "auto"
     shares: Literal["linear", "kernel", "gaussian-process", "trees", "smooth", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class RunSettings:
-    """``[run]``: this run's share of the budget, and how it is made."""
-
-    epsilon: float | None = None
-    delta: float | None = None
-    n_jobs: int | None = None
-    memory: float | None = None  # gigabytes
-    allow_hopeless: bool = False
-    unsafe_noise_seed: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,9 +154,10 @@ def settings_of(root: Path) -> Settings:
     data = settings.data
     files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
-        if isinstance(path, Path) and not path.exists():
-            raise PreconditionFailed(f"{name} names {path}, and there is no such file")
-    if data.public is not None and data.private.samefile(data.public):
+        if path is not None and not isinstance(path, str) and not path.exists():
+            raise PreconditionFailed(f"{name} names {getattr(path, 'file', path)}, and there is no such file")
+    refuse_names_without_columns(data)
+    if data.public is not None and same_source(data.private, data.public):
         raise DataRefused(
             "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
             "may be shown and are about nobody in the private table"
@@ -188,6 +168,11 @@ def settings_of(root: Path) -> Settings:
 def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     """Check a parsed document; paths become relative to `folder`."""
     sections = {part.name for part in fields(Settings)}
+    if "sites" in document:
+        raise InvalidParameter(
+            f"{folder / 'quorate.toml'} lists [[sites]], whose votes are added up, and there is no run to check, start "
+            f"or look at; the command is: quorate votes combine {folder}"
+        )
     for name, section in document.items():
         if name not in sections:
             raise InvalidParameter(f"quorate.toml: unknown section [{name}]{nearest(name, sections)}")
@@ -197,12 +182,14 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     method = _method_settings(document, folder)
     data = Section("data", document, DataSettings)
     budget = Section("budget", document, BudgetSettings)
-    teachers = Section("teachers", document, TeacherSettings)
+    teachers = Section("teachers", document, TeacherSettings, more=(*KEYS, *COMMAND_KEYS))
+    command = command_fields(document, teachers)
+    prompts = {} if command else prompt_fields(document, teachers, folder)
     mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
     student = Section("student", document, StudentSettings)
     return Settings(
-        data=_data_settings(data, folder, public=_public(data, method, document, folder)),
+        data=data_settings(data, folder, public=_public(data, method, document, folder)),
         budget=BudgetSettings(
             epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
             delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
@@ -211,11 +198,12 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         method=method,
         schema=document.get("schema"),
         teachers=TeacherSettings(
-            model=teachers.model("model", TEACHER_MODELS),
+            model=teachers.text("model") if prompts else teachers.model("model", TEACHER_MODELS),
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
-            partition=teachers.choice("partition", ("hash", "balanced")),  # type: ignore[arg-type]
+            partition=teachers.choice("partition", ("auto", "hash", "balanced", "unit")),  # type: ignore[arg-type]
             prior_matching=teachers.flag("prior_matching"),
             batched=teachers.optional("batched", teachers.flag),
+            fields=command or prompts,
         ),
         mechanism=MechanismSettings(
             name=mechanism.named("name", _mechanism_names(document), hint=OWN_CLASS),
@@ -230,66 +218,31 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             shares=student.choice("shares", SHARES),  # type: ignore[arg-type]
             declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
         ),
-        run=_run_settings(document),
+        run=run_settings(document, folder),
     )
 
 
-def _run_settings(document: Mapping[str, Any]) -> RunSettings:
-    run = Section("run", _with_new_names(document), RunSettings)
-    return RunSettings(
-        epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
-        delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
-        n_jobs=run.optional("n_jobs", lambda key: run.count(key, at_least=1)),
-        memory=run.optional("memory", lambda key: real(f"[run] {key}", run.given[key], above=0)),
-        allow_hopeless=run.flag("allow_hopeless"),
-        unsafe_noise_seed=run.optional("unsafe_noise_seed", run.count),
-    )
-
-
-def _data_settings(data: Section, folder: Path, *, public: Path | None) -> DataSettings:
-    return DataSettings(
-        private=folder / data.text("private"),
-        public=public,
-        label=data.text("label"),
-        classes=data.classes("classes"),
-        unit=data.optional("unit", data.text),
-        n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
-        n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
-        evaluation=data.optional("evaluation", lambda key: folder / data.text(key)),
-    )
-
-
-def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], folder: Path) -> Path | None:
+def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], folder: Path) -> Source | None:
     """Read where the public rows are; the direct method may have a declared schema in their place."""
     if method.by != "direct":
         if "schema" in document:
             raise InvalidParameter(
                 '[schema] is for the direct method without public rows; leave it out, or set [method] by = "direct"'
             )
-        return folder / data.text("public")
+        return source(data, "public", folder)
     if "public" in data.given:
         if "schema" in document:
             raise InvalidParameter(
                 "[schema] is for where there are no public rows to tell what columns hold; leave out [schema] or "
                 "[data] public"
             )
-        return folder / data.text("public")
+        return source(data, "public", folder)
     if not document.get("schema"):
         raise InvalidParameter(
             "[data] public is required, or a [schema] that tells what the columns hold. Examples: "
             'public = "survey.csv"; age = [0, 120] and sex = ["F", "M"] under [schema]'
         )
     return None
-
-
-def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Read ``[run] jobs``, as version 0.1 wrote it, as ``n_jobs``."""
-    run = dict(document.get("run", {}))
-    if "jobs" in run:
-        if "n_jobs" in run:
-            raise InvalidParameter("[run] has n_jobs and jobs, which is its name of version 0.1; leave out jobs")
-        run["n_jobs"] = run.pop("jobs")
-    return {**document, "run": run}
 
 
 def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
@@ -319,14 +272,21 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
 
 
 def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
-    """Refuse what the planner chooses, where it is to choose."""
-    for section, keys in _OF_THE_PLANNER.items():
-        for key in keys:
-            if key in document.get(section, {}):
-                raise InvalidParameter(
-                    f'[{section}] {key} is what [method] by = "auto" leaves to the planner; leave it out, or set '
-                    'by = "teachers"'
-                )
+    """Refuse what the planner chooses, where it is to choose; what leaves it open, as `init` writes it, may stay."""
+    open_: dict[str, Any] = {"teachers": TeacherSettings(), "mechanism": MechanismSettings()}
+    chosen = [
+        f"[{section}] {key}"
+        for section, keys in _OF_THE_PLANNER.items()
+        for key in keys
+        if key in (given := document.get(section, {})) and given[key] != getattr(open_[section], key)
+    ]
+    if chosen:
+        one = len(chosen) == 1
+        named = chosen[0] if one else f"{', '.join(chosen[:-1])} and {chosen[-1]}"
+        raise InvalidParameter(
+            f'{named} {"is" if one else "are"} what [method] by = "auto" leaves to the planner; leave '
+            f'{"it" if one else "them"} out, or set by = "teachers"'
+        )
 
 
 def _feature_map(method: Section, folder: Path) -> str | Path:

@@ -11,7 +11,7 @@ from quorate.errors import LedgerBusy
 from quorate.ledger import Ledger
 from quorate.pipeline.stages import CHUNK, COORDINATES, FINISHED
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND, LABEL, is_closed
+from quorate.release.purposes import GRADIENT_ROUND, LABEL, TUNING, is_closed
 from quorate.report.baseline import baseline
 from quorate.report.findings import Score
 from quorate.report.plain import as_json
@@ -66,6 +66,10 @@ class AccountStatus:
         back.
     raises : tuple of BudgetRaise
         Every raise of the budget.
+    estimates : int
+        Estimates that ``quorate plan --estimate`` has charged.
+    run_charged : bool
+        Whether a run, and not an estimate alone, was charged or may have been.
     """
 
     budget: Amount
@@ -74,6 +78,8 @@ class AccountStatus:
     drawn: bool
     answers_left: int | None
     raises: tuple[BudgetRaise, ...]
+    estimates: int = 0
+    run_charged: bool = True
 
     @property
     def usable_epsilon(self) -> float:
@@ -154,6 +160,7 @@ class RunStatus:
             and {"rounds": self.rounds.rounds, "stored": self.rounds.stored, "interrupted": self.rounds.interrupted},
             "student": self.student and as_json(self.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
+            "estimates": account and account.estimates,
             "next": self.next_step,
         }
 
@@ -185,7 +192,8 @@ def read_status(run: Path) -> RunStatus:
         if settings.method.by == "direct"
         else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
     )
-    begun = folder.has_ledger or teachers > 0 or any(stages.values())
+    charged = folder.has_ledger and (account is None or account.run_charged)
+    begun = charged or teachers > 0 or any(stages.values())
     facts = read_facts(run) if finished else None
     return RunStatus(
         run=run,
@@ -206,8 +214,10 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
     epsilon, delta = spent_of(ledger)
     drawn, answers_left = False, None
-    if ledger.reservations():
-        newest = ledger.reservations()[-1]
+    runs = [each for each in ledger.reservations() if set(each.purposes) != {TUNING}]
+    estimates = len(ledger.reservations()) - len(runs)
+    if runs:
+        newest = runs[-1]
         left = newest.remaining(purpose) if purpose in newest.purposes else None  # None: another method's
         drawn = left == 0
         answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
@@ -222,6 +232,8 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),
+        estimates=estimates,
+        run_charged=bool(runs) or not estimates,
     )
 
 

@@ -14,9 +14,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from quorate.service.client import Client, Refused
+    from quorate.service.client import Client, NoAnswer, Refused
 
-__all__ = ["Client", "Refused"]
+__all__ = ["Client", "NoAnswer", "Refused"]
 
 
 def __getattr__(name: str) -> Any:

@@ -95,7 +95,7 @@ class Standing:
 
 
 class Answers(Protocol):
-    """Answers blocks of requests. Only one thread calls :meth:`answer`; :attr:`standing` is read by others."""
+    """Answers blocks of requests. Two threads may call :meth:`answer` at a time, each with a block of its own."""
 
     @property
     def standing(self) -> Standing:

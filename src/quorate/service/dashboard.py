@@ -10,7 +10,7 @@ from typing import Final
 from quorate.accounting.figures import at_most
 from quorate.report.drawing import gauge
 from quorate.report.element import Markup, element, join
-from quorate.report.layout import pairs, section, table
+from quorate.report.layout import document, pairs, section, table
 from quorate.report.stylesheet import STYLE
 from quorate.service.answers import Standing
 from quorate.service.history import History
@@ -112,7 +112,7 @@ class Page:
         then = (
             "The student answers new points, marked as such."
             if self.after_budget == "student"
-            else ("New points are refused.")
+            else "New points are refused."
         )
         meaning = join(_MEANING[state], f" {then}" if state in (State.SPENT, State.NEARLY_SPENT) else None)
         body = element(
@@ -135,16 +135,7 @@ class Page:
             ),
             element("footer", element("p", f"Shown at {self.shown_at}. The budget is for life: it is never refilled.")),
         )
-        head = element(
-            "head",
-            element("meta", charset="utf-8"),
-            element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-            element("meta", name_="color-scheme", content="light dark"),
-            element("meta", name_="referrer", content="no-referrer"),
-            element("title", f"{self.title}: {state}"),
-            element("style", join(STYLE, _MORE_STYLE)),
-        )
-        return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+        return document(f"{self.title}: {state}", join(STYLE, _MORE_STYLE), body)
 
     def _left(self) -> Markup:
         standing = self.standing
@@ -182,10 +173,11 @@ class Page:
     def _requests(self) -> Markup:
         points, requests = self.records.points, self.records.requests
         refused = sum(count for (_, status), count in requests.items() if status >= 400)
+        free = points["student", "answered"] + points["model", "answered"]
         rows = [
             ("Points answered by the ensemble", f"{points['ensemble', 'answered']:,}"),
             ("Points declined by the ensemble", f"{points['ensemble', 'declined']:,}"),
-            ("Points answered by the student", f"{points['student', 'answered'] + points['model', 'answered']:,}"),
+            ("Points answered for free, by the student or a released model", f"{free:,}"),
             ("Points charged for", f"{self.records.charged:,}"),
             ("Requests refused", f"{refused:,}"),
         ]

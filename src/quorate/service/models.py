@@ -8,36 +8,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from hashlib import sha256
+from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import PreconditionFailed
 from quorate.release.files import write_atomically
 from quorate.run.folder import RunFolder
+from quorate.run.opened_student import student_from
 from quorate.run.published import STUDENT, read_published
 
 MANIFEST: Final = "service-models.json"
-
-#: Beside what skops opens by itself: parts of scikit-learn's own estimators, which hold numbers.
-TRUSTED: Final = frozenset(
-    {
-        "sklearn.tree._tree.Tree",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-        "sklearn.gaussian_process.kernels.ConstantKernel",
-        "sklearn.gaussian_process.kernels.Product",
-        "sklearn.gaussian_process.kernels.RBF",
-        "sklearn.gaussian_process.kernels.Sum",
-        "sklearn.gaussian_process.kernels.WhiteKernel",
-    }
-)
 
 _FORMAT = "quorate service models 1"
 
@@ -50,33 +35,27 @@ def open_student(folder: RunFolder, *, trusted: Sequence[str] = ()) -> Any:
     folder : RunFolder
         Of a finished run.
     trusted : sequence of str
-        Types that are opened beside :data:`TRUSTED`, by their full names.
+        Types that are opened beside those of scikit-learn, by their full names.
 
     Raises
     ------
     PreconditionFailed
         If the file is not what the run published, or holds a type that is not trusted.
     """
-    import skops.io
-
-    content = read_published(folder, STUDENT)
-    try:
-        unknown = sorted(set(skops.io.get_untrusted_types(data=content)) - TRUSTED - set(trusted))
-    except Exception:  # noqa: BLE001 - whatever a broken file breaks
-        raise PreconditionFailed(f"public/{STUDENT} cannot be read; quorate run {folder.root} writes it anew") from None
-    if unknown:
-        raise PreconditionFailed(
-            f"public/{STUDENT} holds the types {', '.join(unknown)}, which are not opened unasked; if they are yours, "
-            "name them in trusted_types of service.toml"
-        )
-    return skops.io.loads(content, trusted=sorted(TRUSTED | set(trusted)))
+    return student_from(
+        read_published(folder, STUDENT),
+        place=f"public/{STUDENT}",
+        trusted=trusted,
+        name_them_in="trusted_types of service.toml",
+        anew=f"quorate run {folder.root} writes it anew",
+    )
 
 
-def predictor(model: Any) -> Callable[[Rows], list[Any]]:
-    """Return what gives a class, as JSON has it, for each row."""
+def predictor(model: Any, kinds: ColumnKinds) -> Callable[[Rows], list[Any]]:
+    """Return what gives a class, as JSON has it, for each row; `kinds` say what its columns are read as."""
 
     def predict(rows: Rows) -> list[Any]:
-        found: list[Any] = np.asarray(model.predict(rows)).tolist()
+        found: list[Any] = np.asarray(model.predict(kinds(rows))).tolist()
         return found
 
     return predict
@@ -114,10 +93,7 @@ def _sums(folder: RunFolder) -> dict[str, str]:
 
 def _sum(path: Path) -> str:
     with path.open("rb") as file:
-        digest = sha256()
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _noted(folder: RunFolder) -> dict[str, str]:

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quorate.data import read_data
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame
@@ -24,6 +23,8 @@ from quorate.run.folder import RunFolder
 from quorate.run.online import open_online, run_teachers, tell
 from quorate.run.published import read_facts
 from quorate.run.settings import Settings, settings_of
+from quorate.run.student_rows import encoder_of, student_kinds
+from quorate.run.tables import read_pool
 from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.features import Features
@@ -81,15 +82,15 @@ def opened(
     if settings.method.by == "direct":
         yield _direct(folder, settings, student, told, clock)
         return
-    run = load_run(root, settings=settings)
+    run = load_run(root, settings=settings, rehearse=False)
     with run.open_ledger(bind=True) as ledger:
         verified_at = _verified(ledger, clock)
         ensembles: list[Ensemble] = []
         current = CurrentRows(partial(_votes, run, ensembles), run.task.views.teacher)
         online = open_online(run, ledger, current.votes)
         tell(run, ledger, online.reservation)  # of what a service that was killed had answered
-        check_models(folder)
-        if online.left:
+        if online.left:  # where nothing is, no teacher's file is opened
+            check_models(folder)
             ensembles.append(run_teachers(run, watch))
             note_models(folder)
         features, before = features_of(run, student), ledger.head.sequence
@@ -98,7 +99,7 @@ def opened(
             online,
             current,
             ledger,
-            predictor(student),
+            predictor(student, run.task.views.student.kinds),
             run.task.inputs.classes,
             features,
             refuse=service.after_budget == "refuse",
@@ -126,8 +127,9 @@ def _direct(
         entries=head.sequence,
         head=head.hash,
     )
-    features = Features.of(pool_of(settings), encoder=_encoder(student), complete=settings.method.text)
-    answers = ModelAnswers(predictor(student), features, standing)
+    pool = pool_of(settings)
+    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text)
+    answers = ModelAnswers(predictor(student, student_kinds(settings, pool, student)), features, standing)
     told |= {"verified_at": verified_at, "history": history}
     return Served(method="direct", answers=answers, features=features, **told)
 
@@ -146,21 +148,15 @@ def features_of(run: LoadedRun, student: Any) -> Features:
     """Return what a row must look like for teachers and student alike."""
     view, pool = run.task.views.teacher, run.task.inputs.public
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
-    return Features.of(pool, encoder=_encoder(student) if view.encoder is None else view.encoder, nullable=nullable)
+    return Features.of(pool, encoder=encoder_of(student) if view.encoder is None else view.encoder, nullable=nullable)
 
 
 def pool_of(settings: Settings) -> Rows:
     """Read the public rows of a direct run, or make up what was declared of them."""
     data = settings.data
     if data.public is not None:
-        return read_data(data.public, drop=[name for name in (data.label, data.unit) if name is not None]).X
+        return read_pool(data).X
     declared: Any = settings.schema
     if has_named_columns(data.private):
         return declared_columns(declared)[0]
     raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
-
-
-def _encoder(student: Any) -> Any:
-    """Return the public encoder that a published student begins with; None where it has none."""
-    steps = getattr(student, "named_steps", {})
-    return getattr(steps["encoder"], "estimator", None) if "encoder" in steps else None

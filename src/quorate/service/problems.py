@@ -56,11 +56,12 @@ PROBLEMS: Final[dict[str, ProblemType]] = {
     "internal-error": ProblemType(500, "Something went wrong here; what it was is not told."),
     "mechanism-failed": ProblemType(500, "The mechanism failed; the answers of this request count as given."),
     "overloaded": ProblemType(503, "Too many requests wait; try again."),
+    "teachers-silent": ProblemType(503, "The endpoint that the teachers ask does not answer."),
     "unhealthy": ProblemType(503, "The ledger failed; nothing is answered until the service is started and verified."),
     "stopping": ProblemType(503, "The service is stopping."),
 }
 
-RETRY_AFTER: Final = {"rate-limited": 1, "overloaded": 1, "stopping": 5}  # seconds, at least
+RETRY_AFTER: Final = {"rate-limited": 1, "overloaded": 1, "stopping": 5, "teachers-silent": 60}  # seconds, at least
 
 
 class Problem(Exception):

@@ -28,7 +28,10 @@ _HELP = {
     "quorate_requests_total": ("counter", "Requests, by route and status."),
     "quorate_problems_total": ("counter", "Refused requests, by code."),
     "quorate_points_total": ("counter", "Points that were told, by who answered and how."),
-    "quorate_charged_total": ("counter", "Answers charged since the start."),
+    "quorate_charged_total": (
+        "counter",
+        "Answers charged to requests that were answered, since the start; lost ones are only in answers_left.",
+    ),
 }
 
 

@@ -6,9 +6,11 @@ import asyncio
 import logging
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -80,11 +82,19 @@ def serve(service: Service) -> None:
 
 async def _serving(service: Service) -> None:
     settings = service.settings
-    main = _config(create_app(service), settings, settings.host, settings.port, tls=True)
-    servers = [_Server(main, service.records)]
-    if settings.metrics_port:
-        beside = _config(_metrics_app(service), settings, "127.0.0.1", settings.metrics_port, tls=False)
-        servers.append(_Server(beside, service.records))
+    questions = _config(
+        create_app(service),
+        settings,
+        host=settings.host,
+        port=settings.port,
+        lifespan="on",
+        ssl_certfile=settings.tls_cert,
+        ssl_keyfile=settings.tls_key,
+    )
+    servers = [_Server(questions, service.records)]
+    if settings.metrics_port:  # of this machine alone, and so without TLS
+        metrics = _config(_metrics_app(service), settings, host="127.0.0.1", port=settings.metrics_port, lifespan="off")
+        servers.append(_Server(metrics, service.records))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
@@ -102,21 +112,43 @@ async def _serving(service: Service) -> None:
         raise PreconditionFailed(_CANNOT_LISTEN.format(settings))
 
 
-def _config(app: FastAPI | Starlette, settings: ServiceSettings, host: str, port: int, *, tls: bool) -> uvicorn.Config:
+def check_certificate(settings: ServiceSettings) -> None:
+    """Refuse a certificate and key that no connection could be made with.
+
+    Raises
+    ------
+    PreconditionFailed
+        If one of the files cannot be read or is not PEM, or they do not belong together.
+
+    Examples
+    --------
+    >>> check_certificate(ServiceSettings())
+    """
+    if settings.tls_cert is None or settings.tls_key is None:
+        return
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
+            settings.tls_cert, settings.tls_key, password=lambda: ""
+        )
+    except (OSError, ValueError) as error:  # ssl.SSLError is the first
+        why = error.reason if isinstance(error, ssl.SSLError) and error.reason else type(error).__name__
+        raise PreconditionFailed(
+            f"tls_cert {settings.tls_cert} and tls_key {settings.tls_key} cannot be used ({why}); give a certificate "
+            "and its key, both PEM, the key without a password, readable by whoever serves"
+        ) from None
+
+
+def _config(app: FastAPI | Starlette, settings: ServiceSettings, **own: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        host=host,
-        port=port,
+        **own,
         log_config=None,
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="none",
-        lifespan="on" if tls else "off",
         timeout_keep_alive=30,
         timeout_graceful_shutdown=max(1, round(settings.shutdown_seconds)),
-        ssl_certfile=settings.tls_cert if tls else None,
-        ssl_keyfile=settings.tls_key if tls else None,
     )
 
 

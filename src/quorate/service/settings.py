@@ -7,7 +7,9 @@ is served the operator's, who may mount another file.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
@@ -18,7 +20,12 @@ from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
 
 FILE: Final = "service.toml"
-PREFIX: Final = "QUORATE_SERVICE_"
+PREFIX: Final = "QUORATE_SERVE_"
+
+# Kubernetes gives every container variables about each Service: one that is called "quorate" would set
+# QUORATE_SERVICE_HOST and QUORATE_SERVICE_PORT, and one that is called "quorate-serve" the second kind.
+_EARLIER: Final = "QUORATE_SERVICE_"
+_OF_KUBERNETES: Final = re.compile(r"SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|SCTP).*|PORT=(tcp|udp|sctp)://.*")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,7 +113,7 @@ def read_service_settings(
     path : path or None
         ``service.toml``; None where there is none.
     environment : mapping
-        ``QUORATE_SERVICE_PORT=8471`` and the like.
+        ``QUORATE_SERVE_PORT=8471`` and the like. What Kubernetes sets there for a Service of that name is left alone.
     **given
         Of the command line; None where nothing was said.
 
@@ -117,9 +124,15 @@ def read_service_settings(
     PreconditionFailed
         If the file is not TOML.
 
+    Warns
+    -----
+    FutureWarning
+        If a variable has the earlier prefix ``QUORATE_SERVICE_``. It is read, but for HOST and PORT where Kubernetes
+        may have set them.
+
     Examples
     --------
-    >>> read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "9000"}, host=None).port
+    >>> read_service_settings(None, environment={"QUORATE_SERVE_PORT": "9000"}, host=None).port
     9000
     """
     found: dict[str, Any] = {} if path is None else _of_file(path)
@@ -144,11 +157,26 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    found = {}
+    found = _of_earlier_variables(environment)
     for variable, text in environment.items():
-        if variable.startswith(PREFIX):
-            name = variable.removeprefix(PREFIX).lower()
-            found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
+        rest = variable.removeprefix(PREFIX)
+        if rest == variable or _OF_KUBERNETES.fullmatch(rest) or _OF_KUBERNETES.fullmatch(f"{rest}={text}"):
+            continue
+        name = rest.lower()
+        found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
+    return found
+
+
+def _of_earlier_variables(environment: Mapping[str, str]) -> dict[str, Any]:
+    """Read variables of the earlier prefix, where it is sure that they are meant for this service."""
+    found = {}
+    in_kubernetes = "KUBERNETES_SERVICE_HOST" in environment or "QUORATE_PORT" in environment
+    for variable, text in environment.items():
+        name = variable.removeprefix(_EARLIER).lower()
+        if name == variable.lower() or name not in _DEFAULTS or (in_kubernetes and name in ("host", "port")):
+            continue
+        warnings.warn(f"{variable} is now {PREFIX}{name.upper()}", FutureWarning, stacklevel=4)
+        found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
     return found
 
 

@@ -129,9 +129,15 @@ class AnsweringThreads:
     def _answered(self, block: Sequence[Asked]) -> Sequence[Reply]:
         if not self.healthy:
             return [Problem("unhealthy") for _ in block]
-        self.blocks += 1
+        with self._turn:
+            self.blocks += 1
         try:
-            return self._answers.answer(block)
+            replies = self._answers.answer(block)
+            for kind in {
+                type(each.__cause__).__name__ for each in replies if isinstance(each, Problem) and each.__cause__
+            }:
+                self._failed(kind)  # why is logged, and not told
+            return replies
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the thread, nor be told
             if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
                 self.healthy = False

@@ -16,9 +16,16 @@ from typing import Any
 
 from quorate.data import row_digests, take
 from quorate.data.rows import Rows, n_rows
-from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, QuorateError, QuotaExhausted
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    PreconditionFailed,
+    QuorateError,
+    QuotaExhausted,
+    TeachersSilent,
+)
 from quorate.labelling import ClientAnswer, ClientRequest, OnlineAnswers
-from quorate.ledger import Ledger
+from quorate.ledger import Ledger, Quota
 from quorate.mechanisms import DECLINED
 from quorate.release.guarantee import spent_of
 from quorate.service.answers import Answered, Asked, Point, Reply, Standing
@@ -26,6 +33,7 @@ from quorate.service.features import Features
 from quorate.service.problems import Problem
 from quorate.types import IntArray, Secret
 
+_NO_STUDENT = "the student cannot take one of these rows; what was charged for the others is stored and free to ask"
 ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
 
 
@@ -60,6 +68,16 @@ def _taken(rows: Rows, places: list[int]) -> Rows:
     return rows if places == list(range(n_rows(rows))) else take(rows, places)
 
 
+def _free(asked: Asked, left: int, quota: Quota, drawn: int) -> int:
+    """How many new points of a request may be put to the ensemble, of those that are left; `drawn` are in the block."""
+    bounds = [left]
+    if quota.left is not None:
+        bounds.append(quota.left - drawn)
+    if asked.quota is not None:
+        bounds.append(asked.quota - quota.drawn - drawn)
+    return max(0, min(bounds))
+
+
 class EnsembleAnswers:
     """Answers blocks by the ensemble, and by the student where nothing is left.
 
@@ -80,7 +98,7 @@ class EnsembleAnswers:
     refuse : bool
         Whether a request is refused where fewer answers are left than it has new points.
     charged : callable, optional
-        Told what is left, after each block.
+        Told what is left, after each block that drew.
     """
 
     def __init__(
@@ -119,7 +137,7 @@ class EnsembleAnswers:
         places = [range(end - len(asked.rows), end) for asked, end in zip(block, ends, strict=True)]
         with self._alone(block):
             outcomes = self._charge(block, table, digests, places)
-        points = self._points(table, digests)
+        points = self._points(table, digests, places)
         return [
             self._reply(outcomes.get(number), [points[place] for place in places[number]])
             for number in range(len(block))
@@ -134,10 +152,12 @@ class EnsembleAnswers:
         numbers, requests, asked_of = [], [], []
         claimed: set[bytes] = set()
         by_client: Counter[str] = Counter()
+        # Read once for all: what is drawn is decided under the ledger's lock, by what is left then.
+        left, quotas = self._online.left, {client: self._ledger.quota(client) for client in {a.client for a in block}}
         for number, asked in enumerate(block):
             new = self._new(places[number], digests, claimed)
             if not self._refuse:
-                free = self._free(asked, len(claimed), by_client[asked.client])
+                free = _free(asked, left - len(claimed), quotas[asked.client], by_client[asked.client])
                 new = dict(list(new.items())[:free])
             if new:
                 self._keep_quota(asked)
@@ -167,7 +187,13 @@ class EnsembleAnswers:
         finally:
             self._current.show(table, {})
             if self._ledger.healthy:
-                self._standing = self._read_standing()
+                self._note_standing()
+
+    def _note_standing(self) -> None:
+        """Read what is left, one thread at a time; what only told stored answers adds nothing to the past."""
+        with self._turn:
+            before, self._standing = self._standing, self._read_standing()
+            if self._standing.answers_left != before.answers_left:
                 self._charged(self._standing)
 
     def _show(self, table: Rows, asked_of: Sequence[int], digests: Sequence[bytes]) -> None:
@@ -189,15 +215,6 @@ class EnsembleAnswers:
     def _goes(self, digest: bytes, new: Mapping[bytes, int], claimed: set[bytes]) -> bool:
         """Whether a point is put to the ensemble; where nothing is left, the student has it."""
         return self._refuse or digest in new or digest in claimed or self._online.memo.recall(digest) is not None
-
-    def _free(self, asked: Asked, claimed: int, drawn: int) -> int:
-        quota = self._ledger.quota(asked.client)
-        left = [self._online.left - claimed]
-        if quota.left is not None:
-            left.append(quota.left - drawn)
-        if asked.quota is not None:
-            left.append(asked.quota - quota.drawn - drawn)
-        return max(0, min(left))
 
     def _keep_quota(self, asked: Asked) -> None:
         """Have the ledger keep the quota of a key, unless its owner decided on one for this client, or on none."""
@@ -233,7 +250,15 @@ class EnsembleAnswers:
         kept = self._ledger.quota(client).answers
         return kept is None or kept > quota
 
-    def _reply(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
+    def _reply(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point | Exception]) -> Reply:
+        if failures := [point for point in points if isinstance(point, Exception)]:
+            charged = isinstance(outcome, ClientAnswer) and outcome.charged > 0
+            problem = Problem("internal-error", _NO_STUDENT, charged=charged)
+            problem.__cause__ = failures[0]  # logged by its kind; its message may hold what was asked
+            return problem
+        return self._told(outcome, [point for point in points if isinstance(point, Point)])
+
+    def _told(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
         match outcome:
             case ClientAnswer():
                 charged, receipt = outcome.charged, outcome.receipt
@@ -243,6 +268,9 @@ class EnsembleAnswers:
                 return Problem("quota-spent", ASK_FEWER, answers_left=max(0, int(outcome.limit - outcome.spent)))
             case BudgetExhausted() if self._refuse:
                 return Problem("budget-spent", ASK_FEWER, answers_left=self._online.left)
+            case TeachersSilent():
+                charged_in_part = outcome.charged != TeachersSilent("").charged
+                return Problem("teachers-silent", str(outcome.charged), charged=charged_in_part)
             case PreconditionFailed():
                 return Problem("idempotency-key-reused")
             case _:
@@ -251,18 +279,36 @@ class EnsembleAnswers:
             return Problem("budget-spent", ASK_FEWER, charged=charged > 0)
         return Answered(tuple(points), charged, receipt)
 
-    def _points(self, table: Rows, digests: Sequence[bytes]) -> list[Point]:
+    def _points(self, table: Rows, digests: Sequence[bytes], places: Sequence[range]) -> list[Point | Exception]:
+        """Return what each point gets; where the student fails on a request, what it failed by."""
         codes = [self._online.memo.recall(digest) for digest in digests]
-        rest = [place for place, code in enumerate(codes) if code is None]
-        of_student = iter(self._student(_taken(table, rest)) if rest else ())
+        rest = [[place for place in mine if codes[place] is None] for mine in places]
+        of_student = self._of_student(table, rest)
         return [
-            Point(next(of_student), "answered", "student")
+            of_student[place]
             if code is None
             else Point(None, "declined", "ensemble")
             if code == DECLINED
             else Point(self._classes[code], "answered", "ensemble")
-            for code in codes
+            for place, code in enumerate(codes)
         ]
+
+    def _of_student(self, table: Rows, rest: Sequence[Sequence[int]]) -> dict[int, Point | Exception]:
+        """Ask the student about places of a table, for all requests at once; where it fails, for each by itself."""
+        places = [place for mine in rest for place in mine]
+        if not places:
+            return {}
+        try:
+            labels = self._student(_taken(table, places))
+        except Exception as failure:  # noqa: BLE001 - of a user's own student; the charge was made, and is told
+            mine = [each for each in rest if each]
+            if len(mine) == 1:
+                return dict.fromkeys(places, failure)
+            found: dict[int, Point | Exception] = {}
+            for each in mine:
+                found |= self._of_student(table, [each])
+            return found
+        return {place: Point(label, "answered", "student") for place, label in zip(places, labels, strict=True)}
 
     def _read_standing(self) -> Standing:
         budget, (epsilon, delta), head = self._ledger.budget, spent_of(self._ledger), self._ledger.head

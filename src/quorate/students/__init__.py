@@ -11,6 +11,7 @@ fit.
 :class:`SelfTraining`       from released labels, then from its own surest predictions on the rest of the pool
 :class:`SpreadLabels`       from released labels and those of public neighbours
 :class:`VotingClass`        from released labels, a boosted vote of classifiers
+:class:`PromptStudent`      no classifier: public rows and released labels as a prompt to a language model
 ==========================  ====================================================================================
 
 Here belongs what can be made of released answers, free of charge; nothing here may see a private row or a
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from quorate.students.declared import class_probabilities, fit_student
     from quorate.students.labels import LabelStudent
     from quorate.students.noisy_labels import NoiseAwareStudent
+    from quorate.students.prompt_student import PromptStudent
     from quorate.students.self_training import SelfTraining
     from quorate.students.spreading import SpreadLabels
     from quorate.students.student import Student
@@ -46,6 +48,7 @@ __all__ = [
     "SelfTraining",
     "SpreadLabels",
     "VotingClass",
+    "PromptStudent",
     "as_student",
     "fit_student",
     "class_probabilities",

@@ -29,6 +29,11 @@ class AutoStudent(EstimatorStudent):
     GaussianNB()
     """
 
+    @property
+    def compares_models(self) -> bool:
+        """Whether models of the votes are compared, which takes many fits."""
+        return self.estimator is None
+
     def fit(self, data: StudentData) -> Any:
         """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
         values = data.released.holds_values and len(data.answered) > 0

@@ -89,6 +89,11 @@ class VoteShareStudent(EstimatorStudent):
         one_of("shares", self.shares, SHARES)
         truth("weights", self.weights)
 
+    @property
+    def compares_models(self) -> bool:
+        """Whether models of the votes are compared, which takes many fits."""
+        return self.shares in CHOOSING
+
     def check(self, mechanism: Mechanism) -> None:
         """Refuse a mechanism that releases classes."""
         if not mechanism.releases_values:

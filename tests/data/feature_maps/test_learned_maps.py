@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import skops.io
 from scipy import sparse
 from sklearn.metrics.pairwise import additive_chi2_kernel
 from threadpoolctl import threadpool_limits
@@ -15,6 +14,7 @@ from quorate.data.feature_maps import PatchFeatures, PoolScale, TreeLeaves
 from quorate.data.feature_maps import patches as patches_room
 from quorate.data.feature_maps.chi_squared import BITS, SHARE_BITS, kernel, shares
 from quorate.data.feature_maps.coordinates import public_features
+from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
 from quorate.direct.stored import dump_plan, load_plan

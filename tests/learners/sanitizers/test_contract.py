@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
-from quorate.learners.sanitizers import BLR, MWEM, Boxes, Tree, XorQueries
+from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
 from quorate.learners.sanitizers.budget import least_scale, share
 from quorate.learners.sanitizers.symmetric_difference_queries import public_domain
 from quorate.noise import OSNoise, SeededNoise
@@ -33,6 +33,8 @@ CASES = [
     pytest.param(Tree(), Thresholds(32), id="tree-thresholds"),
     pytest.param(Tree(n_synthetic=70), Intervals(6), id="tree-intervals"),
     pytest.param(Tree(), PointFunctions(62), id="tree-points"),
+    pytest.param(Medians(levels=6), Thresholds(32), id="medians-thresholds"),
+    pytest.param(Medians(levels=5), Intervals(8), id="medians-intervals"),
     pytest.param(Boxes(), Rectangles((16, 2), n_features=2), id="boxes-rectangles"),
     pytest.param(BLR(size=5), Thresholds(2), id="blr-thresholds"),
     pytest.param(BLR(size=4), Rectangles(1, n_features=2), id="blr-rectangles"),
@@ -64,6 +66,9 @@ def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
     assert np.array_equal(concept_class.check(synthetic), synthetic)
     if isinstance(sanitizer, Boxes):
         assert len(synthetic) == 201 * len(np.unique(synthetic, axis=0))
+        return
+    if isinstance(sanitizer, Medians):
+        assert len(rows) < len(synthetic) < len(rows) + 2**sanitizer.levels
         return
     asked = getattr(sanitizer, "n_synthetic", None) or getattr(sanitizer, "size", None)
     assert len(synthetic) == (
@@ -163,7 +168,7 @@ def test_a_histogram_counts_each_domain_point(points):
     assert queries.histogram(np.array(points)).tolist() == [points.count(corner) for corner in CORNERS]
 
 
-@pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM(), Boxes()])
+@pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM(), Boxes(), Medians()])
 def test_a_sanitizer_is_a_frozen_value(sanitizer):
     assert sanitizer == type(sanitizer)(**{name: getattr(sanitizer, name) for name in sanitizer.__slots__})
     assert hash(sanitizer) == hash(eval(repr(sanitizer)))  # noqa: S307

@@ -227,7 +227,7 @@ class TreeOfRows:
 def test_an_attack_on_the_synthetic_points_finds_no_more_than_was_claimed(scale, violated):
     plan = TreePlan((2, 2), scale=scale, threshold=2.0)
     rows = (np.array([0, 0, 1, 3]), np.array([0, 0, 1, 0]))
-    found = audit_mechanism(TreeOfRows(plan), rows, PureClaim(1.0), confidence=1 - 1e-6, runs=6000, seed=3)
+    found = audit_mechanism(TreeOfRows(plan), rows, PureClaim(1.0), confidence=1 - 1e-6, runs=3000, seed=3)
 
     assert found.violated is violated
 

@@ -163,7 +163,7 @@ CASES = [
     pytest.param(Intervals(4), 4, 200, lambda a, b: xor_error(Intervals(4), a, b), id="intervals-4"),
     pytest.param(PointFunctions(4), 4, 200, lambda a, b: xor_error(PointFunctions(4), a, b), id="points-4"),
 ]
-BETA, RUNS = 0.1, 60
+BETA, RUNS = 0.1, 30
 
 
 @pytest.mark.parametrize(("concept_class", "bits", "n", "error"), CASES)

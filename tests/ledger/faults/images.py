@@ -7,6 +7,7 @@ import shutil
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 from quorate.accounting import PureDP
@@ -175,6 +176,40 @@ def surprises(recording: Recording, folder: Path, losses: list[str], seed: int) 
             yield f"{loss}: refused, though all that was anchored is there"
         elif held != recording.hashes[: recording.heads[kept]]:
             yield f"{loss}: {len(held)} entries, where {recording.heads[kept]} are fully kept"
+    shutil.rmtree(folder)
+
+
+def anchor_cases(recording: Recording, chance: random.Random) -> Iterator[tuple[str, int, bytes, bool]]:
+    """What a crash, a disk that lied, or somebody with an old copy leaves of the anchor, for one commit after another.
+
+    Yield what happened, the commit up to which the log is kept, the anchor's bytes, and whether to open it is right.
+    """
+    while True:
+        commit = chance.randrange(2, len(recording.ends))
+        before, after = recording.anchors[commit - 1], recording.anchors[commit]
+        size = chance.choice([1, 64, SECTOR])
+        torn = b"".join(chance.choice([before, after])[at : at + size] for at in range(0, len(after), size))
+        [newest] = [at for at in (0, BLOCK) if before[at : at + BLOCK] != after[at : at + BLOCK]]
+        spoilt = bytearray(after)
+        spoilt[newest + chance.randrange(BLOCK)] ^= 1 << chance.randrange(8)
+        yield "torn slot", commit, torn, True
+        yield "lost slot write", commit, before, True
+        yield "two lost slot writes", commit, recording.anchors[commit - 2], True
+        yield "spoilt slot", commit, bytes(spoilt), True
+        yield "older log", commit - 1, after, False
+        yield "older log, spoilt slot", commit - 1, bytes(spoilt), False
+
+
+def anchor_surprises(recording: Recording, folder: Path, cases: int, seed: int) -> Iterator[str]:
+    """For each case, open what is left: a crash must leave a ledger that opens, an older log one that is refused."""
+    chance, disk = random.Random(seed), Disk(folder)
+    for what, commit, anchor, honest in islice(anchor_cases(recording, chance), cases):
+        disk.lay(recording.database, recording.log[: recording.ends[commit]], anchor)
+        held = disk.opens()
+        if honest and held != recording.hashes[: recording.heads[commit]]:
+            yield f"{what}: refused, though all that was anchored is there"
+        elif not honest and held is not None:
+            yield f"{what}: an older ledger was taken"
     shutil.rmtree(folder)
 
 

@@ -1,13 +1,16 @@
 """The table of the fault matrix: what a full run counted, a line a fault, in docs/ledger-faults.md.
 
-``pytest -m faults`` runs the full form, which takes some minutes, and writes each line as its row ends.
+``pytest -m faults`` runs the full form, which takes some minutes, and writes all lines once the last row has ended: the
+table on the page is of one run.
 """
 
 from __future__ import annotations
 
-import fcntl
+import platform
 import re
+import sqlite3
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 PAGE = Path(__file__).parents[3] / "docs" / "ledger-faults.md"
@@ -53,21 +56,17 @@ class Line:
 
 def lines() -> dict[str, str]:
     """The lines that stand on the page, by fault."""
-    figures = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
-    return {line.split(" | ")[0].removeprefix("| "): line for line in figures.splitlines(keepends=True)[2:]}
+    figures = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].partition(HEADER)[2]
+    return {line.split(" | ")[0].removeprefix("| "): line for line in figures.splitlines(keepends=True)}
 
 
-def write(line: Line, order: list[str]) -> None:
-    """Put a line in its place; rows of other processes are left as they are."""
-    with PAGE.open("r+", encoding="utf-8") as page:
-        fcntl.flock(page, fcntl.LOCK_EX)
-        standing = {**lines(), line.fault: str(line)}
-        figures = HEADER + "".join(standing[fault] for fault in order if fault in standing)
-        text = page.read()
-        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-        page.seek(0)
-        page.truncate()
-        page.write(text[:begin] + figures + text[end:])
+def write(rows: list[Line], page: Path = PAGE) -> None:
+    """Put the lines of one run in the place of those that stand there."""
+    text = page.read_text(encoding="utf-8")
+    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    on = f"{datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, SQLite {sqlite3.sqlite_version}"
+    figures = f"All rows are of one run: {on}.\n\n{HEADER}" + "".join(map(str, rows))
+    page.write_text(text[:begin] + figures + text[end:], encoding="utf-8")
 
 
 def figures_of(line: str) -> tuple[int, int, int]:

@@ -5,25 +5,39 @@ from __future__ import annotations
 import errno
 import json
 import random
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ledger.faults.images import BUDGET, LOSSES, Recording, lines_of, recorded, silent_changes, surprises
+from tests.ledger.faults.images import (
+    BUDGET,
+    LOSSES,
+    Recording,
+    anchor_surprises,
+    lines_of,
+    recorded,
+    silent_changes,
+    surprises,
+)
 from tests.ledger.faults.table import Line
 from tests.ledger.test_crashes import POINTS, breaches, told
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
 from quorate.ledger import Ledger, chain, journal
+from quorate.ledger import anchor as anchors
 from quorate.ledger.entries import Entry
 from quorate.ledger.json_values import canonical
+from quorate.ledger.state import Head
 
 Nursery = Callable[..., Any]
+SlotsOf = Callable[[bytes], anchors.Slots]
 
 
 # --- broken twins of the ledger ----------------------------------------------------------------------------------
@@ -53,6 +67,36 @@ def without_hashes() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def with_slots_read_as(read: Callable[[bytes], anchors.Slots]) -> Iterator[None]:
+    """A ledger that makes something else of what its anchor holds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(anchors, "_slots_of", read)
+        yield
+
+
+def with_one_slot(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+    """As if the anchor had one place, written over again and again: what tears it leaves none."""
+    slots = slots_of(content)
+    return anchors.Slots((None,) if slots.torn else (slots.newest,))
+
+
+def without_checksums(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+    """Take whatever a slot says, if it can be read at all."""
+    texts = [content[at : at + anchors.SLOT] for at in (0, anchors.SLOT)]
+    heads = []
+    for text in texts:
+        number, digits = re.search(rb'"sequence":(\d+)', text), re.search(rb'"hash":"([^"]*)"', text)
+        heads.append(Head(sequence=int(number[1]), hash=digits[1].decode("latin-1")) if number and digits else None)
+    return anchors.Slots(tuple(heads))
+
+
+def with_spoilt_slots_ignored(content: bytes, slots_of: SlotsOf) -> anchors.Slots:
+    """Go by the sound slot alone, whatever became of the other one."""
+    slots = slots_of(content)
+    return anchors.Slots((slots.newest, slots.newest)) if slots.torn else slots
+
+
 # --- kill -9 -----------------------------------------------------------------------------------------------------
 
 
@@ -66,7 +110,8 @@ def kills(folder: Path, nursery: Nursery, times: int, url: Callable[[], str] | N
         path.parent.mkdir(parents=True)
         for _ in range(4):  # the same run, resumed after each kill
             named = killed % 2 == 0
-            what = {"point": points[killed // 2 % len(points)] if named else None, "occurrence": chance.randrange(6)}
+            point = points[killed // 2 % len(points)] if named else None
+            what = {"point": point, "occurrence": 0 if point == "anchor renamed" else chance.randrange(6)}
             delay = None if named else chance.uniform(0, 0.03)
             result = nursery(do="killed", path=str(path), order="honest", delay=delay, url=place, **what)
             killed += result["killed"]
@@ -113,6 +158,27 @@ def power_cuts(folder: Path, times: int, seed: int = 1) -> Line:
         len(found),
         "does not look at its anchor",
         len(twin),
+    )
+
+
+def anchor_faults(folder: Path, times: int, seed: int = 1) -> Line:
+    """Torn slots, lost writes and old slots are crashes; an older log is seen, whatever the slots are like."""
+    recording = recorded(folder / "recording")
+    found = list(anchor_surprises(recording, folder / "honest", times, seed))
+    caught = []
+    for twin in (with_one_slot, without_checksums, with_spoilt_slots_ignored):
+        with with_slots_read_as(partial(twin, slots_of=anchors._slots_of)):
+            breaks = list(anchor_surprises(recording, folder / "twin", 60, seed))
+        assert breaks, f"the check would not have noticed a ledger {twin.__name__}"
+        caught += breaks
+    return Line(
+        "anchor torn, lost, old",
+        times,
+        "as many each: a torn slot, one and two lost slot writes, a spoilt slot, an older log with a whole and with a "
+        "spoilt anchor",
+        len(found),
+        "one slot; no checksum; a spoilt slot overlooked",
+        len(caught),
     )
 
 

@@ -14,12 +14,13 @@ Conditioning by public moments is known for regression and for label privacy: Li
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import ceil, log2
+from math import ceil, floor, log2
 from typing import Any, Protocol
 
 import numpy as np
 
 from quorate.data.feature_maps.exact import bits_for, squared_lengths, to_grid
+from quorate.data.feature_maps.factored import SINGLE_BITS, FactoredRows
 from quorate.deferred import optimize
 from quorate.types import FloatArray
 
@@ -74,10 +75,13 @@ class Spectrum:
         Eigenvalues, > 0.
     vectors : FloatArray, (n_features, n_kept)
         Directions of length one.
+    rest : FloatArray, (n_left,)
+        Eigenvalues whose directions are left out, as far as they are known: of a large pool of texts.
     """
 
     values: FloatArray
     vectors: FloatArray = field(repr=False)
+    rest: FloatArray = field(repr=False, default_factory=lambda: np.empty(0))
 
     @classmethod
     def of(cls, features: Any) -> Spectrum:
@@ -87,13 +91,14 @@ class Spectrum:
             product = features.T @ features / m
             values, vectors = np.linalg.eigh(np.asarray(product.todense() if hasattr(product, "todense") else product))
         else:
-            gram = features @ features.T / m
-            values, dual = np.linalg.eigh(np.asarray(gram.todense() if hasattr(gram, "todense") else gram))
-            kept = values > LEAST_SHARE * values[-1]
-            values, dual = values[kept], dual[:, kept]
-            vectors = np.asarray(features.T @ dual) / np.sqrt(m * values)
+            values, dual = dual_eigenpairs(features)
+            if hasattr(features, "tocsr"):  # of thousands of words: half the memory, and public
+                dual = (dual / np.sqrt(m * values)).astype(np.float32)
+                vectors = np.asarray(features.astype(np.float32).T @ dual)
+            else:
+                vectors = np.asarray(features.T @ dual) / np.sqrt(m * values)
         kept = values > LEAST_SHARE * max(values[-1], 0.0)
-        return cls(values[kept][::-1], vectors[:, kept][:, ::-1])
+        return cls(values[kept][::-1], (vectors if kept.all() else vectors[:, kept])[:, ::-1])
 
     @property
     def least_ridge(self) -> float:
@@ -101,8 +106,8 @@ class Spectrum:
         return float(LEAST_RIDGE * self.values[-1])
 
     def effective_dimension(self, ridge: float) -> float:
-        r"""Return :math:`d(\kappa) = \sum_j \lambda_j/(\lambda_j + \kappa)`."""
-        return float(np.sum(self.values / (self.values + ridge)))
+        r"""Return :math:`d(\kappa) = \sum_j \lambda_j/(\lambda_j + \kappa)`, over the directions left out, too."""
+        return float(np.sum(self.values / (self.values + ridge)) + np.sum(self.rest / (self.rest + ridge)))
 
     def ridge_for(self, dimension: float) -> float:
         """Return the smallest κ, of those ever used, with ``effective_dimension(κ) <= dimension``.
@@ -116,7 +121,7 @@ class Spectrum:
         low = self.least_ridge
         if self.effective_dimension(low) <= dimension:
             return low
-        high = 2.0 * float(self.values[0]) * len(self.values) / dimension
+        high = 2.0 * float(self.values[0]) * (len(self.values) + len(self.rest)) / dimension
         root: Any = optimize.brentq(
             lambda log_ridge: self.effective_dimension(np.exp(log_ridge)) - dimension, np.log(low), np.log(high)
         )
@@ -124,7 +129,16 @@ class Spectrum:
 
     def whitening(self, ridge: float) -> FloatArray:
         r"""Return the matrix :math:`(v_j (\lambda_j + \kappa)^{-1/2})_j`, ``(n_features, n_kept)``."""
-        return np.asarray(self.vectors / np.sqrt(self.values + ridge))
+        lengths = np.sqrt(self.values + ridge)
+        return np.asarray(self.vectors / lengths.astype(self.vectors.dtype))
+
+
+def dual_eigenpairs(features: Any) -> tuple[FloatArray, FloatArray]:
+    """Return what is kept of the eigenpairs of products of m public rows, smallest first: (k,) and (m, k)."""
+    gram = features @ features.T / features.shape[0]
+    values, dual = np.linalg.eigh(np.asarray(gram.todense() if hasattr(gram, "todense") else gram))
+    kept = values > LEAST_SHARE * values[-1]
+    return values[kept], dual[:, kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,21 +149,25 @@ class PublicCoordinates:
     ----------
     feature_map : FeatureMap
         Rows to images.
-    whitening : FloatArray, (n_features, n_coordinates), or None
-        Features to coordinates; None where coordinates are the features themselves, without a pool.
+    whitening : (n_features, n_coordinates) array, or None
+        Features to coordinates, of single precision where `factored`; None where coordinates are the features
+        themselves, without a pool.
     bits : int
         Coordinates are integer numbers of steps of ``2**-bits``.
     matrix : FloatArray, (n_images, n_coordinates), or None
         Images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
     matrix_bits : (n_coordinates,) integers, or None
         See `matrix`.
+    factored : bool
+        Whether images times `matrix` are the coordinates as they are, and exact in single precision.
     """
 
     feature_map: FeatureMap
-    whitening: FloatArray | None = field(repr=False)
+    whitening: Any = field(repr=False)
     bits: int
     matrix: FloatArray | None = field(repr=False)
     matrix_bits: Any = field(repr=False)
+    factored: bool = False
 
     @classmethod
     def of(cls, feature_map: FeatureMap, whitening: FloatArray) -> PublicCoordinates:
@@ -160,6 +178,7 @@ class PublicCoordinates:
         """
         mixing = feature_map.mixing
         matrix = whitening if mixing is None else mixing @ whitening
+        matrix = np.asarray(matrix, dtype=np.float64)
         columns = np.linalg.norm(matrix, axis=0)
         room = [bits_for(feature_map.bound * (1 + 1e-6) * max(float(column), 1e-300)) for column in columns]
         bits = np.array(room, dtype=np.int64) - feature_map.bits - 1
@@ -172,6 +191,38 @@ class PublicCoordinates:
             np.rint(np.ldexp(matrix, bits[None, :])),
             bits,
         )
+
+    @classmethod
+    def of_words(cls, feature_map: FeatureMap, whitening: Any, *, most_bits: float) -> PublicCoordinates | None:
+        """Round the whitening so that coordinates of sparse rows need not be written out (:mod:`.factored`).
+
+        The rounded matrix is the whitening from then on: coordinates are images times the matrix, and nothing is
+        rounded after that. None where the shortest column would be lost in the rounding, or columns are too long.
+
+        Parameters
+        ----------
+        feature_map : FeatureMap
+            Of sparse images.
+        whitening : (n_features, n_coordinates) array
+            As for :meth:`of`. Where it is of single precision already, its memory is taken over.
+        most_bits : float
+            Coordinates are multiples of no less than ``2**-most_bits``.
+        """
+        lengths = np.sqrt(np.einsum("ij,ij->j", whitening, whitening)).astype(np.float64)
+        most = 2.0 ** (SINGLE_BITS - feature_map.bits) / (feature_map.bound * (1 + 1e-6))  # a column's length
+        moved = np.sqrt(len(whitening)) / 2  # by rounding, at most
+        if moved > most / 2:
+            return None
+        bits = floor(log2((most - moved) / max(float(lengths.max(initial=0.0)) * (1 + 1e-4), 1e-300)))
+        bits = min(bits, floor(most_bits) - feature_map.bits)
+        if np.ldexp(lengths.min(initial=np.inf), bits) < moved:
+            return None
+        single = np.asarray(whitening, dtype=np.float32)
+        single *= np.float32(2.0**bits)
+        matrix = np.rint(single, out=single).astype(np.float64)
+        single *= np.float32(2.0**-bits)  # exact
+        each = np.full(len(lengths), bits, dtype=np.int64)
+        return cls(feature_map, single, feature_map.bits + bits, matrix, each, factored=True)
 
     @classmethod
     def of_features(cls, feature_map: FeatureMap) -> PublicCoordinates:
@@ -199,8 +250,26 @@ class PublicCoordinates:
             own[squared_lengths(own) > 4.0 ** (LENGTH_BITS - 1)] = 0.0  # a longer sum is not exact, and longer still
         return made
 
+    def for_rounds(self, rows: Any) -> Any:
+        """Return the same integers as a call, not written out where rows are sparse and that is exact."""
+        if not self.factored or self.matrix is None:
+            return self(rows)
+        bound, longest = np.ldexp(self.feature_map.bound, self.feature_map.bits), 2.0 ** (LENGTH_BITS - 1)
+        bits = int(self.matrix_bits[0])
+        images = self.feature_map.images(rows)
+        return FactoredRows.of(images, self.matrix, self.whitening, bits, float(bound), longest)
+
+    @property
+    def content(self) -> bytes:
+        """The bytes that tell these coordinates from others; none where features are taken as they are."""
+        if self.factored and self.matrix is not None:
+            return self.matrix.astype(np.int16).tobytes()
+        return b"" if self.whitening is None else self.whitening.tobytes()
+
     def features(self, weights: FloatArray) -> FloatArray:
         """Return weights of features, ``(n_features, n_outputs)``, for weights of coordinates."""
+        if self.factored and self.matrix is not None:  # the whitening in other units
+            return np.asarray(np.ldexp(self.matrix @ weights, -self.matrix_bits[0]))
         return weights if self.whitening is None else np.asarray(self.whitening @ weights)
 
 

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data.summed_cells import summed_cells
+from quorate.deferred import sparse
 from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
@@ -105,7 +106,8 @@ def squared_lengths(integers: Any) -> FloatArray:
     """
     if isinstance(integers, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", integers, integers))
-    return np.asarray(integers.multiply(integers).sum(axis=1)).ravel()
+    form = sparse.csr_matrix((integers.data * integers.data, integers.indices, integers.indptr), shape=integers.shape)
+    return np.asarray(form @ np.ones(integers.shape[1]))
 
 
 def bits_for(bound: float) -> int:
@@ -158,12 +160,17 @@ def unit_rows(rows: Any, bits: int) -> Any:
         lengths = np.sqrt(squared_lengths(integers))
         np.divide(integers, lengths[:, None], out=integers, where=lengths[:, None] > 0)
         return np.rint(np.ldexp(integers, bits))
-    rows = summed_cells(rows.astype(np.float64))
-    largest = np.asarray(abs(rows).max(axis=1).todense()).ravel()
+    rows = summed_cells(rows.astype(np.float64, copy=False))
+    filled = np.flatnonzero(np.diff(rows.indptr))
+    largest = np.zeros(rows.shape[0])
+    if len(filled):
+        largest[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[filled])
     exponents = np.frexp(largest)[1].astype(np.int64)
     whose = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    rows.data = np.rint(np.ldexp(rows.data, fine - exponents[whose]))
+    data = rows.data  # a copy
+    np.rint(np.ldexp(data, (fine - exponents)[whose], out=data), out=data)
     lengths = np.sqrt(squared_lengths(rows))
     lengths[lengths == 0] = 1.0
-    rows.data = np.rint(np.ldexp(rows.data / lengths[whose], bits))
+    np.divide(data, lengths[whose], out=data)
+    np.rint(np.ldexp(data, bits, out=data), out=data)
     return rows

@@ -165,7 +165,7 @@ def refuse_unstorable(transformer: Any) -> None:
     InvalidParameter
         Naming its class, and the types that skops would have to be told to trust.
     """
-    import skops.io
+    from quorate.deferred import skops
 
     name = type(transformer).__name__
     try:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from quorate.deferred import sparse
 from quorate.types import FloatArray
 
 BITS = 20  # images are multiples of 2^-20
+COARSE_BITS = 10  # or of 2^-10, where products with a matrix are to be exact in single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,8 @@ class LinearMap:
         Units of dense rows; None for sparse ones.
     rows : str
         What a row is, in words.
+    bits : int
+        Images are integer numbers of steps of ``2**-bits``.
 
     Examples
     --------
@@ -41,16 +45,12 @@ class LinearMap:
     n_columns: int
     scale: PoolScale | None
     rows: str = "rows"
+    bits: int = BITS
 
     @classmethod
     def fit(cls, pool: Any, *, rows: str = "rows") -> LinearMap:
         """Read the units off the public pool ``(n_public, n_columns)``, an array or a CSR matrix."""
         return cls(pool.shape[1], None if kind(pool) == "sparse" else PoolScale.fit(pool), rows)
-
-    @property
-    def bits(self) -> int:
-        """Images are integer numbers of steps of ``2**-bits``."""
-        return BITS
 
     @property
     def n_images(self) -> int:
@@ -65,7 +65,8 @@ class LinearMap:
     @property
     def bound(self) -> float:
         """What no image's Euclidean length passes, for any row there could be."""
-        return 1.5
+        rounded = 1 + 2.0 ** -(self.bits + 1) * sqrt(self.n_columns)  # each entry by half a step at most
+        return max(1.5, sqrt(rounded**2 + 1) * (1 + 1e-6))
 
     @property
     def mixing(self) -> None:
@@ -73,11 +74,15 @@ class LinearMap:
 
     def images(self, rows: Any) -> Any:
         """Return ``(n_rows, n_images)`` integers, each row a function of that row alone; CSR for sparse rows."""
-        units = unit_rows(rows if self.scale is None else self.scale.on_grid(rows), BITS)
-        constant = np.full((rows.shape[0], 1), 2.0**BITS)
+        units = unit_rows(rows if self.scale is None else self.scale.on_grid(rows), self.bits)
+        constant = np.full((rows.shape[0], 1), 2.0**self.bits)
         if kind(rows) == "sparse":
             return sparse.hstack([units, sparse.csr_matrix(constant)], format="csr")
         return np.hstack([units, constant])
+
+    def coarse(self) -> LinearMap:
+        """Return the same map on the coarser grid."""
+        return replace(self, bits=COARSE_BITS)
 
     def transformer(self, rows: Any) -> Any:
         """Return the same map without the constant as a fitted scikit-learn transformer; the intercept holds that."""

@@ -18,6 +18,7 @@ REGIONS = 3  # 3 × 3 regions of an image are summed over
 THRESHOLD = 0.25  # what a patch must share with a centroid before it counts, in the range of a pixel
 PIXEL_BITS = 10  # pixels are multiples of 2^-10 of their range
 CENTROID_BITS = 16
+SMALLEST = SIZE + 2 * STRIDE  # pixels on a side of an image
 _SAMPLE = 100_000  # public patches that centroids are learned from
 _FLAT = 0.05  # squared length below which a patch without its mean shows nothing
 _BLOCK = 64  # images at once
@@ -67,7 +68,7 @@ class PatchFeatures:
         from sklearn.cluster import MiniBatchKMeans
 
         side = isqrt(pool.shape[1])
-        if side * side != pool.shape[1] or side < SIZE + 2 * STRIDE:
+        if side * side != pool.shape[1] or side < SMALLEST:
             raise InvalidParameter(
                 f"feature_map='patches' takes square grey images of 10 × 10 pixels or more, line by line in a row, and "
                 f"rows have {pool.shape[1]} columns"

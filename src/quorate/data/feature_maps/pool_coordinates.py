@@ -65,6 +65,8 @@ class PoolCoordinates:
         from sklearn.kernel_approximation import Nystroem
 
         z = self.measured(pool)
+        if kind(z) == "sparse":  # of few rows, or few columns; and landmarks are published, in a form that skops trusts
+            z = z.toarray()
         features = Nystroem(gamma=0.5, n_components=min(LANDMARKS, pool.shape[0]), random_state=0).fit(z)
         lengths = self.standard.scaler(self.project(pool))
         some = np.sort(np.random.default_rng(0).permutation(pool.shape[0])[:BLOCK])

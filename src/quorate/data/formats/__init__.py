@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quorate.data.database import DatabaseQuery
 from quorate.data.files import format_of
+from quorate.data.formats.arrow import Arrow
+from quorate.data.formats.database_query import Database
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.foreign import Foreign, foreign
 from quorate.data.formats.format import Format, Table, TableFormat, require_column
@@ -21,6 +24,7 @@ from quorate.errors import InvalidParameter
 from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
+_DATABASE = Database()
 
 
 def register_format(new: Format) -> None:
@@ -50,12 +54,12 @@ def register_format(new: Format) -> None:
         _BY_SUFFIX[suffix] = foreign(new)
 
 
-for _shipped in (DelimitedText(), Parquet(), SparseArchive(), Svmlight()):
+for _shipped in (DelimitedText(), Parquet(), Arrow(), SparseArchive(), Svmlight()):
     for _suffix in _shipped.suffixes:
         _BY_SUFFIX[_suffix] = _shipped
 
 
-def format_for(path: str | Path) -> Format:
+def format_for(path: str | Path | DatabaseQuery) -> Format:
     """Return what reads a file of this name; what a name does not tell is svmlight text.
 
     Examples
@@ -63,6 +67,8 @@ def format_for(path: str | Path) -> Format:
     >>> [type(format_for(name)).__name__ for name in ("visits.csv.gz", "visits.parquet", "rows.npz", "a9a.xz")]
     ['DelimitedText', 'Parquet', 'SparseArchive', 'Svmlight']
     """
+    if isinstance(path, DatabaseQuery):
+        return _DATABASE
     suffix = format_of(path)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
         [point] = added(FORMATS)[suffix.removeprefix(".")]
@@ -76,7 +82,18 @@ def format_for(path: str | Path) -> Format:
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
 
 
-def reader_of(path: str | Path) -> tuple[str, str] | None:
+def table_suffixes() -> list[str]:
+    """Return by which suffixes files of tables with named columns are known.
+
+    Examples
+    --------
+    >>> table_suffixes()[:4]
+    ['.csv', '.tsv', '.tab', '.parquet']
+    """
+    return [suffix for suffix, known in _BY_SUFFIX.items() if isinstance(known, TableFormat)]
+
+
+def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
     """Name what reads a file, and the package that brought it, where that is not quorate; a report says so.
 
     Examples
@@ -85,7 +102,7 @@ def reader_of(path: str | Path) -> tuple[str, str] | None:
     True
     """
     found = format_for(path)
-    if not isinstance(found, Foreign):
+    if not isinstance(found, Foreign) or isinstance(path, DatabaseQuery):
         return None
     return f"reader of {format_of(path)} files", f"{found.name}, {found.package or 'registered by the owner'}"
 

@@ -9,16 +9,18 @@ from __future__ import annotations
 import codecs
 import io
 import re
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.columns import listed
-from quorate.data.files import format_of, is_plain, read_bytes, unpacked
+from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
+from quorate.data.formats.text_parts import parts_of, read_part, schema_of
 from quorate.data.streamed import StreamedFrame
 from quorate.data.workspace import Workspace, cannot_hold
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,34 +63,32 @@ class DelimitedText(TableFormat):
             raise _no_table(content, separator, names, path) from None
 
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
-        """Write the table as Parquet into the workspace, and return that; types are found from all rows, as always."""
+        """Write the table as Parquet into the workspace, some lines at a time, and return that.
+
+        Types are found from all rows, as always, in a first look at the same parts.
+        """
         import polars as pl
 
-        separator, plain = _SEPARATORS[format_of(path)], unpacked(path, workspace)
-        with plain.open("rb") as file:
+        separator = _SEPARATORS[format_of(path)]
+        with reading(path), opened(path) as file:
             start = file.read(_OF_HEADER)
         names = _header(start[: start.rfind(b"\n") + 1] or start, separator, path)
         for name in text_columns:
             require_column(name, names, path)
-        found = workspace.path / "table.parquet"
+        found, before = workspace.path / "table", path.stat()
         try:
-            pl.scan_csv(
-                plain,
-                separator=separator,
-                infer_schema_length=None,
-                schema_overrides=dict.fromkeys(text_columns, pl.String),
-                glob=False,
-            ).sink_parquet(found)
+            with reading(path):
+                schema = schema_of(path, separator=separator, given=dict.fromkeys(text_columns, pl.String))
+                _make(found)
+                height = 0
+                for number, part in enumerate(parts_of(path)):
+                    rows = read_part(part, separator=separator, types=schema, whole=True)
+                    _write(rows, found / f"{number:08d}.parquet")
+                    height += rows.height
         except pl.exceptions.PolarsError:
-            raise _no_table(plain, separator, names, path) from None
-        except OSError as error:
-            raise cannot_hold(workspace.path, error) from None
-        finally:
-            if plain != path:
-                plain.unlink(missing_ok=True)
-        scan = pl.scan_parquet(found)
-        height = int(scan.select(pl.len()).collect().item())
-        schema = dict(scan.collect_schema())
+            raise _no_table(path, separator, names, path) from None
+        if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+            raise PreconditionFailed(f"{path} was changed while it was read; start again")
         return StreamedFrame(found, called=path, schema=schema, height=height, workspace=workspace)
 
     def bytes_in_memory(self, path: Path) -> int:
@@ -110,7 +110,23 @@ class DelimitedText(TableFormat):
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
-        return _header(read_bytes(path), _SEPARATORS[format_of(path)], path)
+        return _header(first_line(path, most=_OF_HEADER), _SEPARATORS[format_of(path)], path)
+
+
+def _make(place: Path) -> None:
+    """Make an empty folder."""
+    shutil.rmtree(place, ignore_errors=True)
+    try:
+        place.mkdir(exist_ok=True)
+    except OSError as error:
+        raise cannot_hold(place.parent, error) from None
+
+
+def _write(rows: pl.DataFrame, place: Path) -> None:
+    try:
+        rows.write_parquet(place)
+    except OSError as error:
+        raise cannot_hold(place.parent, error) from None
 
 
 def _cells(rows: list[str], names: list[str], separator: str) -> pl.DataFrame:
@@ -180,7 +196,7 @@ def _parts(content: bytes | Path) -> Iterator[bytes]:
     if isinstance(content, bytes):
         yield content
         return
-    with content.open("rb") as file:
+    with opened(content) as file:
         while part := file.read(_OF_HEADER):
             yield part
 
@@ -190,9 +206,9 @@ def _no_numbers(content: bytes | Path, separator: str, names: list[str]) -> str 
     import polars as pl
 
     def fails(**options: Any) -> bool:
-        source = io.BytesIO(content) if isinstance(content, bytes) else content
         try:
-            pl.read_csv(source, separator=separator, glob=False, **options)
+            for part in [content] if isinstance(content, bytes) else parts_of(content):
+                pl.read_csv(io.BytesIO(part), separator=separator, **options)
         except pl.exceptions.PolarsError:
             return True
         return False
@@ -209,8 +225,15 @@ def _no_numbers(content: bytes | Path, separator: str, names: list[str]) -> str 
 
 
 def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
+    """Return the names in the first line, which is all that is read of what begins with it; it is never quoted."""
     import polars as pl
 
+    line = content[: content.find(b"\n") + 1] or content
+    if line.count(b'"') % 2 and not line.startswith(_OTHERS) and b"\0" not in line:  # it would go on into rows
+        raise DataRefused(
+            f"{path}: its first line ends within quotation marks; write the names of the columns there, each on one "
+            "line and with matching marks"
+        )
     try:
         first = pl.read_csv(
             io.BytesIO(content),
@@ -239,4 +262,9 @@ def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
             f"{path}: columns {', '.join(twice[:_SHOWN])} have names that occur twice; the first line must name each "
             "once"
         )
+    if any('"' in name for name in names):  # which the reader of the whole table may leave as they are written
+        read = pl.read_csv(
+            io.BytesIO(content), separator=separator, n_rows=0, infer_schema=False, truncate_ragged_lines=True
+        )
+        return read.columns
     return names

@@ -146,15 +146,39 @@ class TableFormat(ABC):
         return 0
 
     def read(
-        self, path: Path, *, label: str | None, unit: str | None, drop: Sequence[str], n_features: int | None
+        self,
+        path: Path,
+        *,
+        label: str | None,
+        unit: str | None,
+        drop: Sequence[str],
+        n_features: int | None,
+        text: Sequence[str] = (),
     ) -> Table:
-        """Return features, labels and unit ids; `n_features` is a matter of sparse rows."""
-        return self._parted(self.frame(path, text_columns=() if unit is None else (unit,)), path, label, unit, drop)
+        """Return features, labels and unit ids; `n_features` is a matter of sparse rows.
 
-    def read_streamed(self, path: Path, *, label: str | None, unit: str | None, workspace: Workspace) -> Table | None:
+        Columns of `text` are read as text whatever they look like, where they are there.
+        """
+        frame = self.frame(path, text_columns=self._as_text(path, unit, text))
+        return self._parted(frame, path, label, unit, drop)
+
+    def read_streamed(
+        self,
+        path: Path,
+        *,
+        label: str | None,
+        unit: str | None,
+        workspace: Workspace,
+        drop: Sequence[str] = (),
+        text: Sequence[str] = (),
+    ) -> Table | None:
         """Return the same of a table that stays in its file; None as :meth:`stream`."""
-        frame = self.stream(path, text_columns=() if unit is None else (unit,), workspace=workspace)
-        return None if frame is None else self._parted(frame, path, label, unit, ())
+        frame = self.stream(path, text_columns=self._as_text(path, unit, text), workspace=workspace)
+        return None if frame is None else self._parted(frame, path, label, unit, drop)
+
+    def _as_text(self, path: Path, unit: str | None, text: Sequence[str]) -> list[str]:
+        there = set(self.names(path)) if text else set()
+        return [*([] if unit is None else [unit]), *(name for name in text if name in there and name != unit)]
 
     @staticmethod
     def _parted(frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
@@ -177,7 +201,7 @@ class TableFormat(ABC):
         )
 
 
-def cannot_read_each_row(format_: object, path: str | Path) -> DataRefused:
+def cannot_read_each_row(format_: object, path: object) -> DataRefused:
     """Return what is said of a format that reads a file as a whole alone: in it one row may change another."""
     return DataRefused(
         f"{path}: the format {type(format_).__name__} does not say how one private row is read by itself, and read as "
@@ -186,7 +210,7 @@ def cannot_read_each_row(format_: object, path: str | Path) -> DataRefused:
     )
 
 
-def require_column(name: str, names: Sequence[str], path: str | Path) -> None:
+def require_column(name: str, names: Sequence[str], path: object) -> None:
     """Refuse a column that a table does not have, naming one that is nearly called so.
 
     Nothing else of the first line is quoted: of a file without names it is a row, maybe a private one.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from quorate.experiments.few_labels.draws import LearningTask, Size, drawn, fewest_rows
+from quorate.experiments.few_labels.draws import LearningTask, Size, drawn, fewest_rows, rows_asked
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
 from quorate.learners.concepts import Threshold, Thresholds
@@ -60,7 +60,7 @@ def rows_against_epsilon(size: Size, *, repeats: int, seed: int, watch: Watch | 
         names = HARDEST if task.hardest else tuple(MAKERS)
         found = {name: _searched(name, epsilon, task, repeats=repeats, seed=seed) for name in names}
         alone = found[REALIZABLE][0]
-        proven = float(MAKERS[DIRECT](epsilon).rows_needed().labelled)
+        proven = float(rows_asked(MAKERS[DIRECT](epsilon)).labelled)
         for name, (needed, excess) in found.items():
             in_theory = _theory(name, MAKERS[name](epsilon))
             more = {
@@ -113,7 +113,7 @@ def _searched(
 
 def _theory(name: str, learner: PrivateLearner) -> float | None:
     if name in {TRANSFORMED, SUBSAMPLED, REALIZABLE}:
-        return float(learner.rows_needed().labelled)
+        return float(rows_asked(learner).labelled)
     return None  # their theorems are for true labels
 
 
@@ -147,8 +147,8 @@ def rows_of_theorems(alphas: tuple[float, ...] = (0.1, 0.05, 0.02, 0.01)) -> lis
     for alpha in alphas:
         for name in (TRANSFORMED, SUBSAMPLED):
             for epsilon in (1.0, 0.5, 0.2, 0.1):
-                needed = float(MAKERS[name](epsilon).set_params(alpha=alpha).rows_needed().labelled)
-                alone = float(MAKERS[DIRECT](epsilon).set_params(alpha=alpha).rows_needed().labelled)
+                needed = float(rows_asked(MAKERS[name](epsilon).set_params(alpha=alpha)).labelled)
+                alone = float(rows_asked(MAKERS[DIRECT](epsilon).set_params(alpha=alpha)).labelled)
                 rows.append(
                     Measured(
                         data="thresholds over 2^16 points, any labels, by theorem",

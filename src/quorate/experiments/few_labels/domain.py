@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves
+from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves, rows_asked
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.concepts import Threshold, Thresholds
@@ -59,7 +59,7 @@ def labels_against_domain(size: Size, *, repeats: int, seed: int, watch: Watch |
             rng = np.random.default_rng([seed, bits, repeat])
             populations = size.samples * [cluster(bits, rng)]
             for name, learner in found.items():
-                n_unlabelled = learner.rows_needed().unlabelled
+                n_unlabelled = rows_asked(learner).unlabelled
                 errors[name].append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
             fewer.append(_errors_with_fewer(found[GENERIC], populations[0], size, rng, seed + repeat))
             errors[SPREAD].append(_spread_errors(found[GENERIC], bits, size, rng, seed + repeat))
@@ -73,7 +73,7 @@ def labels_against_domain(size: Size, *, repeats: int, seed: int, watch: Watch |
 def _spread_errors(learner: PrivateLearner, bits: int, size: Size, rng: np.random.Generator, seed: int) -> FloatArray:
     """Return errors at one number of labels where rows are spread over the whole domain, and cuts are anywhere."""
     assert isinstance(learner, GenericLearner)  # noqa: S101
-    pick = chooser(learner, rng.integers(0, 2**bits, (learner.rows_needed().unlabelled, 1)), size.at_labels, seed)
+    pick = chooser(learner, rng.integers(0, 2**bits, (rows_asked(learner).unlabelled, 1)), size.at_labels, seed)
     found = []
     for number in range(size.samples):
         cut = int(rng.integers(0, 2**bits, endpoint=True))
@@ -100,7 +100,7 @@ def _errors_with_fewer(
 
 
 def _row(learner: PrivateLearner, name: str, bits: int, errors: FloatArray, fewer: FloatArray, size: Size) -> Measured:
-    needs, spread = learner.rows_needed(), name == SPREAD
+    needs, spread = rows_asked(learner), name == SPREAD
     column = errors[:, :, 0 if spread else size.labels.index(size.at_labels)]
     needed = None if spread else labels_needed(size.labels, errors, ALPHA)
     least = labels_needed(size.unlabelled, fewer, ALPHA) if name == GENERIC else None

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
+from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner, RowsNeeded
 from quorate.learners.base.exponential import choose
 from quorate.learners.concepts import Concept
 from quorate.learners.concepts.protocol import Points
-from quorate.learners.private_learner import PURPOSE, CodedLabels
+from quorate.learners.fit_charge import PURPOSE
+from quorate.learners.private_learner import CodedLabels
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import FloatArray
 
@@ -124,6 +125,25 @@ class Population:
     def error(self, concept: Concept) -> float:
         """Return how often a concept labels a fresh point otherwise than the best one; exact."""
         return float(self.shares @ (concept.labels(self.points) != self.truth))
+
+
+_ASKED: dict[str, RowsNeeded] = {}
+
+
+def rows_asked(learner: Any) -> RowsNeeded:
+    """Return ``learner.rows_needed()``, searched for once for all learners with the same arguments.
+
+    Examples
+    --------
+    >>> from quorate.learners import NoisyThreshold
+    >>> from quorate.learners.concepts import Thresholds
+    >>> rows_asked(NoisyThreshold(concepts=Thresholds(bits=8), epsilon=1.0)).labelled
+    196
+    """
+    key = f"{type(learner).__qualname__} {sorted(learner.get_params().items(), key=lambda item: item[0])!r}"
+    if key not in _ASKED:
+        _ASKED[key] = learner.rows_needed()
+    return _ASKED[key]
 
 
 def noise_of(seed: int) -> NoiseSource:

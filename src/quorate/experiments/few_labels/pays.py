@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from quorate.errors import QuorateError
 from quorate.experiments.few_labels.domain import cluster
-from quorate.experiments.few_labels.draws import chooser, drawn
+from quorate.experiments.few_labels.draws import chooser, drawn, rows_asked
 from quorate.experiments.measured import Measured
 from quorate.learners import (
     AgnosticLearner,
@@ -129,7 +130,7 @@ def pays_from(boost: LabelBoost) -> int:
 def against_a_subsample(epsilon: float, alpha: float) -> str:
     """Say where LWY25's transformation beats the one before it, for a base learner that needs a true concept."""
     asked: dict[str, Any] = {"base": base_at(1.0, alpha), "epsilon": epsilon, "alpha": alpha, "beta": BETA}
-    rows = [_labels(kind(**asked).rows_needed) for kind in (AgnosticLearner, SubsampledAgnostic)]
+    rows = [_labels(partial(rows_asked, kind(**asked))) for kind in (AgnosticLearner, SubsampledAgnostic)]
     if rows[0] is None or rows[1] is None or rows[0] >= rows[1]:
         return "not known"
     return (
@@ -160,11 +161,11 @@ def _labels(rows_needed: Callable[[], Any]) -> int | None:
 
 
 def _row(cell: Cell, epsilon: float, alpha: float, *, repeats: int, seed: int) -> Measured:
-    own = _labels(cell.learner.rows_needed)
+    own = _labels(partial(rows_asked, cell.learner))
     alone = _labels(cell.alone.agnostic_rows_needed if cell.any_labels else cell.alone.rows_needed)
     pays = own is not None and alone is not None and own < alone
     errors = measured(cell, own or 0, epsilon, repeats=repeats, seed=seed) if pays else None
-    in_all = None if own is None else own + cell.learner.rows_needed().unlabelled
+    in_all = None if own is None else own + rows_asked(cell.learner).unlabelled
     return Measured(
         data=PAYS,
         method=cell.name,
@@ -208,6 +209,6 @@ def _picked(learner: PrivateLearner, population: Any, n_labels: int, epsilon: fl
         unlabelled, _ = population.sample(UNLABELLED_ROWS[epsilon], rng)
         return chooser(learner, unlabelled, n_labels, seed)
     assert isinstance(learner, SubSampling)  # noqa: S101  no other construction pays
-    needs = learner.rows_needed()
+    needs = rows_asked(learner)
     points, labels = population.sample(needs.labelled + needs.unlabelled, rng)
     return lambda _points, _labels, number: drawn(learner, points, labels, seed + 1_000_003 * number)

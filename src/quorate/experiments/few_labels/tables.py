@@ -12,7 +12,7 @@ from quorate.experiments.few_labels.fits import FITS
 from quorate.experiments.few_labels.pays import PAYS
 from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
 from quorate.experiments.few_labels.rectangle import DIRECT as DIRECT_METHOD
-from quorate.experiments.few_labels.rectangle import LISTED
+from quorate.experiments.few_labels.rectangle import LISTED, RULED, RULED_CUTS
 from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
 from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.vc import SANITIZED
@@ -149,7 +149,7 @@ def pays(rows: Sequence[Row]) -> TextTable:
 
 def rectangle(rows: Sequence[Row]) -> TextTable:
     """Errors on Adult's test rows, by the number of labels."""
-    found = [["labels", *(names := (SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
+    found = [["labels", *(names := (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
     block = [row for row in rows if row["data"] == RECTANGLE]
     for n_labels in _distinct(row["labels"] for row in block):
         here = {row["method"]: row for row in block if row["labels"] == n_labels}
@@ -183,7 +183,7 @@ TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], TextTable]]] = {
     "constants": ("LabelBoost: printed constants and tight ones (α = β = .1, ε = 1)", constants),
     "bounds": ("Errors at the number of rows that each theorem asks for", bounds),
     "adult": ("Adult: errors on test rows", adult),
-    "rectangle": ("Adult: a rectangle on schooling and marriage, errors on test rows (ε = 1)", rectangle),
+    "rectangle": ("Adult: a rectangle on two columns, errors on test rows (ε = 1)", rectangle),
     "pays": ("Labels by theorem, thresholds over 2^32 points, and errors where a construction asks for fewer", pays),
     "fits": ("Every class with every learner at n = 20,000, 2,000 of them labelled where few are (ε = 1)", fits),
 }

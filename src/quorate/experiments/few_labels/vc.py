@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.errors import InvalidParameter
 from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS
-from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves
+from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves, rows_asked
 from quorate.experiments.measured import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
@@ -132,12 +132,12 @@ def _learners(shape: Shattered, size: Size) -> dict[str, PrivateLearner]:
 def _unlabelled(learner: PrivateLearner, size: Size) -> int:
     if not isinstance(learner, GenericLearner):
         return 0
-    return learner.rows_needed().unlabelled if isinstance(learner.sanitizer, Tree) else size.sanitized_rows
+    return rows_asked(learner).unlabelled if isinstance(learner.sanitizer, Tree) else size.sanitized_rows
 
 
 def _row(shape: Shattered, name: str, learner: PrivateLearner, errors: FloatArray, size: Size) -> Measured:
     try:
-        labels_of_theorem: float | None = float(learner.rows_needed().labelled)
+        labels_of_theorem: float | None = float(rows_asked(learner).labelled)
     except InvalidParameter:  # no number of unlabelled rows is proven to be enough for MWEM
         labels_of_theorem = None
     column = errors[:, :, size.labels.index(size.at_labels)]

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.errors import InvalidParameter, QuorateError
-from quorate.learners.agnostic.base import NOT_EMPIRICAL, agnostic_rows, errs_little_on_any_rows, learner_error, priced
+from quorate.errors import InvalidParameter
+from quorate.learners.agnostic.any_labels import AnyLabels
+from quorate.learners.agnostic.base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
 from quorate.learners.agnostic.bound import EVENTS, agnostic_error
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
@@ -30,7 +31,7 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
-from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.learners.transformed_learner import BaseFit
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 
@@ -66,7 +67,7 @@ class AgnosticPlan(Plan):
 
 
 @stored_as("quorate.learners.agnostic.AgnosticLearner")
-class AgnosticLearner(TransformedLearner):
+class AgnosticLearner(AnyLabels):
     r"""Learn a concept that errs about as little as the best one of the class, whatever the labels are.
 
     A few rows T are sampled in secret. One labelling of them by a concept is chosen, by how well a concept near it fits
@@ -218,15 +219,6 @@ class AgnosticLearner(TransformedLearner):
             start=least_rows(epsilon),
         )
         return RowsNeeded(labelled=labelled, unlabelled=0, theorem=_THEOREM)
-
-    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
-        return agnostic_rows(alone)
-
-    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
-        try:
-            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
-        except QuorateError:  # so few rows cannot be relabelled
-            return True
 
     def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
         assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns

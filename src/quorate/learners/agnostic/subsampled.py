@@ -10,11 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quorate.arguments import count, real
-from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.learners.agnostic.any_labels import AnyLabels
 from quorate.learners.agnostic.base import (
     NOT_EMPIRICAL,
     LearnerError,
-    agnostic_rows,
     errs_little_on_any_rows,
     learner_error,
     priced,
@@ -33,7 +33,7 @@ from quorate.learners.label_boost.procedure import relabelled
 from quorate.learners.plan import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
-from quorate.learners.transformed_learner import BaseFit, TransformedLearner
+from quorate.learners.transformed_learner import BaseFit
 from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 
@@ -146,7 +146,7 @@ class SubsampledPlan(Plan):
 
 
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledAgnostic")
-class SubsampledAgnostic(TransformedLearner):
+class SubsampledAgnostic(AnyLabels):
     r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
 
     BNS15's relabelling with plain amplification by subsampling (KLNRS11), the transformation that
@@ -270,15 +270,6 @@ class SubsampledAgnostic(TransformedLearner):
             unlabelled=0,
             theorem=_THEOREM,
         )
-
-    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
-        return agnostic_rows(alone)
-
-    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
-        try:
-            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
-        except QuorateError:  # so few rows cannot be relabelled
-            return True
 
     def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
         assert isinstance(plan, SubsampledPlan)  # noqa: S101  what `_plan` returns

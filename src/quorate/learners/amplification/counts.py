@@ -43,7 +43,9 @@ def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
     while not fits(high):
         high *= 2
         if high > 2**60:
-            raise InvalidParameter("no number of rows up to 2^60 is enough for these parameters; ask for less")
+            raise InvalidParameter(
+                "no number of rows up to 2^60 is enough; raise epsilon, lower base.epsilon, or ask for a larger error"
+            )
     low = max(at_least, 0)
     while low < high:
         middle = (low + high) // 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from operator import mul
 
@@ -15,11 +16,12 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.random_subsets import random_integers
 from quorate.noise import NoiseSource
-from quorate.noise.fixed_point import exp_negative
+from quorate.noise.fixed_point import WEIGHT_BITS, exp_negative
 from quorate.types import IntArray
 
 _UNIFORM_WORDS = 4
 LARGEST_GRID = 2**62
+_MANY, _LARGEST_TABLE = 64, 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,28 @@ class GridChoice:
         rate = Fraction(self.epsilon) / (2 * Fraction(self.sensitivity))
         gaps, place = np.unique(scores[sizes > 0].max() - scores, return_inverse=True)
         # A run without candidates may have a better score than all others: its weight is 0 whatever it is.
-        weights = [exp_negative(rate * max(gap, 0)) for gap in gaps.tolist()]
+        weights = _weights(rate, [max(gap, 0) for gap in gaps.tolist()])
         runs = sizes.tolist()
         borders = list(accumulate(map(mul, (weights[i] for i in place.tolist()), runs)))
         uniform = int.from_bytes(noise.words(_UNIFORM_WORDS).astype(">u8").tobytes(), "big")
         run = bisect_right(borders, (borders[-1] * uniform) >> 64 * _UNIFORM_WORDS)
         first: int = sum(runs[:run])
         return first + int(random_integers(sizes[run : run + 1], noise)[0])
+
+
+def _weights(rate: Fraction, gaps: list[int]) -> list[int]:
+    """Return 2^320 e^(−rate gap) of each; where there are many, from a table of all that are not 0."""
+    least_zero = WEIGHT_BITS * rate.denominator // rate.numerator + 1
+    if len(gaps) < _MANY or least_zero > _LARGEST_TABLE:
+        return [exp_negative(rate * gap) for gap in gaps]
+    table = _table(rate, least_zero)
+    return [table[gap] if gap < least_zero else 0 for gap in gaps]
+
+
+@lru_cache(maxsize=8)
+def _table(rate: Fraction, size: int) -> list[int]:
+    """All weights at a rate: a function of the rate alone, which is public."""
+    return [exp_negative(rate * gap) for gap in range(size)]
 
 
 def _check_runs(scores: IntArray, sizes: IntArray) -> None:

@@ -21,6 +21,7 @@ from quorate.noise import NoiseSource
 from quorate.renamed import stored_as
 from quorate.types import IntArray
 
+_DENSE = 8
 _LARGEST_BITS = 61  # so that 2^bits + 1 cuts fit a GridChoice
 
 
@@ -164,9 +165,23 @@ def threshold_runs(values: IntArray, labels: CodedLabels, bits: int) -> tuple[In
     >>> scores.tolist(), sizes.tolist()
     ([-1, 0, -2], [3, 3, 3])
     """
-    distinct, place = np.unique(values, return_inverse=True)
-    ones = np.bincount(place, weights=labels == 1, minlength=distinct.size).astype(np.int64)
-    zeros = np.bincount(place, minlength=distinct.size) - ones
+    distinct, zeros, ones = _counts(values, labels)
     mistakes = ones.sum() + np.concatenate([[0], np.cumsum(zeros - ones)])
     sizes = np.diff(distinct, prepend=-1, append=2**bits)
     return -mistakes.astype(np.int64), sizes.astype(np.int64)
+
+
+def _counts(values: IntArray, labels: CodedLabels) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the distinct values, increasing, and how often each is labelled 0 and 1."""
+    first, span = (int(values.min()), int(values.max()) - int(values.min()) + 1) if values.size else (0, 0)
+    if span <= _DENSE * values.size:  # a table of all values between costs less than a sort
+        place, distinct = values - first, None
+    else:
+        distinct, place = np.unique(values, return_inverse=True)
+        span = distinct.size
+    ones = np.bincount(place[labels == 1], minlength=span).astype(np.int64)
+    zeros = np.bincount(place, minlength=span) - ones
+    if distinct is not None:
+        return distinct, zeros, ones
+    there = np.flatnonzero(zeros + ones)
+    return there + first, zeros[there], ones[there]

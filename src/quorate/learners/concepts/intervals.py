@@ -138,7 +138,7 @@ class Intervals:
         refuse_beyond(DICHOTOMY_LIMIT, self.growth(n_T), self)
 
     def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[IntervalConcepts, IntArray]:
-        """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1), in O(|T|² + |W| log |W|)."""
+        """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1), in ``O(|T|² + |W| log |W|)``."""
         self.refuse_relabelling(len(T), len(W))
         ones, signed = signed_weights(len(W), labels_of_W)
         concepts = self.dichotomies(T)

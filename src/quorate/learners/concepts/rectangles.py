@@ -189,7 +189,7 @@ class Rectangles:
     def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[RectangleConcepts, IntArray]:
         """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1).
 
-        In two columns O(|T|⁴ + |W|³): every pair of ends on W is looked at once, for all dichotomies together.
+        In two columns ``O(|T|⁴ + |W|³)``: every pair of ends on W is looked at once, for all dichotomies together.
         """
         self.refuse_relabelling(len(T), len(W))
         ones, signed = signed_weights(len(W), labels_of_W)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.accounting import PureDP
+from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
@@ -17,12 +17,15 @@ from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection,
 from quorate.learners.concepts.domain import public_dichotomies
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.generic.net import Net
+from quorate.learners.plan import delta_of
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
 from quorate.learners.sanitizers.blr import BLR
 from quorate.learners.sanitizers.boxes import Boxes
+from quorate.learners.sanitizers.medians import Medians
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
+from quorate.release.target import floor_budget, floor_epsilon
 from quorate.renamed import stored_as
 
 # How α is shared out: what a net may miss; that and what the sanitizer errs by; the error of the best concept in H.
@@ -63,9 +66,12 @@ class GenericLearner(PrivateLearner):
         What may be learned: any class that its `sanitizer` takes.
     sanitizer : Sanitizer
         What makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
-        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`.
+        ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of
+        more than 2^20 points.
     epsilon : float
         ε > 0 of the whole.
+    delta : float, optional
+        δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's own.
     alpha, beta : float, default 0.1
         The theorem's: error above α with probability at most β, where some concept of the class is the truth.
     selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
@@ -87,7 +93,7 @@ class GenericLearner(PrivateLearner):
     concept_ : Concept
         What was learned; may be published.
     guarantee_ : Guarantee
-        (ε, 0), for one replaced record.
+        (ε, δ), for one replaced record; δ is 0 unless the sanitizer has one.
     n_labels_used_ : int
         All labels that were given.
     transcript_covered_ : bool
@@ -96,9 +102,9 @@ class GenericLearner(PrivateLearner):
     Notes
     -----
     Privacy: ε-DP, for one record that is replaced by one of the same kind, labelled or not. An unlabelled record is
-    seen by the sanitizer alone, which is ε-DP, and the rest is a function of its release and of rows that stay the
-    same. A labelled record is seen by the choice alone: for every release of the sanitizer, H is fixed, mistakes move
-    by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
+    seen by the sanitizer alone, which is ε-DP, or (ε, δ)-DP where it has a δ, and the rest is a function of its
+    release and of rows that stay the same. A labelled record is seen by the choice alone: for every release of the
+    sanitizer, H is fixed, mistakes move by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
 
     Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
     points; with a net (:mod:`quorate.learners.generic.net`) it differs from c on α/40 of them at most. (2) The
@@ -131,6 +137,7 @@ class GenericLearner(PrivateLearner):
         concepts: ConceptClass,
         sanitizer: Sanitizer,
         epsilon: float,
+        delta: float | None = None,
         alpha: float = 0.1,
         beta: float = 0.1,
         selection: Selection = "permute-and-flip",
@@ -143,6 +150,7 @@ class GenericLearner(PrivateLearner):
         self.concepts = concepts
         self.sanitizer = sanitizer
         self.epsilon = epsilon
+        self.delta = delta
         self.alpha = alpha
         self.beta = beta
         self.selection = selection
@@ -152,7 +160,30 @@ class GenericLearner(PrivateLearner):
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
 
+    #: Arguments that earlier versions did not have: at None they are no part of what a fit is known by.
+    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes", "delta"})
+
+    @property
+    def pure(self) -> bool:  # type: ignore[override]  # a fact of the class elsewhere, of the sanitizer here
+        """Whether the guarantee has δ = 0."""
+        return not self._wanted_delta() > 0
+
+    def _wanted_delta(self) -> float:
+        return float(getattr(self.sanitizer, "delta", 0.0)) if self.delta is None else self.delta
+
+    def _target(self) -> tuple[float, float]:
+        self._check_arguments()
+        return floor_epsilon(self.epsilon), (0.0 if self.pure else floor_budget(self.epsilon, self._wanted_delta())[1])
+
+    def _sanitizer_at(self, delta: float) -> Sanitizer:
+        """Return the sanitizer as it is used: at the fit's δ, and as fine as α asks for where it leaves that open."""
+        if isinstance(self.sanitizer, Medians):
+            return self.sanitizer.made_for(self.alpha * _SEEN, delta)
+        return self.sanitizer
+
     def _check_arguments(self) -> None:
+        if self.delta is not None:
+            real("delta", self.delta, at_least=0, below=1)
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)
         one_of("selection", self.selection, MECHANISMS)
@@ -162,26 +193,33 @@ class GenericLearner(PrivateLearner):
         check_labelled(self, n_labelled)
         if not n_unlabelled:
             raise DataRefused("y holds no -1; GenericLearner sanitizes the rows without a label and needs one at least")
-        price = self.sanitizer.event(epsilon)
-        if not isinstance(price, PureDP) or not price.epsilon <= epsilon:
+        sanitizer = self._sanitizer_at(delta)
+        price = sanitizer.event(epsilon)
+        if not isinstance(price, (PureDP, ApproxDP)) or not (
+            price.epsilon <= epsilon and getattr(price, "delta", 0.0) <= delta
+        ):
             raise InvalidParameter(
-                f"sanitizer must be ε-DP at the ε that it is given, got {type(self.sanitizer).__name__}"
+                f"sanitizer must be ε-DP at the ε that it is given, got {type(sanitizer).__name__}; "
+                "or (ε, δ)-DP at the delta of the learner"
             )
         # Refuses what this sanitizer cannot take, before anything is charged.
-        self.sanitizer.error_bound(n_unlabelled, self._concept_class, self.beta, epsilon)
-        if isinstance(self.sanitizer, Boxes):
-            most = self.sanitizer.most_dichotomies(self._concept_class)
+        sanitizer.error_bound(n_unlabelled, self._concept_class, self.beta, epsilon)
+        if isinstance(sanitizer, (Boxes, Medians)):
+            most = sanitizer.most_dichotomies(self._concept_class)
             if most > self.limit:
-                raise InvalidParameter(
-                    f"limit must be at least {most:,}, the rectangles that may differ on what Boxes releases, got "
-                    f"{self.limit:,}; or give Boxes(candidates={self.limit})"
+                fewer = (
+                    f"Boxes(candidates={self.limit})" if isinstance(sanitizer, Boxes) else "Medians with fewer levels"
                 )
-        needed, _ = self._net()
-        net = needed.within(self.limit, self._growth())
+                raise InvalidParameter(
+                    f"limit must be at least {most:,}, the concepts that may differ on what "
+                    f"{type(sanitizer).__name__} releases, got {self.limit:,}; or give {fewer}"
+                )
+        needed, _ = self._net(sanitizer)
+        net = needed.within(self.limit, self._growth(sanitizer))
         short = f"limit={self.limit:,} leaves H fewer sanitized points than the bound on the error asks for"
         cautions = () if net == needed else (short,)
         return GenericPlan(
-            event=PureDP(epsilon),
+            event=ApproxDP(epsilon, delta) if isinstance(price, ApproxDP) else PureDP(epsilon),
             told=f"one concept of {type(self._concept_class).__name__}, chosen by {self.selection} on {n_labelled:,} "
             f"labelled records from the dichotomies on what {type(self.sanitizer).__name__} released of "
             f"{n_unlabelled:,} unlabelled ones (BNS15 Algorithm 1)",
@@ -196,22 +234,23 @@ class GenericLearner(PrivateLearner):
         self.sanitizer.check(points, self._concept_class)
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Any) -> Concept:
-        synthetic = self.sanitizer.sanitize(
+        synthetic = self._sanitizer_at(delta_of(plan)).sanitize(
             points[labels == UNLABELLED], self._concept_class, plan.epsilon, noise.at("sanitizer", 0)
         )
         # From here on the unlabelled rows are not looked at again: H is made of what was released.
         net = plan.net.of(synthetic, noise.at("net", 0))
         concepts = self._concept_class
-        if self._on_a_grid():  # how many dichotomies there may be was held against the limit before the charge
+        if isinstance(self.sanitizer, Boxes):  # how many there may be was held against the limit before the charge
             hypotheses = public_dichotomies(concepts, net, limit=self.limit)
         else:
             hypotheses = concepts.dichotomies(net, limit=self.limit)
         return choose(hypotheses, points, labels, plan, noise.at("choice", 0))
 
     def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        growth, (net, missed) = self._growth(), self._net()
-        # Rectangles that agree on what Boxes released differ on few rows; elsewhere every difference is kept.
-        rows = self.sanitizer.rows_to_agree if isinstance(self.sanitizer, Boxes) else self.sanitizer.rows_needed
+        sanitizer = self._sanitizer_at(delta)
+        growth, (net, missed) = self._growth(sanitizer), self._net(sanitizer)
+        # Concepts that agree on all that these two released differ on few rows; elsewhere every difference is kept.
+        rows = sanitizer.rows_to_agree if isinstance(sanitizer, (Boxes, Medians)) else sanitizer.rows_needed
         return RowsNeeded(
             labelled=choice_rows(
                 log(growth(net.size)), alpha=self.alpha, beta=self.beta * _CHOICE_BETA, epsilon=epsilon, share=_BEST
@@ -228,13 +267,10 @@ class GenericLearner(PrivateLearner):
             theorem="BNS15 Theorem 3.3",
         )
 
-    def _on_a_grid(self) -> bool:
-        return isinstance(self.sanitizer, Boxes)
-
-    def _growth(self) -> Callable[[int], int]:
+    def _growth(self, sanitizer: Sanitizer) -> Callable[[int], int]:
         """Return a bound on the dichotomies on so many of the released points, from public facts alone."""
-        growth, sanitizer = growth_of(self._concept_class), self.sanitizer
-        if isinstance(sanitizer, Boxes):  # a product of few values a column
+        growth = growth_of(self._concept_class)
+        if isinstance(sanitizer, (Boxes, Medians)):  # few values a column
             most = sanitizer.most_dichotomies(self._concept_class)
         elif isinstance(sanitizer, (MWEM, BLR)) and sanitizer.domain is not None:  # the real ones on a listed domain
             points = self._concept_class.check(np.array(sanitizer.domain))
@@ -243,13 +279,15 @@ class GenericLearner(PrivateLearner):
             return growth
         return lambda n_points: min(growth(n_points), most)
 
-    def _net(self) -> tuple[Net, float]:
+    def _net(self, sanitizer: Sanitizer) -> tuple[Net, float]:
         """Return how H's points are chosen, and what share of the synthetic points it misses: none if it keeps all."""
-        if self._on_a_grid():  # all of it is needed, and it has no more dichotomies than Boxes was asked for
+        if isinstance(
+            sanitizer, (Boxes, Medians)
+        ):  # all of it is needed, and its dichotomies were held against the limit
             return Net(size=self._concept_class.domain_size or 1, on_a_line=False), 0.0
         net = Net.for_class(self._concept_class, self.alpha * _NET, self.beta * _NET_BETA)
         told = (
-            *(getattr(self.sanitizer, name, None) for name in ("n_synthetic", "size")),
+            *(getattr(sanitizer, name, None) for name in ("n_synthetic", "size")),
             self._concept_class.domain_size,
         )
         most = min((each for each in told if each is not None), default=net.size + 1)  # distinct synthetic points

@@ -110,10 +110,12 @@ class TightConstants:
         epsilon_0 = max(_GRID, key=lambda each: each * _keep_rate(task, each, labelled=True))
         kept = _kept(task, n_labelled, epsilon_0, labelled=True)
         kept = largest_count(task.can_score, kept)
+        if not kept:  # at so small an ε not one of these rows may be kept
+            return None
         room = largest_count(lambda rows: task.can_score(kept + rows), max(0, wanted - kept))
         taken = min(n_unlabelled, _taken_for(task, room, epsilon_0))
         kept_taken = min(room, _kept(task, taken, epsilon_0, labelled=False))
-        if not kept or kept + kept_taken <= n_labelled:
+        if kept + kept_taken <= n_labelled:
             return None
         return Round(labelled=n_labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
 

@@ -1,13 +1,14 @@
-r"""Private sanitizers for BNS15's GenericLearner: private points in, synthetic points out, ε-DP.
+r"""Private sanitizers for BNS15's GenericLearner: private points in, synthetic points out, ε-DP or (ε, δ)-DP.
 
 What must be kept is how often two concepts of a class differ: the queries are :math:`C^\oplus = \{h \oplus f\}`.
 
-=============== ============================================= ==========================================================
-:class:`Boxes`  rectangles in a few columns, grids up to 2^62 noisy trees of the columns, counts between their cuts
-:class:`Tree`   classes on a line, grids up to 2^62           noisy tree of prefix counts, opened where it is worth it
-:class:`MWEM`   finite grids of up to a few thousand points   multiplicative weights and the exponential mechanism
-:class:`BLR`    tiny domains                                  exponential mechanism over all multisets; the reference
-=============== ============================================= ==========================================================
+================ ============================================== ========================================================
+:class:`Boxes`   rectangles in a few columns, grids up to 2^62  noisy trees of the columns, counts between their cuts
+:class:`Tree`    classes on a line, grids up to 2^62            noisy tree of prefix counts, opened where it is worth it
+:class:`Medians` classes on a line, grids up to 2^62            private medians of medians; (ε, δ) by scales
+:class:`MWEM`    finite grids of up to a few thousand points    multiplicative weights and the exponential mechanism
+:class:`BLR`     tiny domains                                   exponential mechanism over all multisets; the reference
+================ ============================================== ========================================================
 
 Each states its error with every constant, and the rows that an error asks for; privacy rests on neither.
 """
@@ -15,6 +16,8 @@ Each states its error with every constant, and the rows that an error asks for; 
 from quorate.learners.sanitizers.blr import BLR, theorem_size
 from quorate.learners.sanitizers.box_plan import BoxPlan
 from quorate.learners.sanitizers.boxes import Boxes
+from quorate.learners.sanitizers.median_plan import MedianPlan
+from quorate.learners.sanitizers.medians import Medians
 from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer
@@ -31,6 +34,8 @@ __all__ = [
     "noisy_prefix_counts",
     "prefix_error",
     "interval_error",
+    "Medians",
+    "MedianPlan",
     "Boxes",
     "BoxPlan",
     "MWEM",

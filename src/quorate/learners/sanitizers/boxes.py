@@ -40,6 +40,7 @@ columns together but for probability β.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp, expm1, log, log1p, prod
 
@@ -177,13 +178,7 @@ class Boxes:
         InvalidParameter
             If no number of rows is enough with so few candidates.
         """
-        alpha = real("alpha", alpha, above=0, below=1)
-        return least_rows(
-            lambda n: self.error_bound(n, concept_class, beta, epsilon),
-            alpha,
-            floor=self.error_bound(1 << 60, concept_class, beta, epsilon),
-            remedy="raise candidates",
-        )
+        return _rows_for(alpha, lambda n: self.error_bound(n, concept_class, beta, epsilon))
 
     def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
@@ -193,17 +188,17 @@ class Boxes:
         InvalidParameter
             If no number of rows is enough with so few candidates.
         """
-        alpha = real("alpha", alpha, above=0, below=1)
-        return least_rows(
-            lambda n: self.agreement_bound(n, concept_class, beta, epsilon),
-            alpha,
-            floor=self.agreement_bound(1 << 60, concept_class, beta, epsilon),
-            remedy="raise candidates",
-        )
+        return _rows_for(alpha, lambda n: self.agreement_bound(n, concept_class, beta, epsilon))
 
     def _plan(self, n: int, concept_class: ConceptClass, epsilon: float) -> BoxPlan:
         bits = column_bits_of(concept_class)
         return BoxPlan.for_budget(bits=bits, n=n, epsilon=epsilon, candidates=self.candidates)
+
+
+def _rows_for(alpha: float, bound: Callable[[int], float]) -> int:
+    """Return the rows at which a bound that falls with the rows is at most `alpha`."""
+    alpha = real("alpha", alpha, above=0, below=1)
+    return least_rows(bound, alpha, floor=bound(1 << 60), remedy="raise candidates")
 
 
 def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:

@@ -83,7 +83,7 @@ class MWEM:
     :math:`\log E_A e^{\eta c} \le \eta c(A) + \eta^2/8`, so the divergence from the data to A falls in a round by at
     least :math:`\eta \Delta - \eta^2/8 = 2\Delta^2 - 2\nu^2`. It begins at most at :math:`\ln |X|`. So
     :math:`\frac1T \sum \Delta_t^2 \le \frac{\ln|X|}{2T} + \max \nu_t^2`. The largest error of round t is at most
-    :math:`|\Delta_t| + s`, where s is what the choice may miss, and the error of a mean is at most the mean error:
+    :math:`|\Delta_t| + s`, where s is what the choice may miss, and the error of a mean is at most the mean error::
 
         α = sqrt(ln|X| / (2T) + ν²) + s + |X|/(4m),
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quorate.accounting import PureDP
+from quorate.accounting import ApproxDP, PureDP
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.noise import NoiseSource
 
@@ -12,10 +12,11 @@ from quorate.noise import NoiseSource
 class Sanitizer(Protocol):
     r"""A private release of points on which every pair of concepts differs about as often as on the private ones.
 
-    With :math:`C^\oplus = \{h \oplus f : h, f \in C\}` and :math:`Q_c(D)` the fraction of the points of D that c labels
-    1, a sanitizer errs by :math:`\max_{c \in C^\oplus} |Q_c(D) - Q_c(\tilde D)|` (BNS15 Definition A.2, for the class
-    that GenericLearner asks about). Privacy: ε-DP for replace-one neighbours, the number of rows public, up to the
-    :data:`~quorate.noise.TOTAL_VARIATION` of each draw. It never rests on the bounds on the error.
+    With :math:`C^\oplus = \{h \oplus f : h, f \in C\}` and :math:`Q_c(D)` the fraction of the points of D that c
+    labels 1, a sanitizer errs by :math:`\max_{c \in C^\oplus} |Q_c(D) - Q_c(\tilde D)|` (BNS15 Definition A.2, for
+    the class that GenericLearner asks about). Privacy: ε-DP, or (ε, δ)-DP, for replace-one neighbours, the number of
+    rows public, up to the :data:`~quorate.noise.TOTAL_VARIATION` of each draw. It never rests on the bounds on the
+    error.
 
     A sanitizer is a frozen value: its fields are public. Whoever calls :meth:`sanitize` has put :meth:`event` into the
     ledger before.
@@ -36,7 +37,7 @@ class Sanitizer(Protocol):
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
         """Return synthetic points ``(n_synthetic, n_features)``, with repetitions, in the form of `points`."""
 
-    def event(self, epsilon: float) -> PureDP:
+    def event(self, epsilon: float) -> PureDP | ApproxDP:
         """Price of one call of :meth:`sanitize`."""
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:

@@ -9,7 +9,7 @@ from quorate.accounting.figures import at_most
 from quorate.data.feature_maps import FittedTransformer
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.task import DirectTask
-from quorate.planning import budget_cautions, pool_cautions
+from quorate.planning import budget_cautions, few_rows_caution, pool_cautions
 
 
 def foreseen(task: DirectTask) -> dict[str, Any]:
@@ -57,7 +57,10 @@ def cautions_of(task: DirectTask, *, pool_name: str = "the public rows") -> tupl
     """Return what the owner should hear before the budget is spent, from public facts alone."""
     found = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
     if task.has_pool and not isinstance(task.schema.encoder, FittedTransformer):
-        found += pool_cautions(task.schema.pool, pool_name, read_as_text=task.schema.text)
+        found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
+    if task.has_pool:
+        learns = "they alone say how columns are scaled and which values count"
+        found += (few_rows_caution(task.n_public, len(task.classes), learns=learns),)
     return tuple(each for each in found if each.applies)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.arguments import count, one_of, real
+from quorate.arguments import count, real
 from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import is_same_object
@@ -22,12 +22,13 @@ from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_w
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition, largest_rho
 from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
+from quorate.pipeline.direct.config import DirectConfig, plan_key, schema_before_rules, schema_of, with_images
 from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
 from quorate.release import Charge
@@ -39,23 +40,6 @@ from quorate.types import IntArray, Secret
 _MADE_UP = 48  # rows
 
 Codes = Callable[[Any, tuple[Label, ...]], IntArray]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class DirectConfig:
-    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`."""
-
-    classes: Any
-    epsilon: float
-    delta: float
-    feature_map: Any = "auto"
-    text: Sequence[str] = ()
-    schema: Any = None
-    rounds: int | None = None
-    clip: float | None = None
-    n_records: int | None = None
-    unit: str | None = None
-    composition: Composition = "sum"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +130,9 @@ class DirectTask:
         """The private rows in public coordinates, as integers."""
         private = self.private.reveal()
         with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
-            return Secret(PrivateUnits(self.plan.coordinates(private.rows), private.codes, private.starts))
+            coordinates = self.plan.coordinates
+            z = coordinates.for_rounds(private.rows) if private.starts is None else coordinates(private.rows)
+            return Secret(PrivateUnits(z, private.codes, private.starts))
 
     @cached_property
     def public_digest(self) -> str:
@@ -159,7 +145,7 @@ class DirectTask:
 
     def charges(self) -> Iterator[Charge]:
         """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
-        key = f"{self._asked} {self.plan.digest}"
+        key = f"{self._asked} {self._plan_digest}"
         for attempt in numbers():
             yield Charge(
                 event=self.plan.event,
@@ -170,6 +156,10 @@ class DirectTask:
                 seeded=self.noise.seeded,
                 remedy=REMEDY,
             )
+
+    @cached_property
+    def _plan_digest(self) -> str:
+        return self.plan.digest  # a hash of all coordinates
 
     @property
     def _asked(self) -> str:
@@ -211,7 +201,7 @@ class DirectTask:
         """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits."""
         for reservation in ledger.reservations():
             asked_for_these = reservation.key.startswith(f"{self._asked} ")
-            same = reservation.key.startswith(f"{self._asked} {self.plan.digest} ")
+            same = reservation.key.startswith(f"{self._asked} {self._plan_digest} ")
             if asked_for_these and not same and _goes_on(reservation):
                 raise PreconditionFailed(
                     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
@@ -262,11 +252,11 @@ def prepare_direct(
     InvalidParameter, DataRefused
         If an argument, the pool or the columns are wrong. No private value decides on it.
     """
-    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    epsilon, delta = floor_budget((config := with_images(config, public)).epsilon, config.delta)
     classes = check_classes(config.classes)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
-    schema = _schema_of(config, X, public)
+    schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
     rows, usable = schema.parsed(X)
     labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
@@ -274,9 +264,8 @@ def prepare_direct(
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
-    key = _plan_key(config, schema, **facts)
+    schema, key, kept = _begun(config, schema, public, stages or NoStages(), facts)
     facts["rho"] = rho_of(epsilon, delta, config.composition)
-    kept = (stages or NoStages()).load(coordinates_stage(key), key)
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
     how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
@@ -311,21 +300,17 @@ def prepare_direct(
     )
 
 
-def _schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
-    """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
-    named = isinstance(config.feature_map, str)
-    if public is not None and config.schema is not None:
-        raise InvalidParameter(
-            "schema is for where there is no public pool to tell what columns hold; give one of them"
-        )
-    if public is not None:
-        transformer = None if named else config.feature_map
-        return Schema.of(check_pool(public).rows(), transformer=transformer, text=config.text)
-    if not named or config.text:
-        what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
-        raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
-    one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
-    return Schema.without_pool(X, config.schema)
+def _begun(
+    config: DirectConfig, schema: Schema, public: Any, stages: StageStore, facts: dict[str, Any]
+) -> tuple[Schema, str, bytes | None]:
+    """Return the schema, the key of the plan, and the plan that was kept; a run that was begun earlier goes on so."""
+    key = plan_key(config, schema, **facts)
+    kept = stages.load(coordinates_stage(key), key)
+    if kept is None and (earlier := schema_before_rules(config, schema, public)) is not None:
+        old_key = plan_key(config, earlier, **facts)
+        if (old := stages.load(coordinates_stage(old_key), old_key)) is not None:
+            return earlier, old_key, old
+    return schema, key, kept
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
@@ -346,6 +331,9 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
             "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
             "public rows, about nobody in the private table"
         )
+    if y is None or not hasattr(y, "__iter__"):
+        requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
+        raise DataRefused(f"y: {requires}; give one label for every row")
     for name, given in (("y", y), ("groups", groups)):
         if (dimensions := getattr(given, "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
@@ -356,42 +344,3 @@ def _goes_on(reservation: Reservation) -> bool:
     if reservation.remaining(GRADIENT_ROUND):
         return True
     return any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND))
-
-
-def check_pool(public: Any) -> PublicPool:
-    """Return the pool, or refuse what is none."""
-    if isinstance(public, PublicPool):
-        return public
-    raise InvalidParameter(
-        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
-        "model selection cannot cut it along private folds"
-    )
-
-
-def _plan_key(
-    config: DirectConfig, schema: Schema, *, n_classes: int, n_units: int, epsilon: float, delta: float
-) -> str:
-    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
-
-    A transformer counts by what it makes of the pool.
-    """
-    feature_map: Any = config.feature_map
-    if not isinstance(feature_map, str):
-        feature_map = (schema.words, public_digest(schema.numbers(schema.pool)))
-    cache_inputs: tuple[Any, ...] = (
-        public_digest(schema.pool),
-        n_classes,
-        n_units,
-        epsilon,
-        delta,
-        feature_map,
-        config.rounds,
-        config.clip,
-    )
-    if config.composition != "sum":
-        cache_inputs = (*cache_inputs, config.composition)
-    if config.text:
-        cache_inputs = (*cache_inputs, tuple(config.text))
-    if config.schema is not None:
-        cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
-    return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

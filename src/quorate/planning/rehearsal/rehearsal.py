@@ -23,7 +23,7 @@ REFINED = 4  # rows that are played at length, beside the recipe's own and the d
 SECONDS_A_CELL = 3e-7  # of one student: measured on tables of 100 to 800 columns
 SECONDS = 16.0  # that all students together may take, more or less
 COSTLY = 8  # times as long as a logistic regression takes the default student, which compares models in folds
-WIDEST = 1_000  # columns beyond which a student reads directions of the pool
+WIDEST = 1_000  # columns beyond which a student is not taken to cost more: it reads directions of the pool
 FEWEST_ASKED = 400
 
 
@@ -257,12 +257,3 @@ class Rehearsal:
     def constant(self) -> tuple[int, ...]:
         """Numbers of teachers at which every sampled teacher says one class whatever it is asked."""
         return tuple(sorted({n for (n, _), votes in self._votes.items() if votes is not None and votes.one_class}))
-
-    def curve(self) -> tuple[tuple[float, float], ...]:
-        """Return what single teachers were seen to do: rows of a shard, and how often they are right."""
-        total = self.facts.rows or 1
-        by_size: dict[int, list[float]] = {}
-        for (n_teachers, _), votes in self._votes.items():
-            if votes is not None:
-                by_size.setdefault(n_teachers, []).append(votes.right)
-        return tuple((total / n, float(np.mean(seen))) for n, seen in sorted(by_size.items(), reverse=True))

@@ -60,4 +60,4 @@ def round_codes(
             drawn = discrete_gaussian(max(plan.sigma * n_units / plan.n_units, 1.0), plan.start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
     model = published_model(plan, material.schema, descent.result(), tuple(range(material.n_classes)))
-    return np.asarray(model.predict(take(material.rows[2], held)))
+    return np.asarray(model.predict(material.schema.formed(take(material.rows[2], held))))

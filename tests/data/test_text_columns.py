@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import skops.io
 
+from quorate.data.encoding import public_encoder
 from quorate.data.rows import take
-from quorate.data.text_encoding import text_encoder
+from quorate.data.text_columns import refuse_without_text
+from quorate.deferred import skops
+from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
 
 ROWS: dict[str, Any] = {
@@ -24,7 +26,7 @@ ROWS: dict[str, Any] = {
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_words_stand_beside_the_other_columns_and_each_row_is_its_own(frame: Any) -> None:
     pool = frame(ROWS)
-    encoder = text_encoder(pool, ["note"])
+    encoder = public_encoder(pool, ["note"])
     together = encoder.transform(pool)
     alone = [encoder.transform(take(pool, [i])).toarray()[0] for i in range(20)]
     assert (np.array(alone) == together.toarray()).all()
@@ -37,13 +39,15 @@ def test_a_pool_that_does_not_fit_is_refused_in_one_line() -> None:
     pool = pl.DataFrame(ROWS)
     lacking = pool.with_columns(pl.Series("note", [None, *ROWS["note"][1:]]))
     cases = [
-        (np.ones((3, 2)), ["note"], InvalidParameter, "array"),
-        (pool, ["notes"], InvalidParameter, "is not there"),
-        (pool, ["age"], InvalidParameter, "holds no text"),
-        (lacking, ["note"], DataRefused, "lacks a text"),
-        (pool.with_columns(note=pl.lit("!")), ["note"], DataRefused, "no words"),
+        (refuse_without_text, np.ones((3, 2)), ["note"], InvalidParameter, "array"),
+        (refuse_without_text, pool, ["notes"], InvalidParameter, "is not there"),
+        (refuse_without_text, pool, ["age"], InvalidParameter, "holds no text"),
+        (refuse_without_text, lacking, ["note"], DataRefused, "lacks a text"),
+        (public_encoder, lacking, ["note"], DataRefused, "lacks a text"),
+        (public_encoder, pool.with_columns(note=pl.lit("!")), ["note"], DataRefused, "no words"),
+        (lambda rows, names: Schema.of(rows, text=names), lacking, ["note"], DataRefused, "lacks a text"),
     ]
-    for rows, names, error, told in cases:
+    for check, rows, names, error, told in cases:
         with pytest.raises(error, match=told) as refusal:
-            text_encoder(rows, names)
+            check(rows, names)
         assert "\n" not in str(refusal.value)

@@ -1,0 +1,379 @@
+"""What each column of a table is read as: numbers, categories, running text, dates, or nothing. A public rule.
+
+The rule looks at the public pool alone (:func:`column_kinds`), and the owner may say otherwise. Private rows decide on
+no kind; how a cell is read follows from the cell and the kind of its column.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
+from quorate.data.dates import are_dates
+from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
+from quorate.data.rows import Rows, is_frame, kind, n_rows
+from quorate.data.streamed import StreamedFrame
+from quorate.data.times import each_text, text_kind, time_kind, time_numbers
+from quorate.data.written_numbers import written_number
+from quorate.errors import InvalidParameter
+
+ColumnKind: TypeAlias = Literal["number", "category", "text", "date", "time", "duration", "dropped"]
+
+RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
+RARE_ROWS = 2  # and so is one that fewer rows than these have
+MAX_VALUES = 100  # of one column, the most frequent
+
+# Chosen on some public tables and reported on others: docs/decisions/0037.
+FEWEST_ROWS = 20  # public rows from which a column of texts is looked at
+COVERED = 0.5  # share of rows with a frequent value, from which a column is one of categories
+TEXT_WORDS = 2.5  # words that an entry of running text has on average, at least
+SHARED_WORDS = 0.3  # share of these words that other entries have too, at least
+ALL_DIFFERENT = 0.9  # share of different entries, from which a column tells rows apart and nothing else
+
+MISSING_MARKS = frozenset({"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "."})  # in a column of numbers
+
+_WORD = re.compile(r"(?u)\b\w\w+\b")  # as TfidfVectorizer takes words
+_LOOKED_AT = 5_000  # different entries of a column
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenKinds:
+    """What the owner says of columns, by their names; the rule decides on the others.
+
+    Attributes
+    ----------
+    text, categorical, numeric, dates, drop : tuple of str
+        Names of columns.
+    """
+
+    text: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, **given: Any) -> GivenKinds:
+        """Check names: a list, or one.
+
+        Raises
+        ------
+        InvalidParameter
+            If they are no names, or one is given twice.
+
+        Examples
+        --------
+        >>> GivenKinds.of(text="note", drop=["id"]).named
+        {'note': 'text', 'id': 'drop'}
+        """
+        read = {key: _names(key, names) for key, names in given.items()}
+        every = [name for names in read.values() for name in names]
+        if twice := [name for name, times in Counter(every).items() if times > 1]:
+            raise InvalidParameter(f"column {twice[0]!r} is named more than once; say one kind of each column")
+        return cls(**read)
+
+    @property
+    def arguments(self) -> dict[str, tuple[str, ...]]:
+        """As arguments of :class:`~quorate.PublicPool`."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Each named column, and what it was named as."""
+        return {name: part.name for part in fields(self) for name in getattr(self, part.name)}
+
+
+def _names(key: str, names: Any) -> tuple[str, ...]:
+    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else None
+    if found is None or not all(isinstance(name, str) and name for name in found):
+        raise InvalidParameter(f'{key} must name columns (["notes"]), got {names!r}')
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnKinds:
+    """What each column of a table is read as.
+
+    Parameters
+    ----------
+    kinds : mapping of str to kind
+        By the names of the pool's columns; empty for tables without names.
+    changed : frozenset of str
+        Columns that are read in another way than by their type alone, as version 0.1 read them.
+    asked : frozenset of str
+        Columns of which the owner has said what they are.
+    commas : frozenset of str
+        Columns of numbers whose decimal mark is a comma.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"seen": ["2024-03-01", "2024-03-02"], "age": [39, 50]})
+    >>> read = column_kinds(pool)
+    >>> read.kinds
+    {'seen': 'date', 'age': 'number'}
+    >>> read(pool).rows()
+    [(19783.0, 39), (19784.0, 50)]
+    """
+
+    kinds: Mapping[str, ColumnKind] = field(default_factory=dict, hash=False)
+    changed: frozenset[str] = frozenset()
+    asked: frozenset[str] = frozenset()
+    commas: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> tuple[str, ...]:
+        """Columns of running text."""
+        return self.of("text")
+
+    def of(self, kind_: ColumnKind) -> tuple[str, ...]:
+        """Return the columns of one kind."""
+        return tuple(name for name in self.kinds if self.kinds[name] == kind_)
+
+    def facts(self) -> dict[str, str]:
+        """Return the kinds of columns that are not read by their type alone; public."""
+        return {name: self.kinds[name] for name in sorted(self.changed)}
+
+    def __call__(self, X: Rows) -> Rows:
+        """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
+
+        Each cell is a function of that cell and the kind of its column. What is no number, date or time is missing; a
+        missing text is empty. Rows that were read already come back as they are.
+        """
+        if not self.changed or not is_frame(X):
+            return X
+        if isinstance(X, StreamedFrame):
+            X = X.collect()
+        places = {name: place for place, name in enumerate(map(str, X.columns))}
+        kept = [place for name, place in places.items() if self.kinds.get(name) != "dropped"]
+        if len(kept) < len(places):
+            X = X.iloc[:, kept] if kind(X) == "pandas" else X[:, kept]
+            places = {name: place for place, name in enumerate(map(str, X.columns))}
+        found = families(X)
+        for name in self.changed:
+            if name in places:
+                read = _read(column(X, places[name]), found[name], self.kinds[name], comma=name in self.commas)
+                X = _with(X, places[name], read)
+        return X
+
+
+def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
+    """Return one column as its kind reads it: floats, or texts."""
+    if family == "number":
+        return [_digits(value) for value in doubles(series)] if kind_ in ("category", "text") else doubles(series)
+    if kind_ in ("date", "time", "duration"):
+        return time_numbers(series, kind_)
+    if kind_ == "number":
+        return each_text(texts(series), _comma_number if comma else _number)
+    return ["" if text is None and kind_ == "text" else text for text in texts(series)]
+
+
+def _digits(value: float) -> str | None:
+    """Write a number as a category: a whole one without a point."""
+    if np.isnan(value):
+        return None
+    return str(int(value)) if np.isfinite(value) and value == int(value) else repr(float(value))
+
+
+def _number(text: str | None) -> float:
+    return _in_range(float("nan") if text is None else written_number(text))
+
+
+def _comma_number(text: str | None) -> float:
+    return _in_range(comma_number(text))
+
+
+def _in_range(value: float) -> float:
+    return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
+
+
+def _with(X: Rows, place: int, values: Any) -> Rows:
+    """Put one column in the place of another."""
+    numbers = isinstance(values, np.ndarray)
+    if kind(X) == "polars":
+        import polars as pl
+
+        new = pl.Series(X.columns[place], values, dtype=pl.Float64 if numbers else pl.String)
+        return X.with_columns(new)
+    import pandas as pd
+
+    changed = X.copy(deep=False)
+    absent = float("nan")
+    cells = values if numbers else [absent if value is None else value for value in values]
+    changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
+    return changed
+
+
+def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
+    """Decide what each column of a table is read as, from the public pool and what the owner says.
+
+    Parameters
+    ----------
+    pool : Rows
+        Public rows. The columns of arrays are numbers.
+    given : GivenKinds, optional
+        What the owner says.
+
+    Returns
+    -------
+    ColumnKinds
+        By type: numbers and truth values are numbers, types of times dates, times of day or durations. A column of
+        text (at least 20 rows)
+
+        - of which each entry is a date, or each one a time of day, in ISO 8601, is that;
+        - of numbers, but for marks of a missing one (NA, n/a, nan, null, none, unknown, ?, -, .), is numbers; so are
+          numbers with a decimal comma (3,5), unless each comma has three digits after it, as thousands have;
+        - of which at least half of the rows have a frequent value (0.5 % of the rows and two rows, at most 100 values)
+          is one of categories;
+        - else is running text if its entries have 2.5 words or more on average, and 30 % of the words occur in other
+          entries as well;
+        - else is left out if 90 % of its entries differ: ids and names;
+        - and else is one of categories, whose rare values count as none.
+
+    Raises
+    ------
+    InvalidParameter
+        If a named column is not there, or cannot be read as what it is named as.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({
+    ...     "ward": ["north", "south"] * 20,
+    ...     "patient": [f"P{i:04d}" for i in range(40)],
+    ...     "note": [f"seen at {i} with {'a cough' if i % 2 else 'no fever'} today" for i in range(40)],
+    ... })
+    >>> column_kinds(pool).kinds
+    {'ward': 'category', 'patient': 'dropped', 'note': 'text'}
+    >>> column_kinds(pool, GivenKinds(categorical=("note",))).kinds["note"]
+    'category'
+    """
+    given = given or GivenKinds()
+    if not is_frame(pool):
+        if given.named:
+            raise InvalidParameter(
+                f"columns {listed(list(given.named))} are named, and the public rows are an array, whose columns have "
+                "no names; give a data frame"
+            )
+        return ColumnKinds()
+    found = families(pool)
+    if unknown := [name for name in given.named if name not in found]:
+        raise InvalidParameter(f"there is no column {unknown[0]!r} in the public rows{nearest(unknown[0], found)}")
+    kinds: dict[str, ColumnKind] = {}
+    for place, (name, family) in enumerate(found.items()):
+        asked = given.named.get(name)
+        series = column(pool, place)
+        kinds[name] = _ruled(series, family, n_rows(pool)) if asked is None else _asked(asked, name, series, family)
+    if set(kinds.values()) == {"dropped"}:
+        if given.drop:
+            raise InvalidParameter("drop: no column of the public rows is left; name fewer of them")
+        kinds = dict.fromkeys(kinds, "category")  # a caution says that nothing is learned from them
+    plain = {"number": "number", "text": "category", "missing": "number"}
+    changed = frozenset(name for name in kinds if kinds[name] != plain.get(found[name]))
+    commas = [
+        name
+        for place, name in enumerate(found)
+        if found[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
+    ]
+    return ColumnKinds(kinds, changed, frozenset(given.named), frozenset(commas))
+
+
+def _has_commas(series: Any) -> bool:
+    return any(has_decimal_comma(text) for text in _some(Counter(text for text in texts(series) if text is not None)))
+
+
+def _ruled(series: Any, family: Family, rows: int) -> ColumnKind:
+    if family == "time":
+        return time_kind(series)
+    return "number" if family in ("number", "missing") else text_column_kind(texts(series), rows)
+
+
+def text_column_kind(cells: Sequence[str | None], rows: int) -> ColumnKind:
+    """Decide on a column of text, by the rule of :func:`column_kinds`.
+
+    Examples
+    --------
+    >>> text_column_kind(["10:30", "11:00"] * 10, 20), text_column_kind([f"{i:05d}" for i in range(30)], 30)
+    ('time', 'dropped')
+    """
+    counts = Counter(cell for cell in cells if cell is not None and cell.strip())
+    present = counts.total()
+    if counts and (clock := text_kind(_some(counts))) is not None:
+        return clock
+    if counts and _numbers_with_marks(_some(counts)):
+        return "number"
+    if present < FEWEST_ROWS or are_dates([text.strip() for text in _some(counts)]):
+        return "category"  # dates in another form: said by a caution
+    frequent = sorted((times for times in counts.values() if times >= max(RARE_ROWS, RARE_SHARE * rows)), reverse=True)
+    if sum(frequent[:MAX_VALUES]) >= COVERED * present:
+        return "category"
+    words, shared = word_figures(_some(counts))
+    if words >= TEXT_WORDS and shared >= SHARED_WORDS:
+        return "text"
+    return "dropped" if len(counts) >= ALL_DIFFERENT * present else "category"
+
+
+def word_figures(different: Sequence[str]) -> tuple[float, float]:
+    """Return how many words an entry has on average, and which share of them another entry has too.
+
+    Examples
+    --------
+    >>> word_figures(["a good film", "a bad film"])
+    (2.0, 0.5)
+    """
+    entries = [set(_WORD.findall(text.lower())) for text in different]
+    counts = Counter(word for words in entries for word in words)
+    total = counts.total()
+    if not total:
+        return 0.0, 0.0
+    mean = sum(len(_WORD.findall(text)) for text in different) / len(different)
+    return mean, sum(times for times in counts.values() if times > 1) / total
+
+
+def _numbers_with_marks(different: Sequence[str]) -> bool:
+    """Tell whether these are numbers but for marks of a missing one, or for commas; digits alone may well be codes."""
+    others = [text.strip().lower() for text in different if math.isnan(_number(text))]
+    if are_decimal_commas(others):
+        return MISSING_MARKS.issuperset(text for text in others if not has_decimal_comma(text))
+    return 0 < len(others) < len(different) and MISSING_MARKS.issuperset(others)
+
+
+def _some(counts: Counter[str]) -> list[str]:
+    return list(counts)[:_LOOKED_AT]
+
+
+def _asked(asked: str, name: str, series: Any, family: Family) -> ColumnKind:
+    """Return the kind that the owner names, or say why the column cannot be read so."""
+    if asked == "drop":
+        return "dropped"
+    if asked == "dates":
+        if family == "time":
+            return time_kind(series)
+        known = None if family != "text" else _best_clock([text for text in texts(series) if text is not None])
+        if known is None:
+            raise InvalidParameter(
+                f"dates: column {name!r} of the public rows holds no date in ISO 8601 (2024-03-01, 2024-03-01T12:30, "
+                "or 12:30 for a time of day); write it so, or name the column as text, categorical or drop"
+            )
+        return known
+    if family == "time":
+        raise InvalidParameter(f"{asked}: column {name!r} holds dates or times, by its type; name it as dates, or drop")
+    if asked == "numeric" and family == "text" and np.isnan(each_text(texts(series), _comma_number)).all():
+        raise InvalidParameter(f"numeric: column {name!r} of the public rows holds no number; name it as text or drop")
+    if asked == "text" and family != "text":
+        held = {"number": "numbers", "missing": "nothing"}[family]
+        raise InvalidParameter(f"text: column {name!r} of the public pool holds no text, but {held}")
+    return {"numeric": "number", "categorical": "category", "text": "text"}[asked]  # type: ignore[return-value]
+
+
+def _best_clock(cells: list[str]) -> Literal["date", "time"] | None:
+    """Dates where most entries that can be read are dates; the others are missing."""
+    kinds = Counter(kind_ for text in cells if (kind_ := text_kind([text])) is not None)
+    return kinds.most_common(1)[0][0] if kinds else None

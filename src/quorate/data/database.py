@@ -1,0 +1,373 @@
+"""Rows of a PostgreSQL or SQLite database, by one query that can only read.
+
+Every value comes as text, as a cell of a CSV file does, so that what one row holds does not change how another is read,
+and stops nothing. Where a table is asked for with numbers, PostgreSQL says which columns hold them, by their types, and
+SQLite by all of their values, as a CSV file does. What a database says of an error may quote a cell, and is not quoted.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote, urlsplit
+
+from quorate.arguments import before_at
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SCHEMES = ("postgresql", "postgres", "sqlite")
+_ORDERED = re.compile(r"\border\s+by\b", re.IGNORECASE)
+# What is no code of the query itself, and parentheses; of strings, each database has its own.
+_COMMON = r"""--[^\n]*|'(?:[^']|'')*(?:'|\Z)|"(?:[^"]|"")*(?:"|\Z)|/\*|\*/|[()]"""
+_TOKEN_OF_SQLITE = re.compile(rf"{_COMMON}|`[^`]*(?:`|\Z)|\[[^\]]*(?:\]|\Z)")
+_TOKEN_OF_POSTGRESQL = re.compile(
+    rf"(?<![\w$])[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z)|(?<![\w$])\$(?P<tag>(?:[^\W\d]\w*)?)\$.*?(?:\$(?P=tag)\$|\Z)|{_COMMON}",
+    re.DOTALL,
+)
+_AT_ONCE = 10_000  # rows
+_TRUTH = 16
+_TYPES = {
+    16: bool,
+    20: int,
+    21: int,
+    23: int,
+    26: int,
+    700: float,
+    701: float,
+    1700: float,
+}  # by object id
+_READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE)
+
+
+def is_database(text: object) -> bool:
+    """Tell whether a text is the URL of a database that is read.
+
+    Examples
+    --------
+    >>> is_database("sqlite:///clinic.db"), is_database("clinic.csv")
+    (True, False)
+    """
+    return isinstance(text, str) and text.partition("://")[0].lower() in SCHEMES and "://" in text
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseQuery:
+    """A table that a query makes of a database. It is only read.
+
+    Parameters
+    ----------
+    url : str
+        ``postgresql://user@host/database`` or ``sqlite:///file.db``, without a password: libpq takes that from
+        ``PGPASSWORD`` or ``~/.pgpass``.
+    query : str
+        One query that reads.
+    setting : str
+        What the settings call it: ``[data] private``.
+    folder : path
+        What the path of an SQLite file is relative to.
+
+    Raises
+    ------
+    InvalidParameter
+        If the URL holds a password, or is none. The message does not quote it.
+
+    Examples
+    --------
+    >>> DatabaseQuery("postgresql://ann:secret@host/clinic", "select 1", "[data] private", Path())
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: [data] private holds a password, and quorate.toml is no place for one; leave it out of the URL, and give it by the environment variable PGPASSWORD or in ~/.pgpass (an @ that is part of a name is %40)
+    """  # noqa: E501  a doctest's message is one line
+
+    url: str = field(repr=False)
+    query: str = field(repr=False)
+    setting: str
+    folder: Path = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if _has_password(self.url):
+            raise InvalidParameter(
+                f"{self.setting} holds a password, and quorate.toml is no place for one; leave it out of the URL, and "
+                "give it by the environment variable PGPASSWORD or in ~/.pgpass (an @ that is part of a name is %40)"
+            )
+        try:
+            urlsplit(self.url)
+        except ValueError:
+            raise InvalidParameter(
+                f"{self.setting} is no URL of a database; write postgresql://user@host/database or sqlite:///file.db"
+            ) from None
+        if self.is_sqlite and not self.url.lower().startswith("sqlite:///"):
+            path = self.url.partition("://")[2]
+            raise InvalidParameter(
+                f'{self.setting}: after sqlite: there are three slashes; write "sqlite:///{path or "clinic.db"}"'
+            )
+        if self.is_sqlite and not self.file.name:
+            raise InvalidParameter(f"{self.setting} names no file; write sqlite:///clinic.db")
+
+    @property
+    def name(self) -> str:
+        """What a message calls the table."""
+        return f"the query of {self.setting}"
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is a file of SQLite."""
+        return self.url.lower().startswith("sqlite:")
+
+    @property
+    def file(self) -> Path:
+        """The file of an SQLite database."""
+        return self.folder / urlsplit(self.url).path.removeprefix("/")
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether the query itself says in which order rows come; a part of it, such as a window, does not."""
+        return _ORDERED.search(_outermost(self.query, is_sqlite=self.is_sqlite)) is not None
+
+    def is_as(self, other: DatabaseQuery) -> bool:
+        """Tell whether another is the same query of the same database, but for spaces and the semicolon at its end.
+
+        Two queries that are written in other words are not compared: what they return is not looked at.
+        """
+        places = [
+            each.file.resolve() if each.is_sqlite else each.url.partition("://")[2].strip() for each in (self, other)
+        ]
+        return places[0] == places[1] and self._bare.split() == other._bare.split()
+
+    def exists(self) -> bool:
+        """Tell whether there is such a file; whether a server answers is seen when it is asked."""
+        return not self.is_sqlite or self.file.is_file()
+
+    def __str__(self) -> str:
+        return self.name
+
+    def names(self) -> list[str]:
+        """Return the names of the columns; no row is fetched.
+
+        Raises
+        ------
+        PreconditionFailed, InvalidParameter
+            If the database cannot be reached, or refuses the query.
+        """
+        with self._asked(self._of("*", " limit 0")) as cursor:
+            return [column[0] for column in cursor.description]
+
+    def cells(self) -> pl.DataFrame:
+        """Return all rows, every value as text, and null for a missing one.
+
+        Rows come in the order of the query, or, where it has none, in the order of their own values: a database gives
+        them in any order, and a run that goes on must find the same ones.
+        """
+        import polars as pl
+
+        with self._asked(self._bare) as cursor:
+            names = [column[0] for column in cursor.description]
+            truths = [] if self.is_sqlite else [column[0] for column in cursor.description if column[1] == _TRUTH]
+            if len(set(names)) < len(names):
+                raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
+            parts = []
+            with self._told():
+                while rows := cursor.fetchmany(_AT_ONCE):
+                    parts.append(_as_texts(rows, names))
+        found = pl.concat(parts) if parts else _as_texts([], names)
+        found = found.with_columns(pl.col(truths).replace({"t": "true", "f": "false"})) if truths else found
+        return found if self.is_ordered else found.sort(names, nulls_last=True)
+
+    def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
+        """Return all rows, with numbers and truth values where the database has them.
+
+        PostgreSQL says the type of a column. SQLite has types of values alone: a column without a text in it is one of
+        numbers.
+
+        Parameters
+        ----------
+        text : sequence of str
+            Columns that are text all the same.
+        """
+        import polars as pl
+
+        found, types = self.cells(), self._types()
+        wanted = {name: types[name] for name in found.columns if name in types and name not in text}
+        as_number = {int: pl.Int64, float: pl.Float64}
+        return found.with_columns(
+            pl.col(name) == "true" if dtype is bool else pl.col(name).cast(as_number[dtype], strict=False)
+            for name, dtype in wanted.items()
+        )
+
+    def _types(self) -> dict[str, type]:
+        """Return the columns of numbers and truth values."""
+        if not self.is_sqlite:
+            with self._asked(self._of("*", " limit 0")) as cursor:
+                return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
+        names = self.names()
+        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
+        other = ", ".join(f"max(typeof({each}) in ('text', 'blob')), max(typeof({each}) = 'real')" for each in quoted)
+        with self._asked(self._of(other)) as cursor, self._told():
+            row = cursor.fetchone()
+        found = zip(names, row[::2], row[1::2], strict=True)
+        return {name: float if real else int for name, is_text, real in found if is_text == 0}
+
+    def _of(self, what: str, more: str = "") -> str:
+        return f"select {what} from (\n{self._bare}\n) as asked{more}"  # noqa: S608 - what the owner wrote
+
+    @property
+    def _bare(self) -> str:
+        return self.query.strip().rstrip(";").rstrip()
+
+    @contextmanager
+    def _asked(self, query: str) -> Iterator[Any]:
+        with self._connected() as connection, closing(connection.cursor()) as cursor:
+            with self._told():
+                if self.is_sqlite:
+                    cursor.execute(query)
+                else:
+                    cursor.execute(query, prepare=True)  # which a server does with one statement alone
+            if cursor.description is None:
+                raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
+            yield cursor
+
+    @contextmanager
+    def _connected(self) -> Iterator[Any]:
+        if self.is_sqlite:
+            if not self.file.is_file():
+                raise PreconditionFailed(f"{self.setting} names {self.file}, and there is no such file")
+            with closing(self._sqlite()) as connection:
+                connection.set_authorizer(_only_reading)
+                connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+                yield connection
+            return
+        try:
+            import psycopg
+        except ImportError:
+            raise PreconditionFailed(
+                f"{self.setting} is a PostgreSQL database, which needs psycopg: pip install 'quorate[postgres]'"
+            ) from None
+        options = "-c default_transaction_read_only=on -c datestyle=ISO,YMD -c intervalstyle=iso_8601"
+        try:
+            server = psycopg.connect(self.url, options=options)
+        except psycopg.Error as error:
+            raise PreconditionFailed(
+                f"{self.setting}: the database cannot be reached ({type(error).__name__}); see that host, port, "
+                "database and user are right, and that PGPASSWORD or ~/.pgpass has the password if one is needed"
+            ) from None
+        with closing(server):
+            server.read_only = True
+            _load_texts(server)
+            yield server
+
+    def _sqlite(self) -> sqlite3.Connection:
+        try:
+            return sqlite3.connect(f"file:{quote(str(self.file.resolve()))}?mode=ro", uri=True)
+        except (sqlite3.Error, ValueError) as error:  # no permission; a name that SQLite does not take
+            raise PreconditionFailed(
+                f"{self.setting}: {self.file} cannot be opened as an SQLite database ({type(error).__name__}); see "
+                "that it is one, and that you may read it and its folder"
+            ) from None
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what is wrong with a query without quoting what the database says of it."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            writes = "not authorized" in str(error) or "readonly" in str(error)
+            raise self._refused(writes, type(error).__name__) from None
+        except Exception as error:  # noqa: BLE001 - none is passed on: it may quote a cell
+            code = getattr(error, "sqlstate", None)
+            if not isinstance(code, str):  # a connection that was lost, or what a driver makes of a value
+                raise PreconditionFailed(
+                    f"{self.name} was broken off: the connection was lost, or the driver failed; what it says is not "
+                    "quoted, since it may hold cells. See that the database is up, and try again"
+                ) from None
+            # Of syntax and names (class 42) and of writing the code hangs on no row.
+            shown = f"SQLSTATE {code}" if code.startswith("42") else "an error while it ran"
+            raise self._refused(code in ("25006", "0A000"), shown) from None
+
+    def _refused(self, writes: bool, what: str) -> InvalidParameter:
+        if writes:
+            return InvalidParameter(f"{self.name} does more than read, and is not run; write one that selects")
+        return InvalidParameter(
+            f"{self.name} is refused by the database ({what}); what it says is not quoted, since it may hold cells. "
+            "Try the query in psql or sqlite3"
+        )
+
+
+def _has_password(url: str) -> bool:
+    """Tell whether a URL holds a password, or what may be one: a colon before the last @, or a parameter of that name.
+
+    libpq ends a password at the @ alone, and takes its parameters from whatever follows the first question mark.
+    """
+    parameters = [unquote(each.partition("=")[0]).lower() for each in re.split("[?&;#]", url)[1:]]
+    return ":" in unquote(before_at(url)) or any("password" in each for each in parameters)
+
+
+def _outermost(query: str, *, is_sqlite: bool) -> str:
+    """Return a query without its strings, quoted names, comments, and all that stands in parentheses."""
+    token = _TOKEN_OF_SQLITE if is_sqlite else _TOKEN_OF_POSTGRESQL
+    kept: list[str] = []
+    at = depth = 0
+    while (found := token.search(query, at)) is not None:
+        if depth == 0:
+            kept.append(query[at : found.start()])
+        text, at = found.group(), found.end()
+        if text == "/*":
+            at = _end_of_comment(query, at, nests=not is_sqlite)
+        depth = max(0, depth + {"(": 1, ")": -1}.get(text, 0))
+        kept.append(" " if text.startswith(("--", "/*")) else " . ")
+    if depth == 0:
+        kept.append(query[at:])
+    return "".join(kept)
+
+
+def _end_of_comment(query: str, at: int, *, nests: bool) -> int:
+    depth = 1
+    for mark in re.finditer(r"/\*|\*/", query[at:]):
+        depth += -1 if mark.group() == "*/" else nests
+        if depth == 0:
+            return at + mark.end()
+    return len(query)
+
+
+def _only_reading(action: int, *_: Any) -> int:
+    return sqlite3.SQLITE_OK if action in _READING else sqlite3.SQLITE_DENY
+
+
+def _load_texts(connection: Any) -> None:
+    """Have every value come as the server writes it: a value that Python has no form for stops nothing."""
+    from psycopg.adapt import Loader
+
+    class Text(Loader):
+        def load(self, data: Any) -> str:
+            return bytes(data).decode("utf-8", "replace")
+
+    for known in list(connection.adapters.types):
+        connection.adapters.register_loader(known.oid, Text)
+        if known.array_oid:
+            connection.adapters.register_loader(known.array_oid, Text)
+    connection.adapters.register_loader(0, Text)  # and types that are not known
+
+
+def _as_texts(rows: Sequence[Sequence[Any]], names: Sequence[str]) -> pl.DataFrame:
+    import polars as pl
+
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
+    return pl.DataFrame(
+        {
+            name: pl.Series(name, [_text(value) for value in values], dtype=pl.String)
+            for name, values in zip(names, columns, strict=True)
+        }
+    )
+
+
+def _text(value: Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return repr(value) if isinstance(value, float) else str(value)

@@ -1,0 +1,79 @@
+"""Numbers with a decimal comma (3,5), which a reader of tables takes for text: recognised in public columns.
+
+What a comma means in a column is a public fact: the pool shows it, or the owner says that the column holds numbers. How
+a cell is read then follows from that cell alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from quorate.data.written_numbers import written_number
+
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
+_EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,234 may be a decimal, or thousands
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:[.,'\u2019\u00a0\u202f ]\d{3})*(?:[.,]\d+)?", re.ASCII)
+_NAN = float("nan")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Tell whether a text is a number with one comma, which may be a decimal one.
+
+    Examples
+    --------
+    >>> has_decimal_comma("3,5"), has_decimal_comma("1,2,3"), has_decimal_comma("3.5")
+    (True, False, False)
+    """
+    return _WITH_COMMA.fullmatch(text.strip()) is not None
+
+
+def has_thousands(text: str) -> bool:
+    """Tell whether a text is a number with marks between its digits that can be read in more than one way.
+
+    Examples
+    --------
+    >>> has_thousands("1,234"), has_thousands("1.234,50"), has_thousands("3,5"), has_thousands("40")
+    (True, True, False, False)
+    """
+    text = text.strip()
+    found = _GROUPED.fullmatch(text) is not None and not text.lstrip("+-").isdigit()
+    return found and (not has_decimal_comma(text) or _EITHER.fullmatch(text) is not None)
+
+
+def are_decimal_commas(texts: Sequence[str]) -> bool:
+    """Tell whether these texts, each a number with or without a comma, show that a comma is the decimal mark.
+
+    One of them has to be no number with thousands, which have three digits after each comma.
+
+    Examples
+    --------
+    >>> are_decimal_commas(["3,5", "12"]), are_decimal_commas(["1,234", "12"]), are_decimal_commas(["1,234", "0,125"])
+    (True, False, True)
+    """
+    with_comma = [text.strip() for text in texts if has_decimal_comma(text)]
+    return any(_EITHER.fullmatch(text) is None for text in with_comma)
+
+
+def comma_number(text: str | None) -> float:
+    """Read a number whose decimal mark is a comma, or that has none; NaN for what is no number.
+
+    Examples
+    --------
+    >>> comma_number("3,5"), comma_number("1,234"), comma_number("12"), comma_number("3.5"), comma_number("n/a")
+    (3.5, 1.234, 12.0, 3.5, nan)
+    """
+    if text is None:
+        return _NAN
+    return written_number(text.replace(",", ".") if has_decimal_comma(text) else text)
+
+
+def plain_comma_number(text: str) -> float:
+    """Read a number with a decimal comma that can be nothing else; NaN for thousands, and for what has no comma.
+
+    Examples
+    --------
+    >>> plain_comma_number("27,5"), plain_comma_number("0,125"), plain_comma_number("1,234"), plain_comma_number("27")
+    (27.5, 0.125, nan, nan)
+    """
+    return comma_number(text) if are_decimal_commas([text]) else _NAN

@@ -1,0 +1,92 @@
+"""Leading directions of a large pool of texts, from a few products with a random matrix, in single precision.
+
+All eigenpairs of 5,000 texts take half a minute, and most of them tell little: a private model has room for a few
+hundred directions. Everything here is about public rows, so that nothing has to be exact; but it is the same on one
+machine each time.
+
+References
+----------
+Halko, Martinsson and Tropp (2011), SIAM Review 53(2), Algorithms 4.4 and 5.1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from quorate.data.feature_maps.coordinates import Spectrum
+from quorate.deferred import linalg, sparse
+
+DIRECTIONS = 800
+MORE = 60  # columns of the random matrix beyond that
+PASSES = 2
+OFTEN = 512  # words that most rows hold are multiplied as a dense matrix
+
+
+def leading_spectrum(features: Any) -> Spectrum:
+    """Return the leading eigenpairs of the second moment of public features, CSR ``(n_public, n_features)``.
+
+    The rest of its trace is told as eigenvalues of equal size: of all that have the same sum, those count most in an
+    effective dimension.
+
+    Examples
+    --------
+    >>> features = sparse.random(900, 2_000, density=0.05, format="csr", random_state=0)
+    >>> spectrum = leading_spectrum(features)
+    >>> spectrum.vectors.shape, len(spectrum.rest), bool(spectrum.values[0] > spectrum.values[-1] > 0)
+    ((2000, 800), 100, True)
+    >>> whole = float((features.data**2).sum()) / 900
+    >>> bool(np.isclose(spectrum.values.sum() + spectrum.rest.sum(), whole))
+    True
+    """
+    m, width = features.shape
+    both = _Both(features)
+    columns = min(DIRECTIONS + MORE, m, width)
+    seen = np.random.default_rng(0).standard_normal((m, columns), dtype=np.float32)
+    for _ in range(PASSES):
+        seen = _orthonormal(both.times(both.transposed_times(seen)))
+    across = both.transposed_times(seen)
+    squares, turned = np.linalg.eigh((across.T @ across).astype(np.float64))
+    kept = squares > 1e-6 * squares[-1]
+    squares, turned = squares[kept][::-1][:DIRECTIONS], turned[:, kept][:, ::-1][:, :DIRECTIONS]
+    vectors = across @ (turned / np.sqrt(squares)).astype(np.float32)
+    left = max(float((features.data**2).sum()) - float(squares.sum()), 0.0) / m
+    others = min(m, width) - len(squares)
+    return Spectrum(squares / m, vectors, np.full(others, left / max(others, 1)))
+
+
+class _Both:
+    """Products with sparse rows and with their transpose: frequent words as a dense matrix, the others by scipy."""
+
+    def __init__(self, features: Any) -> None:
+        rows = features.tocsr().astype(np.float32)
+        counts = np.bincount(rows.indices, minlength=rows.shape[1])
+        self._often = np.sort(np.argsort(counts, kind="stable")[-OFTEN:])
+        seldom = np.ones(rows.shape[1], dtype=bool)
+        seldom[self._often] = False
+        mask = seldom[rows.indices]
+        starts = np.concatenate([[0], np.cumsum(mask)])[rows.indptr]
+        self._dense = rows[:, self._often].toarray()
+        self._seldom = sparse.csr_matrix((rows.data[mask], rows.indices[mask], starts), shape=rows.shape)
+        self._transposed = self._seldom.T.tocsr()
+
+    def times(self, columns: Any) -> Any:
+        product = self._seldom @ columns
+        product += self._dense @ columns[self._often]
+        return product
+
+    def transposed_times(self, columns: Any) -> Any:
+        product = self._transposed @ columns
+        product[self._often] = self._dense.T @ columns
+        return product
+
+
+def _orthonormal(columns: Any) -> Any:
+    """Return an orthonormal basis of nearly the span, by Cholesky's factors: a third of the time of Householder's."""
+    fine = columns.astype(np.float64)
+    gram = fine.T @ fine
+    gram[np.diag_indices_from(gram)] += 1e-12 * float(np.trace(gram))
+    factor = linalg.cholesky(gram, lower=True)
+    inverse = linalg.solve_triangular(factor, np.eye(len(gram)), lower=True)
+    return columns @ np.ascontiguousarray(inverse.T, dtype=np.float32)

@@ -1,0 +1,197 @@
+"""What stands in the files between quorate and a command: rows, votes, and a model's folder."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.data.rows import kind
+from quorate.ensemble.teachers import ABSTAINED
+
+if TYPE_CHECKING:
+    from quorate.types import IntArray
+
+FileFormat: TypeAlias = Literal["csv", "parquet"]
+LABEL = "label"
+MOST_MODEL_BYTES = 2**28  # of one teacher's model folder
+_MOST_MODEL_FILES = 10_000
+
+
+class CommandFailed(Exception):
+    """A command did not do what the protocol says. On private rows nobody is told; on public rows its owner is."""
+
+
+class CommandLate(CommandFailed):
+    """Its own time was up: the one failure that no other call has a part in."""
+
+
+def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format: FileFormat) -> None:
+    """Write rows, and in a last column their labels, with the names of the columns above them.
+
+    A missing value is an empty cell. Columns of an array are called x0, x1 and so on.
+
+    Raises
+    ------
+    CommandFailed
+        If the rows are sparse.
+    """
+    import polars as pl
+
+    frame = _frame(X)
+    if labels is not None:
+        name = LABEL
+        while name in frame.columns:
+            name += "_"
+        frame = frame.with_columns(pl.Series(name, list(labels)))
+    if file_format == "csv":
+        frame.write_csv(path)
+    else:
+        frame.write_parquet(path)
+
+
+def _frame(X: Any) -> Any:
+    """Return the rows as a polars frame, in which what is missing is null."""
+    import polars as pl
+    import polars.selectors as cs
+
+    if kind(X) == "sparse":
+        raise CommandFailed(
+            "a command is given files with a cell for every value, and these rows are sparse. Give a dense table, or a "
+            "Pipeline that takes sparse rows"
+        )
+    if kind(X) == "numpy":
+        frame = pl.DataFrame(X, schema=[f"x{column}" for column in range(X.shape[1])], orient="row")
+    elif kind(X) == "pandas":
+        frame = pl.DataFrame({str(name): _listed(X.iloc[:, place]) for place, name in enumerate(X.columns)})
+    else:
+        frame = X
+    return frame.with_columns(cs.float().fill_nan(None))
+
+
+def _listed(column: Any) -> list[Any]:
+    """Return the values of a pandas column; None for each that is missing."""
+    return [None if missing else value for value, missing in zip(column.tolist(), column.isna(), strict=True)]
+
+
+def spellings(classes: Sequence[Any]) -> dict[str, int]:
+    """Return the texts that stand for each class in a file of votes, and its code.
+
+    Examples
+    --------
+    >>> spellings([False, True])["TRUE"], spellings(["no", "yes"])
+    (1, {'no': 0, 'yes': 1})
+    """
+    known = {}
+    for code, label in enumerate(classes):
+        for text in (str(label), str(label).lower(), str(label).upper()) if isinstance(label, bool) else (str(label),):
+            known[text] = code
+    return known
+
+
+def read_votes(path: Path, n: int, known: dict[str, int] | None, *, strict: bool = False) -> IntArray:
+    """Read one vote a line: a class, as it is written in the file of rows; an empty line is no vote.
+
+    A line may be in double quotes. One that is no class is no vote.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    n : int
+        How many questions there were.
+    known : dict, optional
+        From :func:`spellings`; None: votes are class codes.
+    strict : bool
+        Whether to raise where a line is no class: on public rows alone.
+
+    Returns
+    -------
+    IntArray, (n,)
+        Codes, -1 for no vote.
+
+    Raises
+    ------
+    CommandFailed
+        If there is another number of lines than questions, or the file is none (a link, a folder), not UTF-8, or much
+        longer than so many votes; and if `strict`.
+    """
+    codes: IntArray = np.full(n, ABSTAINED, dtype=np.int64)
+    lines = _lines(path, n, most=(max(map(len, known or ("0" * 20,))) * 4 + 8) * (n + 1))
+    for place, line in enumerate(lines):
+        text = line[1:-1].replace('""', '"') if len(line) > 1 and line[0] == line[-1] == '"' else line
+        if known is not None:
+            codes[place] = known.get(text, ABSTAINED)
+        elif text.isascii() and text.isdigit() and len(text) < 10:
+            codes[place] = int(text)
+        if text and codes[place] == ABSTAINED and strict:
+            expected = "a class code" if known is None else f"one of {', '.join(known)}"
+            raise CommandFailed(f"line {place + 1} of its votes is {text[:60]!r}; expected {expected}")
+    return codes
+
+
+def _lines(path: Path, n: int, *, most: int) -> list[str]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        raise CommandFailed("it wrote no file of votes") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise CommandFailed("what it left in place of the votes is no file")
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise CommandFailed("its file of votes is longer than so many votes can be")
+    try:
+        lines = content.decode("utf-8").split("\n")
+    except UnicodeDecodeError:
+        raise CommandFailed("its file of votes is not UTF-8 text") from None
+    if lines[-1] == "":
+        lines.pop()
+    if len(lines) != n:
+        raise CommandFailed(f"it wrote {len(lines):,} votes for {n:,} questions; expected one a line, and no heading")
+    return [line.removesuffix("\r") for line in lines]
+
+
+def read_model(folder: Path) -> dict[str, bytes]:
+    """Read what a command left in its model's folder: plain files, by their path within it.
+
+    Raises
+    ------
+    CommandFailed
+        If there is something else than files and folders, or more than 256 MiB or 10,000 files.
+    """
+    model: dict[str, bytes] = {}
+    size = 0
+    for root, folders, names in os.walk(folder):
+        for name in sorted([*folders, *names]):
+            path = Path(root, name)
+            mode = path.lstat().st_mode
+            if stat.S_ISDIR(mode):
+                continue
+            size += path.lstat().st_size
+            if not stat.S_ISREG(mode) or size > MOST_MODEL_BYTES or len(model) == _MOST_MODEL_FILES:
+                raise CommandFailed("its model is no folder of plain files, at most 256 MiB and 10,000 of them")
+            model[path.relative_to(folder).as_posix()] = path.read_bytes()
+    return model
+
+
+def write_model(folder: Path, model: dict[str, bytes]) -> None:
+    """Write a model's folder anew.
+
+    Raises
+    ------
+    CommandFailed
+        If a path leads out of it.
+    """
+    folder.mkdir(mode=0o700)
+    for name, content in model.items():
+        path = folder / name
+        if name.startswith("/") or ".." in Path(name).parts:
+            raise CommandFailed("a path of its model leads out of its folder")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

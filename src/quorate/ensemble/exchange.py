@@ -1,0 +1,155 @@
+"""Values that pass between this machine and workers elsewhere: files that their owner alone reads, checked before use.
+
+A file is named for nothing, holds 32 random bytes before its content, and is told of by its name and its digest. The
+digest tells nothing about the content to who does not have the file, since the random bytes are under it too. What is
+read is a pickle, and a pickle that is read runs code; so it is read only where the digest is the one that came with the
+task, or with its result, from the process that wrote it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import time
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from quorate.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_SALT = 32
+# A file system of several machines may show a new file a little later on another one.
+_PATIENCE_SECONDS = 20.0
+
+
+class Stored(NamedTuple):
+    """Where a value lies, and how it is known again; tells nothing about it."""
+
+    name: str
+    digest: str
+
+
+def put(folder: Path, value: Any) -> Stored:
+    """Write a value into a file of its own, readable by its owner alone.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     stored = put(pathlib.Path(folder), [1, 2])
+    ...     oct((pathlib.Path(folder) / stored.name).stat().st_mode & 0o777), take(pathlib.Path(folder), stored)
+    ('0o600', [1, 2])
+    """
+    from cloudpickle import dumps  # type: ignore[import-untyped]
+
+    content, salt = dumps(value), os.urandom(_SALT)  # not from `secrets`, which tests pin: names must not meet
+    name = os.urandom(16).hex()
+    descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(salt)
+            file.write(content)
+    except BaseException:
+        (folder / name).unlink(missing_ok=True)
+        raise
+    return Stored(name, _digest(salt, content))
+
+
+def take(folder: Path, stored: Stored) -> Any:
+    """Read a value that :func:`put` wrote here or elsewhere; nothing of a file that is another one now.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the file was altered.
+    FileNotFoundError
+        If it is not there, and has not come after a while.
+    """
+    from cloudpickle import loads
+
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        try:
+            found = (folder / stored.name).read_bytes()
+            break
+        except OSError as error:
+            gone = error.errno not in (errno.ENOENT, errno.ESTALE) or not folder.is_dir()
+            if gone or time.monotonic() > until:
+                raise
+            time.sleep(0.1)
+    content = memoryview(found)[_SALT:]
+    if _digest(found[:_SALT], content) != stored.digest:
+        raise PreconditionFailed(
+            f"{folder}: a file there was altered on its way; find out by whom. Nothing of it is read"
+        )
+    return loads(content)
+
+
+def pack(item: Any) -> bytes:
+    """Return an item as bytes; none where it does not travel, which nobody can unpack.
+
+    So it is lost where it is to be worked on, as on one machine, and what it holds is said to nobody.
+
+    Examples
+    --------
+    >>> unpack(pack([1, 2])), pack((number for number in range(3)))
+    ([1, 2], b'')
+    """
+    from cloudpickle import dumps
+
+    try:
+        packed: bytes = dumps(item)
+    except Exception:  # noqa: BLE001 - whatever it is
+        return b""
+    return packed
+
+
+def unpack(packed: bytes) -> Any:
+    """Return the item of :func:`pack`, from a file that :func:`take` has read.
+
+    What is packed may raise anything, and end the process; so this is for a worker's process alone.
+    """
+    from cloudpickle import loads
+
+    return loads(packed)
+
+
+def remove(folder: Path, stored: Stored) -> None:
+    """Remove what is no longer needed."""
+    (folder / stored.name).unlink(missing_ok=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder that is not there, or that others than its owner may look into.
+
+    Raises
+    ------
+    PreconditionFailed
+        Which of them, in one line.
+    """
+    try:
+        found = folder.stat()
+        mine = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+    except OSError:
+        raise PreconditionFailed(
+            f"{folder} is not there on {os.uname().nodename}; the folder of a run must lie on storage that every "
+            "worker reaches by the same path"
+        ) from None
+    if not mine:
+        raise PreconditionFailed(
+            f"{folder} may not be read on {os.uname().nodename}; start the workers as the user whose run it is"
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise PreconditionFailed(
+            f"{folder}: others than its owner may look into it ({stat.filemode(found.st_mode)}), and it holds private "
+            "rows; take storage that keeps the mode 0700"
+        )
+
+
+def _digest(salt: bytes, content: bytes | memoryview) -> str:
+    hashed = blake2b(salt, digest_size=32)
+    hashed.update(content)
+    return hashed.hexdigest()

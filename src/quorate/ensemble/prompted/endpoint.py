@@ -1,0 +1,265 @@
+"""An endpoint that speaks the chat-completions protocol: where it may be, what it is asked, which replies count."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from quorate.arguments import count, real
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+if TYPE_CHECKING:
+    from quorate.ensemble.prompted.wire import Place
+
+#: A message of a conversation: ``{"role": ..., "content": ...}``.
+Messages = Sequence[Mapping[str, str]]
+
+MOST_BYTES = 2**18  # of a reply: one label and what the protocol puts around it
+_PAUSE = 0.5  # seconds before a request is repeated, twice as long before each further time
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # what a server says that may do better a moment later
+_TOLD = {
+    "connection": "nothing answers there, or the connection broke",
+    "late": "no whole reply came within {timeout:g} seconds",
+    "long": "the reply is longer than 256 KiB",
+    "malformed": "the reply is not of the chat-completions protocol",
+}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+class Unanswered(Exception):
+    """The endpoint gave no reply that counts. The message holds nothing of prompt or reply."""
+
+
+@dataclass(frozen=True)
+class ChatEndpoint:
+    """Where prompts go.
+
+    Parameters
+    ----------
+    url : str
+        Up to and without ``/chat/completions``: ``"http://127.0.0.1:8000/v1"``.
+    model : str
+        The model's name there.
+    timeout : float, default 60
+        Seconds from connecting to the last byte of a reply.
+    retries : int, default 2
+        How often a request is repeated that broke off, or met a server that was busy or failed.
+    connections : int, default 4
+        Requests under way at once.
+    hosts : sequence of str
+        Names of other machines that may be asked. Without it the endpoint must be on this machine. Another machine is
+        asked over https alone.
+    api_key_env : str, optional
+        The environment variable that holds the key. The key itself is read when it is sent, and kept nowhere.
+    ca_file : str, optional
+        Certificates, in PEM, that an https server is verified by, in place of those that the system trusts.
+
+    Raises
+    ------
+    InvalidParameter
+        If the URL leads elsewhere than allowed, or an argument is of the wrong kind.
+
+    Notes
+    -----
+    A redirect is never followed, proxies of the environment are not used, and a server's certificate and name are
+    always verified. Whoever runs the endpoint sees every prompt.
+
+    Examples
+    --------
+    >>> ChatEndpoint("http://127.0.0.1:8000/v1", "some-model").timeout
+    60.0
+    >>> ChatEndpoint("https://llm.example.org/v1", "some-model")
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: endpoint is on another machine (llm.example.org), whose operator would see every...
+    """
+
+    url: str
+    model: str
+    timeout: float = 60.0
+    retries: int = 2
+    connections: int = 4
+    hosts: tuple[str, ...] = ()
+    api_key_env: str | None = None
+    ca_file: str | None = None
+
+    def __post_init__(self) -> None:
+        def keep(name: str, value: Any) -> None:
+            object.__setattr__(self, name, value)
+
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise InvalidParameter('model must be the model\'s name at the endpoint. Example: model="some-model"')
+        keep("timeout", real("timeout", self.timeout, above=0, at_most=86_400))
+        keep("retries", count("retries", self.retries))
+        keep("connections", count("connections", self.connections, at_least=1))
+        given: Any = self.hosts
+        named = (given,) if isinstance(given, str) else tuple(given)
+        if not all(isinstance(host, str) and host for host in named):
+            raise InvalidParameter('hosts must be names of machines. Example: hosts=["llm.hospital.example"]')
+        keep("hosts", tuple(host.lower() for host in named))
+        variable = self.api_key_env
+        if variable is not None and not (isinstance(variable, str) and _NAME.fullmatch(variable)):
+            # Not shown: what stands there instead may be the key.
+            raise InvalidParameter(
+                "api_key_env must be the name of an environment variable, not the key itself. "
+                'Example: api_key_env="LLM_API_KEY"'
+            )
+        keep("ca_file", None if self.ca_file is None else str(self.ca_file))
+        _checked(self.url, self.hosts)
+
+    def complete(self, messages: Messages, *, seed: int, most_tokens: int) -> str:
+        """Return what the model says, as it came.
+
+        Parameters
+        ----------
+        messages : sequence of messages
+            The whole prompt.
+        seed : int
+            Sent along, with temperature 0.
+        most_tokens : int
+            How long the reply may be.
+
+        Raises
+        ------
+        Unanswered
+            If no reply of the protocol came.
+        """
+        asked = {
+            "model": self.model,
+            "messages": [dict(each) for each in messages],
+            "temperature": 0,
+            "seed": seed,
+            "max_tokens": most_tokens,
+            "stream": False,
+        }
+        body = json.dumps(asked, ensure_ascii=True, allow_nan=False).encode("ascii", "strict")
+        for repeated in range(self.retries + 1):
+            try:
+                return self._once(body)
+            except _Again as again:
+                if repeated == self.retries:
+                    raise Unanswered(str(again)) from None
+                if again.pause:
+                    time.sleep(_PAUSE * 2**repeated)
+        raise AssertionError  # the loop ends by itself
+
+    def _once(self, body: bytes) -> str:
+        from quorate.ensemble.prompted.wire import ExchangeFailed, post
+
+        headers = {"Content-Type": "application/json", "Accept": "application/json", **self._key()}
+        try:
+            status, content = post(_place(self), body, headers, seconds=self.timeout, most_bytes=MOST_BYTES)
+        except ExchangeFailed as failed:
+            told = _TOLD[failed.kind].format(timeout=self.timeout)
+            if failed.kind == "connection":
+                raise _Again(told, pause=False) from None
+            raise Unanswered(told) from None
+        if 300 <= status < 400:
+            raise Unanswered(f"it sends elsewhere (status {status}), and no redirect is followed")
+        if status in _AGAIN:
+            raise _Again(f"it answers with status {status}", pause=True)
+        if status != 200:
+            raise Unanswered(f"it answers with status {status}")
+        return _said(content)
+
+    def _key(self) -> dict[str, str]:
+        if self.api_key_env is None:
+            return {}
+        key = os.environ.get(self.api_key_env, "").strip()
+        if not key or not key.isascii() or not key.isprintable():
+            raise Unanswered(f"the environment variable {self.api_key_env} holds no key")
+        return {"Authorization": f"Bearer {key}"}
+
+
+class _Again(Exception):
+    """A failure after which the request is repeated."""
+
+    def __init__(self, told: str, *, pause: bool) -> None:
+        self.pause = pause
+        super().__init__(told)
+
+
+@lru_cache(maxsize=8)  # certificates take longer to load than a request
+def _place(endpoint: ChatEndpoint) -> Place:
+    from quorate.ensemble.prompted.wire import Place
+
+    parts = urlsplit(endpoint.url)
+    host = str(parts.hostname)
+    tls = None
+    if parts.scheme == "https":
+        import ssl
+
+        try:
+            tls = ssl.create_default_context(cafile=endpoint.ca_file)
+        except OSError:  # and errors of TLS
+            raise PreconditionFailed(
+                f"ca_file {endpoint.ca_file} is missing, or holds no certificates in PEM"
+            ) from None
+    return Place(
+        host=host,
+        port=parts.port or (80 if tls is None else 443),
+        path=f"{parts.path.rstrip('/')}/chat/completions",
+        tls=tls,
+        this_machine=is_this_machine(host),  # also where `hosts` names it: then too it must be what it says
+    )
+
+
+def _said(content: bytes) -> str:
+    """Return the text of the first choice, and refuse whatever is not of the protocol."""
+    try:
+        reply = json.loads(content.decode("utf-8"))
+        said = reply["choices"][0]["message"]["content"]
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise Unanswered(_TOLD["malformed"]) from None
+    if not isinstance(said, str):
+        raise Unanswered(_TOLD["malformed"])
+    return said
+
+
+def _checked(url: Any, hosts: tuple[str, ...]) -> None:
+    """Refuse a URL that leads to another machine than allowed, or over an open line."""
+    try:
+        parts = urlsplit(url) if isinstance(url, str) else None
+        host = None if parts is None else parts.hostname
+        _ = None if parts is None else parts.port
+    except ValueError:
+        parts = host = None
+    if parts is None or not host or parts.scheme not in ("http", "https") or not url.isascii() or not url.isprintable():
+        raise InvalidParameter('endpoint must be a URL. Example: endpoint="http://127.0.0.1:8000/v1"')
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise InvalidParameter(  # not shown: it may hold a key
+            "endpoint must be a URL without a name, a password, a query or a fragment; name the environment variable "
+            "that holds the key with api_key_env"
+        )
+    if is_this_machine(host):
+        return
+    if host not in hosts:
+        raise InvalidParameter(
+            f"endpoint is on another machine ({host}), whose operator would see every row that stands in a prompt. "
+            f'If they may see private rows, say so: hosts=["{host}"]'
+        )
+    if parts.scheme != "https":
+        raise InvalidParameter(f"endpoint is on another machine ({host}), so it must be asked over https, not http")
+
+
+def is_this_machine(host: str) -> bool:
+    """Tell whether a host is this machine's loopback, by its address or by the name ``localhost``.
+
+    Examples
+    --------
+    >>> is_this_machine("127.0.0.1"), is_this_machine("localhost"), is_this_machine("10.0.0.7")
+    (True, True, False)
+    """
+    if host == "localhost":  # the address that it stands for is looked at again when a connection is made
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

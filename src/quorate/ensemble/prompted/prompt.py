@@ -1,0 +1,176 @@
+"""The template of a prompt: how rows become texts, and texts and labels become a conversation.
+
+A row is shown as the text of one column alone, or as lines ``name: value``. A label is the class's name. A prompt is
+
+- a *system* message: the instruction, and the list of labels to choose from;
+- for each example a *user* message, the row, and an *assistant* message, its label;
+- a last *user* message: the row to be labelled.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.data.fixed_types import fixed_types
+from quorate.data.identity import is_missing
+from quorate.data.rows import kind
+from quorate.errors import DataRefused, InvalidParameter
+
+INSTRUCTION = "Label the last row. Rows before it are examples, each with its label."
+_CHOOSE = "Answer with exactly one of these labels and nothing else: {labels}"
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The template, with all that is the same in every prompt.
+
+    Parameters
+    ----------
+    classes : tuple of str
+        The names of the classes, in their order. A reply is the class whose name it is, but for surrounding blanks and
+        the case of letters.
+    instruction : str
+        What the model is told first.
+    text : str, optional
+        The column whose text stands for the row; None shows every column as a line ``name: value``, and the only
+        column of a table by its text alone.
+
+    Raises
+    ------
+    InvalidParameter
+        If two names are the same but for blanks and case, or one is empty.
+
+    Examples
+    --------
+    >>> prompt = Prompt(("no", "yes"))
+    >>> prompt.code_of(" Yes "), prompt.code_of("yes."), prompt.code_of("maybe")
+    (1, -1, -1)
+    >>> [each["role"] for each in prompt.messages([("a row", 0)], "another row")]
+    ['system', 'user', 'assistant', 'user']
+    """
+
+    classes: tuple[str, ...]
+    instruction: str = INSTRUCTION
+    text: str | None = None
+
+    def __post_init__(self) -> None:
+        folded = [_folded(name) for name in self.classes]
+        if len(set(folded)) != len(folded) or "" in folded:
+            raise InvalidParameter(
+                "classes must have names that differ by more than blanks and the case of letters, since a reply is "
+                "read without regard to them"
+            )
+        if not isinstance(self.instruction, str) or not self.instruction.strip():
+            raise InvalidParameter("instruction must be a text, got an empty one or none")
+
+    def messages(self, examples: Sequence[tuple[str, int]], row: str) -> list[dict[str, str]]:
+        """Return the conversation in which `row` is to be labelled.
+
+        Parameters
+        ----------
+        examples : sequence of (str, int)
+            Texts of rows, and the codes of their classes.
+        row : str
+            The text of the row to be labelled.
+        """
+        told = f"{self.instruction}\n{_CHOOSE.format(labels=', '.join(self.classes))}"
+        said = [{"role": "system", "content": told}]
+        for text, code in examples:
+            said.append({"role": "user", "content": text})
+            said.append({"role": "assistant", "content": self.classes[code]})
+        return [*said, {"role": "user", "content": row}]
+
+    def code_of(self, reply: str) -> int:
+        """Return the code of the class that a reply names, and -1 where it is any other text."""
+        folded = _folded(reply)
+        return next((code for code, name in enumerate(self.classes) if _folded(name) == folded), -1)
+
+    @property
+    def most_tokens(self) -> int:
+        """How long a reply may be: no token is shorter than a byte."""
+        return 16 + max(len(name.encode("utf-8")) for name in self.classes)
+
+
+def names_of(classes: Sequence[Any]) -> tuple[str, ...]:
+    """Return the names under which classes stand in a prompt.
+
+    Examples
+    --------
+    >>> names_of([0, 1]), names_of([False, True])
+    (('0', '1'), ('false', 'true'))
+    """
+    return tuple(_shown(each) for each in classes)
+
+
+def row_texts(X: Any, *, text: str | None = None) -> list[str]:
+    r"""Return the text that stands for each row: a function of that row and the names of the columns.
+
+    Parameters
+    ----------
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        The rows. Columns of an array are called x1, x2 and so on.
+    text : str, optional
+        The column whose text stands for the row.
+
+    Raises
+    ------
+    DataRefused
+        If there is no such column.
+
+    Examples
+    --------
+    >>> import polars
+    >>> frame = polars.DataFrame({"age": [39.0, None], "job": ["clerk", "cook"]})
+    >>> row_texts(frame)
+    ['age: 39\njob: clerk', 'age: \njob: cook']
+    >>> row_texts(frame, text="job")
+    ['clerk', 'cook']
+    """
+    names, rows = _cells(fixed_types(X))
+    if text is not None:
+        if text not in names:
+            raise DataRefused(f"there is no column {text!r} to prompt with; text must name one of the public rows")
+        place = names.index(text)
+        return [_shown(row[place]) for row in rows]
+    if len(names) == 1:
+        return [_shown(row[0]) for row in rows]
+    return [
+        "\n".join(f"{name}: {' '.join(_shown(value).split())}" for name, value in zip(names, row, strict=True))
+        for row in rows
+    ]
+
+
+def _cells(X: Any) -> tuple[list[str], list[Sequence[Any]]]:
+    match kind(X):
+        case "polars":
+            return [str(name) for name in X.columns], X.rows()
+        case "pandas":
+            return [str(name) for name in X.columns], list(X.itertuples(index=False, name=None))
+        case "sparse":
+            rows = X.toarray().tolist()
+        case _:
+            rows = np.asarray(X).tolist()
+    return [f"x{number + 1}" for number in range(X.shape[1])], rows
+
+
+def _shown(value: Any) -> str:
+    """Write one cell, the same whichever type its column has: a whole number without a fraction, nothing for a gap."""
+    if isinstance(value, str):
+        return str(value)
+    if is_missing(value):
+        return ""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, int | float | np.integer | np.floating):
+        number = float(value)
+        return str(int(value)) if math.isfinite(number) and number.is_integer() else repr(number)
+    return str(value)
+
+
+def _folded(name: str) -> str:
+    return name.strip().casefold()

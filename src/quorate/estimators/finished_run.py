@@ -1,0 +1,227 @@
+"""A run that is finished, in a folder or exported, as a fitted estimator: :func:`quorate.load`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from quorate.accounting import Guarantee
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.release.files import file_to_write
+from quorate.report import Facts, render_html, render_text
+from quorate.report.sentences import left
+from quorate.run.by_direct import NOTHING_TO_ASK
+from quorate.run.exported import MANIFEST, read_exported
+from quorate.run.folder import RunFolder
+from quorate.run.opened_student import student_from
+from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
+from quorate.students import class_probabilities
+from quorate.types import FloatArray
+
+
+def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
+    """Open a finished run as a fitted estimator: its folder, or what was exported from it.
+
+    Parameters
+    ----------
+    path : path
+        The folder of a run (with ``quorate.toml``), or an exported one (with ``manifest.json``).
+    trusted : sequence of str
+        Full names of types of your own that the student holds. It is opened by skops, which runs no code; types of
+        scikit-learn are known.
+
+    Returns
+    -------
+    FinishedRun
+        It predicts for free, tells its guarantee, and, from the run's folder, asks the teachers.
+
+    Raises
+    ------
+    InvalidParameter, PreconditionFailed
+        If there is no finished run there, a file is not what the run wrote, or the student holds an unknown type.
+
+    Notes
+    -----
+    Privacy: nothing private is read until :meth:`FinishedRun.ask` is called, and nothing is charged before that.
+
+    Examples
+    --------
+    >>> load("nowhere")
+    Traceback (most recent call last):
+    quorate.errors.PreconditionFailed: there is no folder nowhere; give the folder of a run, or an exported one
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidParameter(f"path must be the folder of a run, got {type(path).__name__}; give its path")
+    run = FinishedRun(Path(path), trusted=tuple(trusted))
+    run._open()
+    return run
+
+
+class FinishedRun(ClassifierMixin, ShownEstimator):
+    """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
+
+    Parameters
+    ----------
+    path : path
+        Where it is.
+    trusted : sequence of str
+        Types of the user's own that the student holds.
+
+    Attributes
+    ----------
+    student_ : estimator
+        What the run published.
+    guarantee_ : Guarantee
+        What was promised, and its caveats.
+    classes_ : (n_classes,) array
+        The declared classes.
+    n_features_in_, feature_names_in_
+        As the student tells them, where it does.
+    """
+
+    def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
+        self.path = path
+        self.trusted = trusted
+
+    def fit(self, X: Any, y: Any = None) -> NoReturn:
+        """Refuse: a finished run is fitted.
+
+        Raises
+        ------
+        PreconditionFailed
+            Always.
+        """
+        raise PreconditionFailed(
+            f"{self.path} is a finished run, which is fitted already; predict() asks its student. A new one is made by "
+            "quorate run, or by PrivateClassifier"
+        )
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
+        return np.asarray(self._fitted().predict(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
+        return class_probabilities(self._fitted(), X, self.classes_.tolist())
+
+    def ask(self, X: Any) -> list[Any]:
+        """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
+
+        Parameters
+        ----------
+        X : (n_queries, n_features)
+            Points to classify, with the columns of the public file.
+
+        Returns
+        -------
+        list
+            A class for each point, or None where there is no answer. A point that was answered before gets the same
+            answer and costs nothing.
+
+        Raises
+        ------
+        PreconditionFailed
+            If the run has no teachers here: it was exported, or has another method; or kept no answers back.
+        BudgetExhausted
+            If fewer answers are left than there are new points; nothing is drawn then.
+        """
+        self._fitted()
+        partition = self._facts.setup.partition
+        if partition == "none":
+            raise PreconditionFailed(NOTHING_TO_ASK)
+        if not self._is_run or partition in ("declared", "sites"):
+            why = (
+                "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
+            )
+            raise PreconditionFailed(f"{self.path} has no teachers to ask, since {why}. predict() is free")
+        from quorate.run.methods import METHODS, method_of
+
+        if self._asked is None:
+            self._asked = method_of(self._root).read(self._root)
+        told = METHODS["teachers"].ask(self._asked, X)
+        self._show(read_facts(self._root))
+        return list(told.answers)
+
+    def facts(self) -> Facts:
+        """Return what the report says."""
+        self._fitted()
+        return self._facts
+
+    def report(self, path: str | Path) -> Path:
+        """Write the public report: one self-contained HTML file."""
+        page = file_to_write(path, "report.html")
+        page.write_text(render_html(self.facts()), encoding="utf-8")
+        return page
+
+    def summary(self) -> str:
+        """Return the end of the run as a table for the terminal, 80 columns wide."""
+        return render_text(self.facts())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the private rows behind, which the teachers were asked with; a copy reads them again."""
+        return {**super().__getstate__(), **({"_asked": None} if hasattr(self, "_asked") else {})}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def _root(self) -> Path:
+        return Path(self.path)
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "student_"):  # a clone
+            self._open()
+        return self.student_
+
+    def _open(self) -> None:
+        """Read the public side."""
+        root = self._root
+        if not root.is_dir():
+            what = "is a file" if root.exists() else ""
+            said = f"{root} {what}" if what else f"there is no folder {root}"
+            raise PreconditionFailed(f"{said}; give the folder of a run, or an exported one")
+        folder = RunFolder(root)
+        self._is_run = folder.settings.exists() or folder.private.exists()
+        if self._is_run:
+            found = read_facts(root)
+            seeded = folder.private / STUDENT  # a seeded run keeps its student there
+            content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
+            anew = f"quorate run {root} writes it anew"
+        elif (root / MANIFEST).exists():
+            found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
+            content, anew = read_exported(root, STUDENT), "export the run again"
+        else:
+            raise PreconditionFailed(_no_run(root))
+        self.student_ = student_from(
+            content, place=f"{root}: {STUDENT}", trusted=self.trusted, name_them_in="trusted=", anew=anew
+        )
+        self.classes_ = np.asarray(self.student_.classes_)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.student_, name):
+                setattr(self, name, getattr(self.student_, name))
+        self._asked: Any = None
+        self._show(found)
+
+    def _show(self, found: Facts) -> None:
+        self._facts = found
+        self.guarantee_: Guarantee = found.guarantee
+        kept = str(RunFolder(self._root).ledger) if self._is_run else "with the run, not in what was exported"
+        self._standing = Standing(guarantee=found.guarantee, left=left(found), kept=kept)
+
+
+def _no_run(root: Path) -> str:
+    if is_finished(RunFolder(root.parent)) and root.name == "public":
+        return f"{root} is the public side of a run; give the run's folder, {root.parent}"
+    return (
+        f"{root} is neither the folder of a run (it has no quorate.toml) nor an exported one (it has no {MANIFEST}); "
+        "give the folder of quorate run, or of quorate export --to"
+    )

@@ -1,0 +1,124 @@
+"""What the estimator of the direct method keeps of its fit, to report; and how a fit begins, and goes on later."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from quorate.accounting import Guarantee
+from quorate.errors import PreconditionFailed
+from quorate.estimators.interrupted import BY_FIT, noted
+from quorate.estimators.resumable import refuse_other_ledger
+from quorate.estimators.shown import Standing
+from quorate.ledger import Budget, Ledger
+from quorate.pipeline.direct.facts import direct_facts
+from quorate.pipeline.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.pipeline.direct.task import DirectTask
+from quorate.pipeline.facts import RunMetadata
+from quorate.pipeline.progress import progress
+from quorate.release import Account, GivenLedger, RollbackGuard, session
+from quorate.report import Facts, Utility
+
+NO_SUCH_FIT = (
+    "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "
+    "public rows are others, put them back. If the fit was ended before its charge, nothing was spent; if every round "
+    "was drawn and none stored, what it cost is lost: call fit, which is charged then"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FittedRounds:
+    """One fit by noisy rounds: no private row is among it.
+
+    Parameters
+    ----------
+    task : DirectTask
+        What was asked, without the private rows.
+    result : DirectResult
+        What came of it.
+    account : Account
+        The charge of the fit, on its ledger.
+    metadata : RunMetadata
+        When and by which call.
+    promised : Guarantee
+        What everything that the ledger was charged for guarantees together.
+    left : Standing
+        What the ledger had left when the fit let go of it.
+    """
+
+    task: DirectTask
+    result: DirectResult
+    account: Account
+    metadata: RunMetadata
+    promised: Guarantee
+    left: Standing = field(repr=False)
+
+    def facts(self, given: GivenLedger, utility: Utility) -> Facts:
+        """Gather what a report says, with the model's score."""
+        with self.account.open(given) as (ledger, reservation):
+            result = replace(self.result, reservation=reservation)
+            return direct_facts(self.task, result, ledger, replace(self.metadata, utility=utility))
+
+
+def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
+    """Charge a task and go its rounds; or go on with them, free of charge, where the ledger holds them already.
+
+    Parameters
+    ----------
+    task : DirectTask
+        What to do.
+    given : path, Ledger or None
+        The estimator's ``ledger=``.
+    metadata : RunMetadata
+        When and by which call.
+    verbose : bool
+        Whether progress is shown.
+    """
+    guard = RollbackGuard()
+    with session(given, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
+        return _went(task, ledger, guard, metadata=metadata, verbose=verbose)
+
+
+def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
+    """Go on with the rounds of a task that its ledger was charged for, and charge nothing.
+
+    Parameters
+    ----------
+    task, given, metadata, verbose
+        As for :func:`fit_rounds`.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is no ledger that outlives a process.
+    LedgerMismatch
+        If the ledger was charged for other data.
+    PreconditionFailed
+        If it holds no charge for these rounds with which they can go on, or one in coordinates of other bits.
+    """
+    guard = RollbackGuard()
+    with session(given, budget=None, guard=guard) as ledger:
+        refuse_other_ledger(ledger, task.fingerprint)
+        if task.charge_on(ledger).find(ledger) is None:
+            raise PreconditionFailed(NO_SUCH_FIT)
+        return _went(task, ledger, guard, metadata=metadata, verbose=verbose)
+
+
+def _went(
+    task: DirectTask, ledger: Ledger, guard: RollbackGuard, *, metadata: RunMetadata, verbose: bool
+) -> FittedRounds:
+    key = task.charge_on(ledger).key
+    with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
+        result = run_rounds(task, ledger, watch=watch)
+    promised = direct_guarantee(task, ledger)
+    return FittedRounds(
+        task=task.without_private_rows(),
+        result=result,
+        account=Account(charge=result.charge, ledger=ledger, budget=_budget(task), guard=guard),
+        metadata=metadata,
+        promised=promised,
+        left=Standing.of(promised, ledger),
+    )
+
+
+def _budget(task: DirectTask) -> Budget:
+    return Budget(task.epsilon, task.delta)

@@ -1,0 +1,53 @@
+"""Ctrl-C in a fit: what it leaves behind, said where Python prints the interruption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from quorate.ledger import Ledger
+from quorate.release.source import client_of
+
+BEFORE = "quorate: interrupted before anything was charged. Call fit again"
+IN_MEMORY = (
+    "quorate: interrupted after the charge, in a ledger in memory, so nothing is left to go on with. The charge counts "
+    "as spent. With ledger=PATH an interrupted fit can be resumed"
+)
+AFTER = "quorate: interrupted after the charge. "
+BY_RESUME = "What is stored stays, and nothing is charged twice: resume(...) with the arguments of fit goes on"
+BY_FIT = f"{BY_RESUME}, and so does the same call of fit"
+
+
+@contextmanager
+def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> Iterator[None]:
+    """Have an interruption of the block say what was charged, and how to go on.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Open.
+    key : str
+        Idempotency key of the charge.
+    seeded : bool
+        Whether the noise of the fit is seeded.
+    how : str
+        How to go on where the ledger outlives the process: a sentence without a full stop.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget
+    >>> try:
+    ...     with noted(Ledger(budget=Budget(1.0, 1e-5)), "a charge", seeded=False):
+    ...         raise KeyboardInterrupt
+    ... except KeyboardInterrupt as stop:
+    ...     print(stop.__notes__[0])
+    quorate: interrupted before anything was charged. Call fit again
+    """
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        if ledger.reservation(key, client=client_of(seeded=seeded)) is None:
+            stop.add_note(BEFORE)
+        else:
+            stop.add_note(f"{AFTER}{how}" if ledger.durable else IN_MEMORY)
+        raise

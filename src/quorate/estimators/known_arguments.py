@@ -1,0 +1,121 @@
+"""Arguments of an estimator and of its methods: what they do not have is refused in a line that names the nearest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from typing import ParamSpec, TypeVar
+
+from quorate.arguments import nearest
+from quorate.errors import InvalidParameter
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# What people bring from elsewhere, and what stands for it here.
+ELSEWHERE = {
+    "random_state": "what a fit draws is secret; unsafe_noise_seed= repeats a fit in tests, and voids its guarantee",
+    "estimator": "teacher= and student= are the models",
+    "base_estimator": "teacher= and student= are the models",
+    "n_estimators": "n_teachers= is how many models vote",
+    "public": "give public= to fit",
+    "groups": "give groups= to fit",
+    "budget": "epsilon= and delta= are what a fit may cost, and ledger= says what it is charged to",
+}
+
+
+def known_arguments(init: Callable[P, R]) -> Callable[P, R]:
+    """Decorate the constructor of an estimator, so that it refuses arguments which it does not have in plain words.
+
+    Raises
+    ------
+    InvalidParameter
+        The constructor does, naming the argument and the nearest one that there is.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     @known_arguments
+    ...     def __init__(self, *, epsilon=None):
+    ...         self.epsilon = epsilon
+    >>> Model(epsilom=1.0)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: Model has no argument 'epsilom'; did you mean "epsilon"?
+    """
+    names = [name for name in signature(init).parameters if name != "self"]
+
+    @wraps(init)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        for name in kwargs:
+            if name not in names:
+                hint = f"; {ELSEWHERE[name]}" if name in ELSEWHERE else nearest(name, names)
+                raise InvalidParameter(f"{type(args[0]).__name__} has no argument {name!r}{hint}")
+        return init(*args, **kwargs)
+
+    return checked
+
+
+# What people give to fit, and what stands for it here.
+IN_FIT = {
+    "public": "no public rows are needed beside those of X; leave it out",
+    "sample_weight": "every unit counts once, so that what it can change is bounded; leave it out",
+    "unit": "give groups=, whose row it is; unit= of the estimator is the word for it",
+    "epsilon": "give epsilon= to the estimator",
+    "delta": "give delta= to the estimator",
+    "classes": "give classes= to the estimator",
+}
+
+
+def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
+    """Decorate ``fit`` and the like, so that a table given by place, or by no name there is, is refused in plain words.
+
+    Raises
+    ------
+    InvalidParameter
+        The method does, before it looks at any table.
+
+    Examples
+    --------
+    >>> class Model:
+    ...     @tables_by_name
+    ...     def fit(self, X, y, *, public=None, groups=None):
+    ...         return self
+    >>> Model().fit([[1]], [0], [[2]])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: Model.fit takes X and y by place, and got 3; write public= or groups=. Nothing ...
+    >>> Model().fit([[1]])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: Model.fit lacks y; write fit(X, y, public=...). Nothing was charged
+    """
+    parameters = [each for each in signature(method).parameters.values() if each.name != "self"]
+    by_place = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    required = [each.name for each in parameters if each.default is Parameter.empty]
+    by_name = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+    is_method = "self" in signature(method).parameters
+    shown = f"{method.__name__}({', '.join(by_place)}{''.join(f', {name}=...' for name in by_name[:1])})"
+
+    @wraps(method)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = args[1:] if is_method else args
+        called = f"{type(args[0]).__name__}.{method.__name__}" if is_method else method.__name__
+        lacking = [name for name in required if name not in (*by_place[: len(given)], *kwargs)]
+        unknown = [name for name in kwargs if name not in (*by_place, *by_name)]
+        if len(given) > len(by_place):
+            others = " or ".join(f"{name}=" for name in by_name)
+            said = f"takes {_in_words(by_place)} by place, and got {len(given)}; write {others}"
+        elif unknown:
+            name = unknown[0]
+            hint = f"; {IN_FIT[name]}" if name in IN_FIT else nearest(name, [*by_place, *by_name])
+            said = f"has no argument {name!r}{hint}"
+        elif lacking:
+            said = f"lacks {_in_words(lacking)}; write {shown}"
+        else:
+            return method(*args, **kwargs)
+        raise InvalidParameter(f"{called} {said}{'' if said.endswith('?') else '.'} Nothing was charged")
+
+    return checked
+
+
+def _in_words(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))

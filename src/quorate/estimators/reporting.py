@@ -1,0 +1,69 @@
+"""What all classifiers do once they are fitted: their report, their table for the terminal, their model as a file."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any
+
+from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.export.onnx_model import onnx_student
+from quorate.release.files import file_to_write
+from quorate.report import Facts, render_html, render_text
+
+
+class Reporting:
+    """A classifier that tells what it did."""
+
+    @abstractmethod
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+        """Gather what a report says."""
+
+    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
+        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
+        page = file_to_write(path, "report.html")
+        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
+        return page
+
+    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
+        """Return the end of a run as a table for the terminal, 80 columns wide."""
+        return render_text(self.facts(evaluation=evaluation))
+
+
+def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = None, **how: Any) -> Path:
+    """Write a model with skops, for anybody who has scikit-learn; as ONNX where the name ends in ``.onnx``.
+
+    An ONNX file is compared with the model on `public`, the public rows as the model takes them, before it is written.
+
+    Raises
+    ------
+    SeededNoiseRefused
+        If the noise was seeded: such a model carries no guarantee and does not leave.
+    PreconditionFailed
+        If no file can be written there, its name says that it is a pickle, or the model cannot be converted.
+    """
+    from quorate.deferred import skops
+
+    if seeded:
+        raise SeededNoiseRefused(
+            "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
+            "refused. Remove unsafe_noise_seed"
+        )
+    page = file_to_write(path, "student.skops")
+    if page.suffix.lower() in (".pkl", ".pickle", ".joblib"):
+        raise PreconditionFailed(
+            f"export writes the format of skops, which runs no code when it is opened, and {page.name} says that it is "
+            f"a pickle; give a name such as {page.with_suffix('.skops').name}",
+            charged="nothing more was charged",
+        )
+    if page.suffix.lower() == ".onnx":
+        if public is None:
+            raise PreconditionFailed(
+                "no public rows are kept with this model, on which an ONNX file could be compared with it; write a "
+                ".skops file, or let a run in a folder write it: quorate export RUN --model onnx",
+                charged="nothing more was charged",
+            )
+        page.write_bytes(onnx_student(model, public).content)
+        return page
+    skops.io.dump(model, page, **how)
+    return page

@@ -1,0 +1,159 @@
+"""A fit by votes on its ledger, and the same fit later: whether it can go on at all, and how it is charged once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.estimators.interrupted import noted
+from quorate.ledger import Ledger
+from quorate.pipeline.flow import RunResult, run_pipeline
+from quorate.pipeline.progress import progress
+from quorate.pipeline.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
+from quorate.pipeline.task import Task
+from quorate.release import GivenLedger, ledger_location
+
+OTHER_DATA = (
+    "cannot resume: the data differ from those that the ledger was charged for (X, y or groups). Resuming would reuse "
+    "answers about other people. Give the same data, or fit anew: its cost adds to the same budget"
+)
+
+
+def refuse_lost_ledger(given: GivenLedger) -> None:
+    """Refuse to resume where no ledger is named, or where there is none.
+
+    Raises
+    ------
+    InvalidParameter, PreconditionFailed
+        Before any table is read.
+    """
+    place = ledger_location(given)
+    if place is None:
+        raise InvalidParameter(
+            "resume goes on with a fit in its ledger, and ledger= is None; give the path of the ledger that the fit "
+            "was charged to"
+        )
+    if not isinstance(place, Ledger) and not place.exists():
+        raise PreconditionFailed(
+            f"there is no ledger at {place}: no fit was charged there. Call fit, or give the ledger of the fit that "
+            "is to go on"
+        )
+
+
+def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
+    """Refuse to resume on an open ledger that is in memory, or that was charged for other data.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Open.
+    fingerprint : str
+        Keyed hash of the data.
+
+    Raises
+    ------
+    InvalidParameter, LedgerMismatch
+        Before anything is trained or drawn.
+    """
+    if not ledger.durable:
+        raise InvalidParameter(
+            "resume goes on with a fit whose ledger outlived it, and this ledger is in memory: what it was "
+            "charged for ended with its process. Give ledger= a path"
+        )
+    if ledger.fingerprints and fingerprint not in ledger.fingerprints:
+        raise LedgerMismatch(OTHER_DATA)
+
+
+def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task], verbose: bool) -> RunResult:
+    """Charge a task to an open ledger and go the whole way, so that it can be found there again.
+
+    Parameters
+    ----------
+    task : Task
+        With the key that follows from `nonce`.
+    ledger : Ledger
+        Open.
+    nonce : str
+        Names the fit in a ledger that outlives the process.
+    of : callable
+        From a number that names a fit to the task with that fit's key.
+    verbose : bool
+        Whether progress is shown.
+    """
+    key = charge_name(task, nonce) if ledger.durable else nonce
+    with noted(ledger, key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
+        try:
+            return run_pipeline(task, ledger, key=key, watch=watch)
+        except BudgetExhausted as refusal:
+            raise _charged_before(refusal, ledger, of) from None
+
+
+def went_on(task: Task, ledger: Ledger, *, of: Callable[[str], Task], verbose: bool) -> tuple[Task, RunResult]:
+    """Find a task's charge in an open ledger, train the same teachers again, and charge nothing.
+
+    Parameters
+    ----------
+    task : Task
+        With any key.
+    ledger, of, verbose
+        As for :func:`charged`.
+
+    Returns
+    -------
+    task : Task
+        With the key of the fit.
+    result : RunResult
+        As the fit would have had it.
+
+    Raises
+    ------
+    InvalidParameter
+        If the ledger is in memory.
+    LedgerMismatch
+        If the ledger was charged for other data.
+    PreconditionFailed
+        If it holds no fit of these arguments, public rows and versions.
+    """
+    refuse_other_ledger(ledger, task.fingerprint)
+    found = find_fit(ledger, of)
+    if found is None:
+        raise PreconditionFailed(_no_such_fit(ledger, task))
+    task, charge = found
+    with noted(ledger, charge.key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
+        return task, go_on(task, charge, ledger, watch=watch)
+
+
+def by_fit(task: Task) -> Callable[[str], Task]:
+    """Return what gives a task the key of a fit, by the number that names the fit; a seed makes the key alone."""
+    if task.noise.seeded:
+        return lambda _: task
+    return lambda nonce: replace(task, key=fit_key(task.fingerprint_key, nonce))
+
+
+def _charged_before(refusal: BudgetExhausted, ledger: Ledger, of: Callable[[str], Task]) -> BudgetExhausted:
+    """Say what goes on with a fit where the budget is spent by this very one."""
+    words = f"{str(refusal).partition(';')[0]}; give a smaller epsilon=, or raise the budget with a reason"
+    if ledger.durable and find_fit(ledger, of) is not None:
+        words = f"{words}. But this very fit was charged before: resume(...) goes on with it, and charges nothing"
+    return BudgetExhausted(
+        words,
+        spent=refusal.spent,
+        requested=refusal.requested,
+        limit=refusal.limit,
+        unit=refusal.unit,
+    )
+
+
+def _no_such_fit(ledger: Ledger, task: Task) -> str:
+    if not nonces_of(ledger):
+        return (
+            "cannot resume: the ledger holds no fit that was charged and can go on. If the fit was ended before its "
+            "charge, nothing was spent: call fit. A run in a folder goes on by quorate run; quorate.load opens it"
+        )
+    order = " the order of the rows," if task.by_position else ""
+    return (
+        "cannot resume: the ledger holds fits of these data, and none of these settings. An argument of the "
+        f"estimator,{order} the public rows, or the version of quorate, scikit-learn or numpy is another one; put it "
+        "back, and nothing is charged"
+    )

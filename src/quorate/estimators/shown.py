@@ -1,0 +1,142 @@
+"""How an estimator shows itself: a line of text where it is printed, a small card in a notebook.
+
+Both are made from what was known when it was fitted or asked last, so that printing one opens no ledger. The card has
+no script, takes its colours from the page around it, and so is read on light and on dark ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+
+from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.ledger import Ledger
+from quorate.report.element import Markup, element
+from quorate.report.sentences import bound
+
+_BOX = (
+    "font:13px/1.5 system-ui,sans-serif;color:inherit;background:transparent;border:1px solid #8888;"
+    "border-left:4px solid #4a7ebb;border-radius:4px;padding:.5em .8em;max-width:44em;overflow-wrap:anywhere"
+)
+_NAME = "font-weight:600;padding:0 1em 0 0;text-align:left;vertical-align:top;white-space:nowrap"
+_CELL = "text-align:left;vertical-align:top;padding:0"
+_PLAIN = "white-space:pre-wrap;font-size:12px;margin:.3em 0 0;background:transparent;color:inherit"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """What a fitted estimator tells of itself: public facts and what its ledger had left when it was last open.
+
+    Parameters
+    ----------
+    guarantee : Guarantee
+        What was promised.
+    left : str
+        What may still be asked and charged, in words.
+    kept : str
+        Where the ledger is.
+    """
+
+    guarantee: Guarantee
+    left: str
+    kept: str
+
+    @classmethod
+    def of(cls, guarantee: Guarantee, ledger: Ledger, *, answers: str | None = None) -> Standing:
+        """Read what is left off an open ledger.
+
+        Parameters
+        ----------
+        guarantee : Guarantee
+            What was promised.
+        ledger : Ledger
+            Open.
+        answers : str, optional
+            What may still be asked, in words; None where there is nothing to ask.
+        """
+        budget, left = ledger.budget, ledger.left
+        amounts = ""
+        if left.epsilon is not None:
+            epsilon = left.epsilon if left.epsilon > 1e-6 * budget.epsilon else 0.0
+            amounts = f"ε {at_least(epsilon)} of {at_most(budget.epsilon)}"
+        words = "; ".join(each for each in (answers, amounts) if each)
+        return cls(guarantee=guarantee, left=words, kept=ledger.place)
+
+    @property
+    def promised(self) -> str:
+        """The guarantee in one line."""
+        if self.guarantee.seeded:
+            return "none: the noise was seeded, which is reproducible, therefore not private"
+        return f"{bound(self.guarantee.epsilon, self.guarantee.delta)} for {self.guarantee.neighbouring.any_one}"
+
+
+def answers_in_words(answers: int) -> str:
+    """Say how many answers are left.
+
+    Examples
+    --------
+    >>> answers_in_words(1), answers_in_words(1_200)
+    ('1 answer', '1,200 answers')
+    """
+    return several(answers, "answer")
+
+
+class ShownEstimator(BaseEstimator):
+    """An estimator that shows its guarantee, and what is left, beside its arguments."""
+
+    _standing: Standing
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        arguments = str(super().__repr__(N_CHAR_MAX))
+        standing = getattr(self, "_standing", None)
+        if standing is None:
+            return arguments
+        return f"{arguments}\n  guarantee: {standing.promised}\n  left: {standing.left}"
+
+    def _repr_html_inner(self) -> str:
+        return self._card()
+
+    def _html_repr(self) -> str:
+        return self._card()
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        """What a notebook shows; text alone where ``sklearn.set_config(display="text")`` was called."""
+        shown = {"text/plain": repr(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._card()
+        return shown
+
+    def _card(self) -> str:
+        """Return the card as HTML."""
+        standing = getattr(self, "_standing", None)
+        rows = self._asked() if standing is None else _told(standing)
+        table = element(
+            "table",
+            *(
+                element("tr", element("th", name, style=_NAME, scope="row"), element("td", words, style=_CELL))
+                for name, words in rows
+            ),
+            style="border:0;border-collapse:collapse;margin:.3em 0;background:transparent;color:inherit",
+        )
+        head = element("b", type(self).__name__)
+        state = " · not fitted" if standing is None else " · fitted"
+        arguments = element("pre", BaseEstimator.__repr__(self), style=_PLAIN)
+        return element("div", head, state, table, _folded("arguments", arguments), style=_BOX)
+
+    def _asked(self) -> list[tuple[str, str]]:
+        """What a fit would cost."""
+        epsilon, delta = (getattr(self, name, None) for name in ("epsilon", "delta"))
+        return [("a fit may cost", f"ε = {epsilon}, δ = {delta}"), ("spent", "nothing by this estimator")]
+
+
+def _told(standing: Standing) -> list[tuple[str, str]]:
+    rows = [("guarantee", standing.promised), ("left", standing.left), ("ledger", standing.kept)]
+    return [*rows, *(("caveat", each) for each in standing.guarantee.caveats)]
+
+
+def _folded(title: str, content: Markup) -> Markup:
+    return element("details", element("summary", title, style="cursor:pointer"), content)

@@ -1,0 +1,139 @@
+"""What a fitted classifier of votes does: it predicts for free, asks its teachers for a charge, and tells of itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import Guarantee
+from quorate.errors import SecretRefused
+from quorate.estimators.columns import note_columns, rows_and_labels
+from quorate.estimators.fitted_run import FittedRun
+from quorate.estimators.reporting import Reporting, write_model
+from quorate.estimators.shown import ShownEstimator
+from quorate.labelling import Released
+from quorate.pipeline.facts import score
+from quorate.pipeline.planned_run import PlannedRun, planned_run
+from quorate.pipeline.task import Task
+from quorate.release import GivenLedger
+from quorate.report import Facts, Utility
+from quorate.students import class_probabilities
+from quorate.types import FloatArray
+
+
+class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
+    """A classifier that was fitted by votes of teachers; :class:`~quorate.PrivateClassifier` says how."""
+
+    ledger: GivenLedger
+
+    def _take(self, task: Task, kept: FittedRun) -> None:
+        self._kept, self._standing = kept, kept.left
+        self.guarantee_: Guarantee = kept.promised
+        self.student_ = kept.result.student
+        self.released_: Released = kept.result.released
+        self.queries_ = kept.result.queries
+        self.recipe_ = task.recipe
+        self.classes_ = np.asarray(list(task.inputs.classes))
+        note_columns(self, task.inputs.public)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
+        return np.asarray(self._student().predict(self._kept.seen(X, asker=type(self).__name__)))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
+        student = self._student()
+        rows = self._kept.seen(X, asker=type(self).__name__)
+        return class_probabilities(student, rows, self.classes_.tolist())
+
+    def ask(self, X: Any) -> list[Any]:
+        """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
+
+        Parameters
+        ----------
+        X : (n_queries, n_features)
+            Points to classify, with the columns of the public pool.
+
+        Returns
+        -------
+        list
+            A class for each point, or None for declined. A point that was answered before gets the same answer and
+            costs nothing.
+
+        Raises
+        ------
+        BudgetExhausted
+            If fewer answers are left than there are new points; nothing is drawn then.
+        """
+        self._student()
+        answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
+        return answers
+
+    @property
+    def ex_post_epsilon_(self) -> float | None:
+        """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
+        self._student()
+        return self._kept.ex_post_epsilon(self.ledger)
+
+    @property
+    def plan_(self) -> PlannedRun:
+        """What was expected, from public facts, beside what came."""
+        student = self._student()
+        return planned_run(self._kept.task, self.released_, student, self._kept.records)
+
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+        """Gather what a report says.
+
+        Parameters
+        ----------
+        evaluation : (X, y), optional
+            *Public* rows with labels, to score the student on.
+
+        Raises
+        ------
+        DataRefused
+            If more of the private records are among them than chance explains.
+        """
+        self._student()
+        utility = Utility()
+        if evaluation is not None:
+            X, y = rows_and_labels(evaluation)
+            codes = self._kept.evaluation(X, y, asker=type(self).__name__)
+            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+        return self._kept.facts(self.ledger, utility)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the student with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``.
+
+        Raises
+        ------
+        SeededNoiseRefused
+            If the noise was seeded: such a student carries no guarantee and does not leave.
+        PreconditionFailed
+            If there is no such folder, the name says that the file is a pickle, or the student cannot be converted.
+        """
+        student, task = self._student(), self._kept.task
+        return write_model(student, path, seeded=task.noise.seeded, public=task.inputs.public)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_kept"):
+            raise SecretRefused(
+                "a fitted PrivateClassifier holds the run's key and is neither pickled nor copied; export() writes the "
+                "student, which may travel"
+            )
+        return dict(super().__getstate__())
+
+    def _student(self) -> Any:
+        if not hasattr(self, "student_"):
+            raise NotFittedError("this PrivateClassifier is not fitted; call fit(X, y, public=PublicPool(...)) first")
+        return self.student_

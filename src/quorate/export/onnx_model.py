@@ -1,0 +1,294 @@
+"""A student as ONNX, for those who have no Python: converted, compared on the public rows, and only then handed over.
+
+Arithmetic differs in the last digits between libraries, so a class may differ where two are equally likely to within
+:data:`TIE`; anywhere else a difference is a fault of the conversion, and the file is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
+from quorate.errors import PreconditionFailed
+
+#: Two classes whose probabilities differ by less are a tie: single precision, in which ONNX holds trees, decides it.
+TIE: Final = 1e-5
+#: Nor may a probability differ by more from the student's.
+PROBABILITY: Final = 1e-4
+
+#: Versions of the operators: the oldest in which trees hold thresholds in double precision.
+OPSETS: Final = {"": 18, "ai.onnx.ml": 3}
+
+ROWS: Final = "rows"  # the one input, where columns have no names
+_HOW = 'install the extra: pip install "quorate[onnx]"'
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxStudent:
+    """A student as ONNX, and how it compared.
+
+    Parameters
+    ----------
+    content : bytes
+        The file.
+    inputs : dict of str to str
+        Each input, by its name, and what it takes: "number" or "text"; "numbers" for all columns at once.
+    n_compared : int
+        Public rows on which it was compared.
+    n_ties : int
+        Those on which it says another class, and two were equally likely.
+    largest_difference : float
+        Between probabilities; 0 where the student has none.
+    """
+
+    content: bytes
+    inputs: dict[str, str]
+    n_compared: int
+    n_ties: int
+    largest_difference: float
+
+    def tree(self) -> dict[str, Any]:
+        """Return what is told of it beside the file."""
+        from quorate.export.onnx_parts import MISSING_TEXT
+
+        return {
+            "inputs": self.inputs,
+            "missing_text": MISSING_TEXT,
+            "rows_compared": self.n_compared,
+            "ties": self.n_ties,
+            "largest_difference_of_probabilities": self.largest_difference,
+        }
+
+
+def onnx_student(student: Any, public: Rows) -> OnnxStudent:
+    """Convert a student, and compare what both say of public rows.
+
+    Parameters
+    ----------
+    student : estimator
+        Fitted.
+    public : Rows
+        The public pool, as the student takes it.
+
+    Returns
+    -------
+    OnnxStudent
+        Whose inputs carry the names of the columns where the public rows have them.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the extra is missing; if a step cannot be converted, which is named with the reason; or if the converted file
+        says something else of a public row.
+    """
+    require_onnx()
+    inputs = _inputs(student, public)
+    content = _converted(student, public, inputs)
+    found = _compared(student, content, public, inputs)
+    return OnnxStudent(content, inputs, *found)
+
+
+def require_onnx() -> None:
+    """Refuse where the extra is not installed.
+
+    Raises
+    ------
+    PreconditionFailed
+        Naming the extra, and the command that installs it.
+    """
+    try:
+        import onnxruntime  # noqa: F401
+        import skl2onnx  # noqa: F401
+    except ImportError:
+        raise PreconditionFailed(f"ONNX needs packages that are not installed; {_HOW}") from None
+
+
+def _refused(student: Any, why: str) -> PreconditionFailed:
+    from quorate.export.onnx_parts import parts_of
+
+    names = ", ".join(dict.fromkeys(type(part).__name__ for part in parts_of(student) if not hasattr(part, "steps")))
+    return PreconditionFailed(
+        f"the student cannot leave as ONNX: {why}. Nothing was written; leave ONNX out, or choose another [student] "
+        f"model. It is made of {names}"
+    )
+
+
+def _inputs(student: Any, public: Rows) -> dict[str, str]:
+    """Return the inputs by name; where columns have names, those that the student looks at."""
+    if kind(public) == "sparse":
+        raise _refused(student, "its rows are sparse, and ONNX takes dense ones")
+    names = columns(public)
+    if names is None or not is_frame(public):
+        return {ROWS: "numbers"}
+    used = _used(student)
+    kept = [str(name) for name in names if used is None or name in used]
+    return {name: _takes(student, public, name) for name in kept}
+
+
+def _used(student: Any) -> set[str] | None:
+    """Columns that the first step looks at; None for all of them."""
+    from sklearn.compose import ColumnTransformer
+
+    from quorate.export.onnx_parts import parts_of
+
+    first = next((part for part in parts_of(student) if isinstance(part, ColumnTransformer)), None)
+    if first is None or getattr(first, "remainder", "drop") != "drop":
+        return None
+    chosen = [columns for _, part, columns in first.transformers_ if part != "drop"]
+    flat = [name for each in chosen for name in (each if isinstance(each, list) else [each])]
+    return set(flat) if all(isinstance(name, str) for name in flat) else None
+
+
+def _takes(student: Any, public: Rows, name: str) -> str:
+    from quorate.data.columns import families
+
+    family = families(public)[name]
+    if family not in ("number", "text"):
+        raise _refused(student, f"column {name!r} holds neither numbers nor text")
+    return str(family)
+
+
+def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
+    import onnxruntime
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
+
+    from quorate.export.onnx_parts import MISSING_TEXT, converters, in_known_words
+
+    try:
+        model = in_known_words(student)
+        known = converters(model)
+    except PreconditionFailed as error:
+        raise _refused(student, str(error)) from None
+    why: Exception | None = None
+    for number in (DoubleTensorType, FloatTensorType):  # some converters know single precision alone
+        types = [
+            (name, StringTensorType([None, 1]) if takes == "text" else number([None, _width(public, takes)]))
+            for name, takes in inputs.items()
+        ]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of skl2onnx and onnx, about themselves
+                made = convert_sklearn(
+                    _gathered(model, public, inputs),
+                    "student",
+                    types,
+                    options={"zipmap": False},
+                    target_opset=OPSETS,
+                    **known,
+                )
+            _name_inputs(made, inputs)
+            made.doc_string = (
+                "A student learned from differentially private answers; guarantee.json says what is promised."
+            )
+            for key, value in (("missing_text", MISSING_TEXT), ("inputs", json.dumps(inputs, ensure_ascii=False))):
+                entry = made.metadata_props.add()
+                entry.key, entry.value = f"quorate.{key}", value
+            content: bytes = made.SerializeToString()
+            onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+            return content
+        except Exception as error:  # noqa: BLE001 - whatever a converter raises
+            why = why or error
+    raise _refused(student, f"{_reason(why)}") from why
+
+
+def _name_inputs(made: Any, inputs: dict[str, str]) -> None:
+    """Give the inputs the names of the columns, of which skl2onnx keeps letters, digits and underscores alone.
+
+    It keeps their order. Were it not so, the comparison with the student would find it.
+    """
+    told = {each.name for each in made.graph.input}
+    taken = {name for node in made.graph.node for name in (*node.input, *node.output)} - told
+    for each, name in zip(list(made.graph.input), inputs, strict=True):
+        if name in taken:
+            raise ValueError(f"a column cannot be called {name!r}, which is a name inside the file")
+        for node in made.graph.node:
+            for place, used in enumerate(node.input):
+                if used == each.name:
+                    node.input[place] = name
+        each.name = name
+
+
+def _reason(why: Exception | None) -> str:
+    """The first line of what a converter said, shortened, without a full stop."""
+    said = (str(why).strip().splitlines() or [type(why).__name__])[0]
+    return f"skl2onnx says: {said[:200].rstrip('. ')}"
+
+
+def _width(public: Rows, takes: str) -> int:
+    return 1 if takes == "number" else int(np.asarray(public).shape[1])
+
+
+def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:
+    """Put named columns side by side for a model that takes them by their order."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import Pipeline
+
+    from quorate.export.onnx_parts import parts_of
+
+    if "numbers" in inputs.values() or any(isinstance(part, ColumnTransformer) for part in parts_of(model)):
+        return model
+    together = ColumnTransformer([("columns", "passthrough", list(inputs))])
+    return Pipeline([("columns", together.fit(take(public, np.arange(min(2, n_rows(public)))))), ("model", model)])
+
+
+def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozenset()) -> dict[str, Any]:
+    """Return rows as the inputs of the converted file take them.
+
+    Parameters
+    ----------
+    rows : Rows
+        As the student takes them.
+    inputs : dict of str to str
+        Of :class:`OnnxStudent`.
+    single : frozenset of str
+        Inputs in single precision.
+    """
+    from quorate.data.columns import column, doubles, texts
+    from quorate.export.onnx_parts import MISSING_TEXT
+
+    fed: dict[str, Any] = {}
+    if "numbers" in inputs.values():
+        fed[ROWS] = np.asarray(rows, dtype=np.float64)
+    else:
+        places = {str(name): at for at, name in enumerate(columns(rows) or ())}
+        for name, takes in inputs.items():
+            values = column(rows, places[name])
+            if takes == "text":
+                told = [MISSING_TEXT if text is None else text for text in texts(values)]
+                fed[name] = np.array(told, dtype=object)[:, None]
+            else:
+                fed[name] = doubles(values)[:, None]
+    return {name: values.astype(np.float32) if name in single else values for name, values in fed.items()}
+
+
+def _compared(student: Any, content: bytes, public: Rows, inputs: dict[str, str]) -> tuple[int, int, float]:
+    """Hold the file against the student on every public row."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    single = frozenset(each.name for each in session.get_inputs() if each.type == "tensor(float)")
+    outputs = session.run(None, feed(public, inputs, single=single))
+    classes, expected = np.asarray(outputs[0]).ravel(), np.asarray(student.predict(public))
+    numbers = classes.dtype.kind in "biuf" and expected.dtype.kind in "biuf"
+    differ = classes != expected if numbers else classes.astype(str) != expected.astype(str)
+    ties, largest = 0, 0.0
+    if hasattr(student, "predict_proba") and len(outputs) > 1:
+        told, mine = np.asarray(outputs[1], dtype=np.float64), np.asarray(student.predict_proba(public))
+        largest = float(np.abs(told - mine).max()) if told.shape == mine.shape else float("inf")
+        best = np.sort(mine, axis=1)
+        close = best[:, -1] - best[:, -2] < TIE if best.shape[1] > 1 else np.zeros(len(best), dtype=bool)
+        ties = int(np.count_nonzero(differ & close))
+        differ &= ~close
+    if differ.any() or not largest <= PROBABILITY:
+        raise _refused(
+            student,
+            f"the converted file differs from it on {np.count_nonzero(differ):,} of {len(differ):,} public rows "
+            f"(largest difference of a probability {largest:.2g})",
+        )
+    return len(differ), ties, largest

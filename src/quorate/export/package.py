@@ -1,0 +1,210 @@
+"""A package for an airlock or a model registry: what a finished run published, put together with its paperwork.
+
+Everything in it was published by the run, follows from what was published, or is public. It is checked by the same
+function that a reviewer uses before it gets its name, so that no package is handed over that the check would fail.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.export import receipt as receipts
+from quorate.export.checked import check_files
+from quorate.export.container import zipped
+from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS
+from quorate.export.cover import cover_sheet
+from quorate.export.metadata import as_json, metadata
+from quorate.export.onnx_model import onnx_student
+from quorate.export.receipt import ExportReceipt, sum_of
+from quorate.ledger.receipts import Receipt
+from quorate.outcomes import Outcome
+from quorate.release.files import sync, write_atomically, write_beside
+from quorate.report import Facts
+from quorate.run.folder import RunFolder
+from quorate.run.published import FACTS, published_files, write_copies
+
+KINDS: Final = ("tre", "registry")
+MODELS: Final = ("skops", "onnx", "both")
+_VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """What was written.
+
+    Parameters
+    ----------
+    path : path
+        The zip file or the folder.
+    files : tuple of str
+        Names, in order; the manifest is last.
+    digest : str
+        SHA-256 of the manifest. It stands for every byte of the package: sent by another way, it shows whether
+        somebody changed the package together with its manifest.
+    """
+
+    path: Path
+    files: tuple[str, ...]
+    digest: str
+
+
+def export_package(
+    root: Path, destination: Path, *, kind: str, model: str = "skops", model_version: str = "1"
+) -> Package:
+    """Write a package of a finished run.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    destination : path
+        A new file whose name ends in ``.zip``, or a new folder.
+    kind : {"tre", "registry"}
+        For the airlock of a trusted research environment, with a cover sheet; or for a model registry.
+    model : {"skops", "onnx", "both"}
+        The files of the student.
+    model_version : str
+        Of the model, in the metadata.
+
+    Raises
+    ------
+    SeededNoiseRefused
+        If the noise was seeded.
+    PreconditionFailed
+        If the run has not finished, a file is not what it published, the student cannot be converted, something
+        stands at the destination, or the package would not pass its own check. Nothing is written then.
+    LedgerIntegrityError
+        If the ledger is not the one that the report names.
+    """
+    if _VERSION.fullmatch(model_version) is None:
+        raise InvalidParameter(f"model version must be letters, digits and . + _ -, got {model_version!r}")
+    if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
+        raise PreconditionFailed(f"{destination} stands there already; choose a new name, so that nothing else leaves")
+    published = published_files(root)
+    files = packaged(root, published, kind=kind, model=model, model_version=model_version)
+    _refuse_failing(files, kind)
+    if destination.suffix == ".zip":
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(destination, zipped(files))
+    else:
+        _write_folder(destination, files)
+    return Package(destination, tuple(files), sum_of(files[MANIFEST]))
+
+
+def export_files(root: Path, destination: Path, *, model: str = "skops", unverified: bool = False) -> list[Path]:
+    """Copy what a finished run published into a new folder, with a manifest; the student in the files asked for.
+
+    What else lies in ``public/`` stays there.
+
+    Returns
+    -------
+    list of path
+        The copies, and last the manifest.
+
+    Raises
+    ------
+    SeededNoiseRefused, PreconditionFailed
+        As :func:`~quorate.run.published.published_files`; if the destination holds other files; or if the student
+        cannot be converted. Nothing is written then.
+    """
+    contents = published_files(root, unverified=unverified)
+    if model != "skops":
+        if SKOPS not in contents:
+            raise PreconditionFailed("this run published no student; there is no model to convert")
+        contents[ONNX] = onnx_student(*_student_and_pool(root, contents)).content
+        if model == "onnx":
+            del contents[SKOPS]
+    return write_copies(destination, contents)
+
+
+def packaged(
+    root: Path, published: Mapping[str, bytes], *, kind: str, model: str, model_version: str
+) -> dict[str, bytes]:
+    """Return the files of a package by name, the manifest last."""
+    facts = Facts.from_json(published[FACTS].decode("utf-8"))
+    receipt = _receipt(root, facts, {name: sum_of(content) for name, content in published.items()})
+    converted = None if model == "skops" else onnx_student(*_student_and_pool(root, published))
+    files = {name: content for name, content in published.items() if name != SKOPS or model != "onnx"}
+    if SKOPS not in published:
+        raise PreconditionFailed("this run published no student; there is no model to hand over")
+    if converted is not None:
+        files[ONNX] = converted.content
+    files[CARDS[kind]] = files.pop("model_card.md")
+    files[receipts.NAME] = receipt.to_json().encode()
+    files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": _own_versions(model)})
+    files[METADATA] = as_json(metadata(facts, None if converted is None else converted.tree(), files, model_version))
+    if kind == "tre":
+        files[COVER] = cover_sheet(facts, receipt, files).encode()
+    ordered = {name: files[name] for name in sorted(files, key=lambda each: (each != COVER, each))}
+    ordered[MANIFEST] = _manifest(facts, ordered, kind)
+    return ordered
+
+
+def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportReceipt:
+    """Hold the report against the ledger, and return what that had charged by then."""
+    origin = facts.provenance
+    with RunFolder(root).open_ledger() as ledger:
+        return receipts.receipt_for(ledger.state, Receipt(origin.ledger_entries, origin.ledger_head), published)
+
+
+def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, Any]:
+    """Return the student, and the public rows as it takes them."""
+    from quorate.export.skops_file import opened
+    from quorate.run.settings import settings_of
+    from quorate.run.student_rows import public_rows_of
+
+    student = opened(published[SKOPS])
+    return student, public_rows_of(settings_of(root), student)
+
+
+def _own_versions(model: str) -> dict[str, str]:
+    names = ("quorate", "skops", *(("skl2onnx", "onnxruntime") if model != "skops" else ()))
+    return {name: version(name) for name in names}
+
+
+def _manifest(facts: Facts, files: Mapping[str, bytes], kind: str) -> bytes:
+    return as_json(
+        {
+            "format": FORMAT,
+            "kind": kind,
+            "run": facts.provenance.run,
+            "sha256": {name: sum_of(content) for name, content in files.items()},
+            "bytes": {name: len(content) for name, content in files.items()},
+        }
+    )
+
+
+def _refuse_failing(files: Mapping[str, bytes], kind: str) -> None:
+    failed = [check for check in check_files(files).checks if check.outcome is Outcome.FAILED]
+    if failed:
+        raise PreconditionFailed(
+            f"the {kind} package would not pass its own check and was not written. {failed[0].question} No: "
+            f"{failed[0].evidence} {failed[0].remedy or ''}".rstrip()
+        )
+
+
+def _write_folder(destination: Path, files: Mapping[str, bytes]) -> None:
+    """Write a folder beside its place and give it its name when all of it is there."""
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{destination.name}.", suffix=".part", dir=destination.parent))
+    try:
+        for name, content in files.items():
+            write_beside(beside / name, content, mode=0o644).replace(beside / name)
+        beside.chmod(0o755)
+        sync(beside)
+        if destination.is_dir():
+            destination.rmdir()  # it is empty
+        beside.rename(destination)
+    except BaseException:
+        shutil.rmtree(beside, ignore_errors=True)
+        raise
+    sync(destination.parent)

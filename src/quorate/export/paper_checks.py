@@ -1,0 +1,312 @@
+"""Checks of the paperwork: guarantee, values, report, receipt, prices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from quorate import accounting
+from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_most, several
+from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.export import receipt as receipts
+from quorate.export.content_checks import kind_of, read_json
+from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS
+from quorate.export.cover import cover_sheet
+from quorate.export.found import Found, failed, not_run, passed
+from quorate.export.metadata import differing
+from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
+from quorate.export.scope_checks import scope_differs
+from quorate.ledger.budget import Budget, spent_totals
+from quorate.ledger.budget_units import DELTA_DIGITS, float_up
+from quorate.ledger.chain import verify
+from quorate.ledger.pricing import check_prices, price
+from quorate.report import Facts, model_card, render_html, render_json
+from quorate.run.published import NAMES
+
+_GUARANTEE: Final = "guarantee.json"
+_FACTS: Final = "facts.json"
+_NOT_LINKED: Final = "that its rows are public and its labels the released ones is bound by the sums alone."
+_UNIT: Final = 1.5e-9  # of ε: one unit of a ledger, by which mathematics libraries may differ, and the float's rounding
+
+
+def _guarantee(files: Mapping[str, bytes]) -> Guarantee | str:
+    """Return the guarantee, or why there is none."""
+    if _GUARANTEE not in files:
+        return f"There is no {_GUARANTEE}."
+    try:
+        return Guarantee.from_json(files[_GUARANTEE].decode("utf-8"))
+    except (InvalidParameter, UnicodeDecodeError) as error:
+        return f"It cannot be read: {error}."
+
+
+def _facts(files: Mapping[str, bytes]) -> Facts | str:
+    if _FACTS not in files:
+        return f"There is no {_FACTS}."
+    try:
+        return Facts.from_json(files[_FACTS].decode("utf-8"))
+    except (QuorateError, UnicodeDecodeError, TypeError, RecursionError) as error:
+        return f"{_FACTS} cannot be read: {error}."
+
+
+def _receipt(files: Mapping[str, bytes]) -> ExportReceipt | str:
+    if receipts.NAME not in files:
+        return f"There is no {receipts.NAME}."
+    try:
+        return ExportReceipt.from_json(files[receipts.NAME].decode("utf-8"))
+    except (InvalidParameter, UnicodeDecodeError) as error:
+        return f"It cannot be read: {error}."
+
+
+def schema(files: Mapping[str, bytes]) -> Found:
+    """Read the guarantee by its schema."""
+    guarantee = _guarantee(files)
+    if isinstance(guarantee, str):
+        return failed(guarantee)
+    return passed(f"It holds every field of the schema and no other. It says: {guarantee}.")
+
+
+def seed(files: Mapping[str, bytes]) -> Found:
+    """Look for a seed wherever one would be told."""
+    guarantee, facts, receipt = _guarantee(files), _facts(files), _receipt(files)
+    told = [
+        name
+        for name, seeded in (
+            (_GUARANTEE, isinstance(guarantee, Guarantee) and guarantee.seeded),
+            (_FACTS, isinstance(facts, Facts) and (facts.seeded or facts.provenance.seeded)),
+            (receipts.NAME, isinstance(receipt, ExportReceipt) and receipt.charges[-1:] and receipt.charges[-1].seeded),
+        )
+        if seeded
+    ]
+    if told:
+        return failed(
+            f"{', '.join(told)}: the noise came from a given seed. The run is reproducible, therefore not private, and "
+            "nothing is promised."
+        )
+    if isinstance(guarantee, str) or isinstance(facts, str):
+        return failed(
+            f"Without guarantee and values it cannot be told. {facts if isinstance(facts, str) else guarantee}"
+        )
+    earlier = isinstance(receipt, ExportReceipt) and any(charge.seeded for charge in receipt.charges)
+    if earlier and not guarantee.seeded_earlier:
+        return failed("A charge had seeded noise, and the guarantee does not say so.")
+    return passed(f"The noise was drawn from {facts.provenance.noise}, and no file speaks of a seed.")
+
+
+def values(files: Mapping[str, bytes]) -> Found:
+    """Make the guarantee, the report, the card, the metadata and the cover sheet again from the values."""
+    facts = _facts(files)
+    if isinstance(facts, str):
+        return failed(facts)
+    guarantee = _guarantee(files)
+    if guarantee != facts.guarantee:
+        return failed(f"{_GUARANTEE} says something else than the guarantee in {_FACTS}.")
+    prompt = _prompt_differs(files, facts)
+    if prompt is not None:
+        return failed(f"{PROMPT} {prompt}.")
+    packer = _packed_by(files)
+    wrong = differing(files[METADATA], facts, files) if METADATA in files else None
+    if wrong is not None and packer == version("quorate"):
+        return failed(f"{METADATA} says {wrong} otherwise than it follows from {_FACTS}.")
+    if wrong is not None:
+        return _written_by(METADATA, packer)
+    made = dict(facts.provenance.versions).get("quorate")
+    if made != version("quorate"):
+        return not_run(
+            f"The guarantee agrees with the values. Report and card were written by quorate {made}, and this is "
+            f"{version('quorate')}, which may word them otherwise.",
+            f"Check it with quorate {made}, which wrote them.",
+        )
+    card = CARDS.get(kind_of(files) or "", "model_card.md")
+    again = {"report.html": render_html(facts), card: model_card(facts), _FACTS: render_json(facts)}
+    if COVER in files:
+        held = _receipt(files)
+        if isinstance(held, str):
+            return failed(f"The cover sheet cannot be made again without the receipt. {held}")
+        if packer != version("quorate"):
+            return _written_by(COVER, packer)
+        others = {name: content for name, content in files.items() if name not in (COVER, MANIFEST)}
+        again[COVER] = cover_sheet(facts, held, others)
+    differ = sorted(name for name, text in again.items() if name in files and files[name] != text.encode())
+    if differ:
+        return failed(f"Written again from {_FACTS}, other words come out in: {', '.join(differ)}.")
+    same = ["guarantee", "report", "model card"]
+    same += ["metadata"] * (METADATA in files) + ["cover sheet"] * (COVER in files)
+    own = " The model's version, and how its ONNX file compared, are what whoever packed it says." * (METADATA in files)
+    shown = f" {PROMPT} carries this guarantee and these classes; {_NOT_LINKED}" * (PROMPT in files)
+    return passed(f"Made again from the values, these are the same: {', '.join(same)}.{own}{shown}")
+
+
+def _written_by(name: str, packer: str | None) -> Found:
+    return not_run(
+        f"{name} was written by quorate {packer}, and this is {version('quorate')}, which may word it otherwise.",
+        f"Check it with quorate {packer}, which wrote it.",
+    )
+
+
+def _prompt_differs(files: Mapping[str, bytes], facts: Facts) -> str | None:
+    """Say what is wrong with the student as a prompt; None where nothing is, or there is none."""
+    if PROMPT not in files:
+        return None
+    from quorate.students import PromptStudent
+
+    try:
+        prompt = PromptStudent.from_json(files[PROMPT].decode("utf-8"))
+    except (InvalidParameter, UnicodeDecodeError, RecursionError):
+        return "cannot be read as a prompt of quorate"
+    if prompt.guarantee != facts.guarantee:
+        return f"says something else than the guarantee in {_FACTS}"
+    if [str(each) for each in prompt.classes] != [str(each) for each in facts.setup.classes]:
+        return f"has other classes than {_FACTS}"
+    if len(prompt.examples) > facts.answers.answered:
+        return f"holds more examples than {several(facts.answers.answered, 'released label')}"
+    return None
+
+
+def _packed_by(files: Mapping[str, bytes]) -> str | None:
+    """Return the version of quorate that wrote the package, as it is told."""
+    tree = read_json(files, VERSIONS)
+    packer = tree.get("package") if isinstance(tree, dict) else None
+    told = packer.get("quorate") if isinstance(packer, dict) else None
+    return told if isinstance(told, str) else None
+
+
+def prices(files: Mapping[str, bytes]) -> Found:
+    """Price every event again, add charges and scopes up, and compare both with the guarantee."""
+    guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
+    if receipts.NAME not in files and kind_of(files) == "files":
+        return not_run("A plain export lists no events.", "Ask for a package: quorate export --format tre.")
+    for missing in (guarantee, receipt, facts):
+        if isinstance(missing, str):
+            return failed(missing)
+    assert isinstance(guarantee, Guarantee)  # noqa: S101 - not a text, as was looked at above
+    assert isinstance(receipt, ExportReceipt)  # noqa: S101
+    assert isinstance(facts, Facts)  # noqa: S101
+    if not receipt.charges:
+        return failed("The receipt lists no charge, and a guarantee follows from charges.")
+    other = scope_differs(receipt, guarantee)
+    if other is not None:
+        return failed(other)
+    try:
+        for place, charge in enumerate(receipt.charges, start=1):
+            again = price(
+                accounting.from_json(charge.event.text),
+                composition="zcdp" if receipt.composition == "zcdp" else "sum",
+                delta=float_up(charge.amounts.delta_e18, DELTA_DIGITS),
+            )
+            if again.epsilon_e9 > charge.amounts.epsilon_e9 + 1 or again.rho_e9 > charge.amounts.rho_e9 + 1:
+                return failed(f"Charge {place} was less than its event costs.")
+    except InvalidParameter as error:
+        own = [kind for charge in receipt.charges for kind in accounting.unknown_kinds(charge.event.text)]
+        if own:
+            return not_run(
+                f"The owner's own event {own[0]!r} has a price only where its module is installed.",
+                "That its rule is true is the owner's statement; the guarantee says so among its limits.",
+            )
+        return failed(f"An event cannot be priced: {error}.")
+    budget = Budget(facts.spending.budget_epsilon, facts.spending.budget_delta, composition=receipt.composition)  # type: ignore[arg-type]
+    total = spent_totals(receipt.total, budget)
+    if total.epsilon is None or total.delta is None:
+        return failed("The charges do not add up to an ε and a δ.")
+    said = f"ε {at_most(total.epsilon, 9)} and δ {at_most(total.delta, 9)}"
+    near = abs(total.epsilon - guarantee.epsilon) <= _UNIT and abs(total.delta - guarantee.delta) <= 1e-18
+    if not near:
+        return failed(
+            f"The charges come to {said}, and the guarantee says ε {guarantee.epsilon!r} and δ {guarantee.delta!r}."
+        )
+    return passed(
+        f"{several(len(receipt.charges), 'charge')} priced again, none below what its event costs. They come to "
+        f"{said} for one {guarantee.unit} ({guarantee.neighbours}), as the guarantee says."
+    )
+
+
+def receipt(files: Mapping[str, bytes]) -> Found:
+    """Hold the receipt against the values, and against the files."""
+    if receipts.NAME not in files and kind_of(files) == "files":
+        return not_run("A plain export holds no receipt.", "Ask for a package: quorate export --format tre.")
+    held, facts = _receipt(files), _facts(files)
+    if isinstance(held, str) or isinstance(facts, str):
+        return failed(held if isinstance(held, str) else str(facts))
+    origin = facts.provenance
+    if (held.receipt.sequence, held.receipt.head_hash) != (origin.ledger_entries, origin.ledger_head):
+        return failed("It names another entry of a ledger than the report: it is the receipt of another run.")
+    if held.composition != facts.spending.composition:
+        return failed("It states another rule of composition than the report.")
+    kind = kind_of(files)
+    here = {("model_card.md" if name == CARDS.get(kind or "") else name): content for name, content in files.items()}
+    wrong = sorted(name for name, total in held.published.items() if name in here and sum_of(here[name]) != total)
+    if wrong:
+        return failed(f"The run published something else under these names: {', '.join(wrong)}.")
+    unknown = sorted(name for name in NAMES if name in here and name not in held.published)
+    if unknown:
+        return failed(f"The run did not publish: {', '.join(unknown)}.")
+    return passed(
+        f"It names entry {held.receipt.sequence:,} of the ledger with the hash that the report has, and the sums of "
+        f"{several(len(held.published), 'published file')}, which are those of the files here."
+    )
+
+
+def versions(files: Mapping[str, bytes]) -> Found:
+    """Compare the versions that are told with those of the values."""
+    facts = _facts(files)
+    if isinstance(facts, str):
+        return failed(facts)
+    told = dict(facts.provenance.versions)
+    if VERSIONS in files:
+        tree = read_json(files, VERSIONS)
+        if not isinstance(tree, dict) or tree.get("run") != told or not isinstance(tree.get("package"), dict):
+            return failed(f"{VERSIONS} says something else than {_FACTS}.")
+    elif kind_of(files) != "files":
+        return failed(f"There is no {VERSIONS}.")
+    if not {"quorate", "scikit-learn"} <= told.keys():
+        return failed("The versions of quorate and scikit-learn are not told.")
+    return passed(f"The run was made by quorate {told['quorate']} and scikit-learn {told['scikit-learn']}.")
+
+
+def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Found:
+    """Replay the whole ledger, and hold the receipt against it."""
+    if entries is None:
+        return not_run(
+            "The package holds no entry of the ledger, since entries tell when they were made, and that may depend on "
+            "private rows. What is proved without it: the charges are worth the guarantee.",
+            "Inside the building, give what quorate ledger export wrote with --ledger.",
+        )
+    held, guarantee = _receipt(files), _guarantee(files)
+    if isinstance(held, str) or isinstance(guarantee, str):
+        return failed(held if isinstance(held, str) else str(guarantee))
+    try:
+        state = verify(entries)
+        check_prices(state)
+        again = receipt_for(state, held.receipt, held.published)
+    except LedgerIntegrityError as error:
+        return failed(f"The ledger does not bear it out: {error}.")
+    if again != held:
+        return failed("The ledger holds other charges, or other scopes, up to that entry than the receipt lists.")
+    other = scope_differs(again, guarantee)
+    if other is not None:
+        return failed(other)
+    return passed(
+        f"{several(len(entries), 'entry')} replayed, every hash computed again and every charge priced. The ledger "
+        "holds the entry of the receipt and these very charges: events, amounts and whose data they protect. It holds "
+        "no sum of a file: that model, labels and report are those of the run is seen by --digest alone."
+    )
+
+
+def entries_of(ledger: Path) -> list[Any]:
+    """Return the entries of a ledger that ``quorate ledger export`` wrote.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the file is something else.
+    """
+    try:
+        entries = json.loads(ledger.read_text(encoding="utf-8"))["entries"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        entries = None
+    if not isinstance(entries, list) or not entries:
+        raise PreconditionFailed(f"{ledger} is no export of a ledger; quorate ledger export writes one")
+    return entries

@@ -1,0 +1,186 @@
+"""The receipt of an export: what the ledger charged for what is in it, in a form that anybody can price again.
+
+A receipt names the entry of the ledger that the published report names, and lists the charges up to there with their
+events. It holds no entry of the ledger, nor the hash of any other one: an entry tells to the microsecond when it was
+made, and a guess at the time can be tried against a hash. How long teachers took depends on private rows, and nobody
+paid for it. Whoever may see the ledger holds the receipt against what ``quorate ledger export`` writes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+
+from quorate.errors import InvalidParameter, LedgerIntegrityError
+from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.json_values import Json
+from quorate.ledger.receipts import Receipt, check_held
+from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.state import LedgerState
+from quorate.release.source import SEEDED_CLIENT
+
+NAME: Final = "receipt.json"
+FORMAT: Final = "quorate receipt 1"
+_KEYS = {"format", "receipt", "composition", "charges", "published"}
+_CHARGE = {"event", "amounts", "purposes", "seeded", "scope"}
+_SCOPE = {"unit", "neighbours", "caveats"}
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """One charge of the ledger.
+
+    Parameters
+    ----------
+    event : Json
+        What was released, as its canonical JSON.
+    amounts : BudgetUnits
+        What it was charged.
+    purposes : mapping of str to int
+        For what, and how many answers.
+    seeded : bool
+        Whether its noise was seeded, so that it promises nothing.
+    scope : GuaranteeScope or None
+        Whose data it protects and against which change; None where the ledger does not say.
+    """
+
+    event: Json
+    amounts: BudgetUnits
+    purposes: Mapping[str, int]
+    seeded: bool
+    scope: GuaranteeScope | None
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the charge as a JSON object."""
+        units, scope = self.amounts, self.scope
+        return {
+            "event": self.event.value,
+            "amounts": {"epsilon_e9": units.epsilon_e9, "delta_e18": units.delta_e18, "rho_e9": units.rho_e9},
+            "purposes": dict(self.purposes),
+            "seeded": self.seeded,
+            "scope": None
+            if scope is None
+            else {"unit": scope.unit, "neighbours": scope.neighbours, "caveats": list(scope.caveats)},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReceipt:
+    """What :data:`NAME` holds.
+
+    Parameters
+    ----------
+    receipt : Receipt
+        Of the entry that the report names.
+    composition : {"sum", "zcdp"}
+        The rule of the ledger.
+    charges : tuple of Charged
+        Up to that entry, oldest first.
+    published : mapping of str to str
+        SHA-256 of each file that the run published, as the run noted it.
+    """
+
+    receipt: Receipt
+    composition: str
+    charges: tuple[Charged, ...]
+    published: Mapping[str, str]
+
+    @property
+    def total(self) -> BudgetUnits:
+        """What all charges come to."""
+        total = BudgetUnits()
+        for charge in self.charges:
+            total += charge.amounts
+        return total
+
+    def to_json(self) -> str:
+        """Return it as indented JSON."""
+        tree = {
+            "format": FORMAT,
+            "receipt": self.receipt.to_object(),
+            "composition": self.composition,
+            "charges": [charge.to_object() for charge in self.charges],
+            "published": dict(sorted(self.published.items())),
+        }
+        return json.dumps(tree, indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> ExportReceipt:
+        """Read what :meth:`to_json` wrote.
+
+        Raises
+        ------
+        InvalidParameter
+            It is something else, or a later version wrote it.
+        """
+        try:
+            tree = json.loads(text)
+            if tree["format"] != FORMAT or tree.keys() != _KEYS or tree["composition"] not in ("sum", "zcdp"):
+                raise InvalidParameter(f"{NAME} is not of the form {FORMAT!r}")
+            charges = tuple(_charge(each) for each in tree["charges"])
+            published = {str(name): str(total) for name, total in tree["published"].items()}
+            return cls(Receipt.from_object(tree["receipt"]), tree["composition"], charges, published)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if isinstance(error, InvalidParameter):
+                raise
+            raise InvalidParameter(f"{NAME} cannot be read as {FORMAT!r}") from None
+
+
+def _charge(tree: Any) -> Charged:
+    if tree.keys() != _CHARGE or not isinstance(tree["seeded"], bool):
+        raise InvalidParameter(f"a charge in {NAME} must hold exactly {', '.join(sorted(_CHARGE))}")
+    purposes = {str(name): int(n) for name, n in tree["purposes"].items()}
+    amounts, scope = BudgetUnits(**tree["amounts"]), _scope(tree["scope"])
+    return Charged(Json.of(tree["event"], "event"), amounts, purposes, tree["seeded"], scope)
+
+
+def _scope(tree: Any) -> GuaranteeScope | None:
+    if tree is None:
+        return None
+    if tree.keys() != _SCOPE or not isinstance(tree["caveats"], list):
+        raise InvalidParameter(f"a scope in {NAME} must hold exactly {', '.join(sorted(_SCOPE))}")
+    return GuaranteeScope(unit=tree["unit"], neighbours=tree["neighbours"], caveats=tuple(tree["caveats"]))
+
+
+def receipt_for(state: LedgerState, receipt: Receipt, published: Mapping[str, str]) -> ExportReceipt:
+    """Return the receipt of what a ledger had charged when an entry was written.
+
+    Parameters
+    ----------
+    state : LedgerState
+        Of the ledger, verified.
+    receipt : Receipt
+        Of the entry that the report names.
+    published : mapping of str to str
+        Sums of what the run published.
+
+    Raises
+    ------
+    LedgerIntegrityError
+        If the ledger does not hold that entry: the report is of another ledger.
+    """
+    check_held(state, receipt)
+    charges = tuple(
+        Charged(held.event, held.amounts, held.purposes, held.client == SEEDED_CLIENT, held.claim)
+        for sequence, held in ((sequence, kept.reserved) for sequence, kept in state.reservations.items())
+        if sequence <= receipt.sequence
+    )
+    if state.budget is None or not charges:
+        raise LedgerIntegrityError(
+            "the ledger was charged nothing before the report was written; restore the newest one"
+        )
+    return ExportReceipt(receipt, state.budget.composition, charges, dict(published))
+
+
+def sum_of(content: bytes) -> str:
+    """Return the SHA-256 sum of a file, in hexadecimal.
+
+    Examples
+    --------
+    >>> sum_of(b"")[:16]
+    'e3b0c44298fc1c14'
+    """
+    return sha256(content).hexdigest()

@@ -1,0 +1,98 @@
+"""The charge of a fit: one key for each attempt, so that a finished fit is never charged twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import count as numbers
+from typing import Final
+
+from quorate.errors import BudgetExhausted
+from quorate.learners.plan import Plan, delta_of
+from quorate.ledger import GuaranteeScope, Ledger, Reservation
+from quorate.release import Charge
+
+#: What a fit reserves one answer for: its concept.
+PURPOSE: Final = "learner"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FitCharge:
+    """What a fit asks of a ledger.
+
+    Parameters
+    ----------
+    learner : str
+        Its name, for messages.
+    plan : Plan
+        What is paid for.
+    key : str
+        What all attempts at this fit have in common.
+    scope : GuaranteeScope
+        Whose data it protects, against which change.
+    seeded : bool
+        Whether the noise is seeded.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import Budget
+    >>> plan = Plan(event=PureDP(0.5), told="one of 7 concepts", n_labels=9)
+    >>> scope = GuaranteeScope(unit="record", neighbours="replace one record")
+    >>> charge = FitCharge(learner="NoisyThreshold", plan=plan, key="learner", scope=scope, seeded=False)
+    >>> ledger = Ledger(budget=Budget(1.0, 0.0))
+    >>> next(charge.reservations(ledger)).key, charge.next_on(ledger).key
+    ('learner 0', 'learner 0')
+    """
+
+    learner: str
+    plan: Plan
+    key: str
+    scope: GuaranteeScope
+    seeded: bool
+
+    def reservations(self, ledger: Ledger) -> Iterator[Reservation]:
+        """Charge one attempt after the other; one that was charged before is found again."""
+        for attempt in numbers():
+            with in_own_words(self.learner):
+                reservation = self._attempt(attempt).reserve(ledger)
+            yield reservation
+
+    def next_on(self, ledger: Ledger) -> Charge:
+        """Return the charge that a fit would end with now: the first that is not drawn from yet, or has its answer."""
+        return next(each for each in map(self._attempt, numbers()) if _open_or_answered(each.find(ledger)))
+
+    def _attempt(self, number: int) -> Charge:
+        return Charge(
+            event=self.plan.event,
+            delta=delta_of(self.plan),
+            purposes={PURPOSE: 1},
+            key=f"{self.key} {number}",
+            scope=self.scope,
+            seeded=self.seeded,
+        )
+
+
+def _open_or_answered(reservation: Reservation | None) -> bool:
+    if reservation is None:
+        return True
+    blocks = reservation.blocks(PURPOSE)
+    return not blocks or any(block.answers is not None for block in blocks)
+
+
+@contextmanager
+def in_own_words(learner: str) -> Iterator[None]:
+    """Have a budget's refusal say which fit it was and what can be changed."""
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        raise BudgetExhausted(
+            f"{learner}.fit costs {refusal.unit}={refusal.requested:g}, and the ledger has "
+            f"{max(0.0, refusal.limit - refusal.spent):g} left of {refusal.limit:g}; lower the learner's "
+            f"{'delta' if refusal.unit == 'δ' else 'epsilon'}, or raise the ledger's budget with a reason",
+            spent=refusal.spent,
+            requested=refusal.requested,
+            limit=refusal.limit,
+            unit=refusal.unit,
+        ) from None

@@ -1,0 +1,292 @@
+r"""Medians: a line is split at a private median, and each half again; ε-DP, or (ε, δ) at next to no price of the grid.
+
+1. *Splits.* A node is a range of the grid with the rows in it; the root is all of it. A value x is chosen whose score
+   :math:`f(x) = 2\min(\#\{\le x\}, \#\{\ge x\}) - m` is high, m being the rows of the node: 0 or more at a median.
+   The rows below x and those above it are the nodes of the next level; rows at x are in neither. Level by level, K
+   times.
+2. *Counts.* The splits and the gaps between them are cells, :math:`2^{K+1} - 1` at most. Their prefix counts are
+   released by a noisy tree (:mod:`quorate.learners.sanitizers.noisy_tree`).
+3. *Points.* Each split is released once at least, and the rows of a gap are put at the split after it.
+
+**Privacy.** f is quasi-concave, and a row that comes or goes moves it by exactly 1: m moves by 1, and the least of
+the two numbers by 0 or 1 in the same direction. So one node's median costs :math:`(E_k, \delta_k)` for a row more or
+less (:mod:`quorate.learners.sanitizers.quasi_concave`). Take two tables that differ in one record, and the same
+splits of the levels above: they fix the ranges of all nodes of a level. The old row lies in one of them at most, the
+new row in one at most, and all others are the same. Where the two are different nodes, the level costs :math:`(2E_k,
+2\delta_k)`; where they are one node, its rows lose one and gain one: two steps, :math:`(2E_k, (1 +
+e^{E_k})\delta_k)`, which is more. Levels compose adaptively. Given the splits, a row is in one cell, so the counts
+are as private as a tree over so many cells. All else is made of what was released.
+
+**Agreement.** *Concepts that contain the same released points differ on at most 2g rows, thresholds on g, where g is
+the largest number of rows strictly between neighbouring splits.* Two thresholds differ on an interval that holds no
+split, so on one gap. Two intervals that hold the same splits, some of them, differ between splits at either end: two
+gaps; if they hold none, each lies in a gap, as a point does that is no split.
+
+**g.** With probability 1 − β no median of level k scores below :math:`-e_k`: of m rows at most :math:`(m + e_k)/2`
+are on either side. So :math:`g \le n 2^{-K} + \sum_k 2^{-(K - k + 1)} e_k`, and after K levels nothing but gaps is
+left.
+
+**Sanitizer** (BNS15, Definition A.2). An interval's count, of the cells it consists of, is off by at most x of
+:func:`~quorate.learners.sanitizers.tree_bound.interval_error`; each of its ends cuts one gap more. So no interval is
+off by more than :math:`(x + 2g)/n` and the rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import ceil, log2
+from typing import Self
+
+import numpy as np
+
+from quorate.accounting import ApproxDP, PureDP
+from quorate.arguments import count, real
+from quorate.errors import DataRefused
+from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.concepts.protocol import ConceptClass, Points
+from quorate.learners.concepts.thresholds import Thresholds
+from quorate.learners.sanitizers.least_rows import least_rows
+from quorate.learners.sanitizers.median_plan import MOST_LEVELS, MedianPlan
+from quorate.learners.sanitizers.noisy_tree import noisy_prefix_counts
+from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
+from quorate.learners.sanitizers.symmetric_difference_queries import bits_and_intervals
+from quorate.learners.sanitizers.synthetic import quantile_points
+from quorate.learners.sanitizers.tree_bound import interval_error
+from quorate.noise import NoiseSource
+from quorate.types import IntArray
+
+_PLANS = 4096
+_LEVELS = 10
+_FINER = 3  # exact medians would make gaps so many times smaller than those asked for
+
+
+@dataclass(frozen=True, slots=True)
+class Medians:
+    r"""Sanitize points on a line by medians of medians: thresholds, intervals and points of a grid of :math:`2^{bits}`.
+
+    Parameters
+    ----------
+    delta : float, default 0.0
+        δ of the release. With 0 a median is chosen from all points of the grid, at a price that grows with its bits;
+        with δ > 0 by scales, at one that grows as :math:`2^{O(\log^* |X|)}`, which is more on every grid up to 2^62.
+    levels : int, optional
+        At most so many levels of splits, K: at most 2^K − 1 values are released, and there are no more dichotomies
+        than on those. Fewer where there are few rows. None takes 10, and inside a learner what its α asks for.
+
+    Raises
+    ------
+    InvalidParameter
+        If the class is not one on a line (:class:`Thresholds`, :class:`Intervals`, :class:`PointFunctions`), or an
+        argument is out of range.
+    DataRefused
+        If there are no points.
+
+    Notes
+    -----
+    Privacy: ε-DP, or (ε, δ)-DP, for one replaced record, n public; proofs and bounds are in the text of
+    :mod:`quorate.learners.sanitizers.medians`, with every constant. Privacy rests on no bound.
+
+    References
+    ----------
+    BNS15, Corollary 3.4, rests on an (ε, δ)-sanitizer for thresholds of a size that grows as
+    :math:`2^{O(\log^* |X|)}` and cites one (Beimel, Nissim and Stemmer 2013) without stating it; the reduction of a
+    quasi-concave choice to that of a scale is theirs. Splitting at medians: Kaplan, Schnapp and Stemmer (2022),
+    "Differentially private approximate quantiles".
+
+    Examples
+    --------
+    >>> from quorate.noise import SeededNoise
+    >>> rows = np.arange(20_000)[:, np.newaxis] * 1000  # far down on the left of the grid
+    >>> released = Medians(levels=3).sanitize(rows, Thresholds(32), 1.0, SeededNoise(0))
+    >>> np.unique(released).tolist()[:7]
+    [2518014, 5002769, 7502816, 10006525, 12510609, 15023115, 17511402]
+    >>> Medians().rows_to_agree(Thresholds(32), alpha=0.005, beta=0.1, epsilon=1.0)
+    213535
+    """
+
+    delta: float = 0.0
+    levels: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
+        if self.levels is not None:
+            object.__setattr__(self, "levels", count("levels", self.levels, at_least=1))
+
+    def made_for(self, share: float, delta: float) -> Self:
+        """Return it for gaps of so small a share of the rows, where it leaves the levels open, and at another δ."""
+        levels = self.levels or min(MOST_LEVELS, max(1, ceil(log2(_FINER / share))))
+        return replace(self, levels=levels, delta=delta)
+
+    def event(self, epsilon: float) -> PureDP | ApproxDP:
+        """Price of one call of :meth:`sanitize`."""
+        return ApproxDP(epsilon, self.delta) if self.delta > 0 else PureDP(epsilon)
+
+    def check(self, points: Points, concept_class: ConceptClass) -> None:
+        """Refuse nothing more: every point of the class's grid may be a row."""
+
+    def most_dichotomies(self, concept_class: ConceptClass) -> int:
+        """Return how many concepts differ on the released points at most; public."""
+        bits, _ = bits_and_intervals(concept_class)
+        return growth_of(concept_class)((1 << min(self.levels or _LEVELS, bits, MOST_LEVELS)) - 1)
+
+    def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:
+        """Return ``(n_synthetic, 1)`` synthetic grid points, in increasing order, each split among them."""
+        bits, _ = bits_and_intervals(concept_class)
+        points = concept_class.check(points)
+        if not len(points):
+            raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")
+        plan = self._plan(len(points), concept_class, epsilon)
+        values = np.sort(points[:, 0].astype(np.int64))
+        splits = noisy_splits(values, 1 << bits, plan.searches, noise.at("splits", 0))
+        # Cell 2i is the gap before split i, and cell 2i + 1 the split itself.
+        after = np.searchsorted(splits, values, side="left")
+        at = np.append(splits, -1)[after] == values
+        tree = noisy_prefix_counts(2 * after + at, plan.counts, noise.at("counts", 0))
+        # From here on only what was released, and n.
+        cells = quantile_points(tree, len(values))
+        copies = np.append(splits, splits[-1])[np.minimum(cells // 2, len(splits))]
+        return np.sort(np.append(splits, copies))[:, np.newaxis].astype(points.dtype)
+
+    def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
+        r"""Return α: on any `n` rows, concepts that agree on the released points differ by more than α with prob. β.
+
+        Parameters
+        ----------
+        n : int
+            Rows, at least 1.
+        concept_class : ConceptClass
+            On a line.
+        beta : float
+            β in (0, 1).
+        epsilon : float
+            ε > 0.
+        """
+        return min(1.0, _gaps(concept_class) * self._plan(n, concept_class, epsilon, beta).gap / n)
+
+    def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
+        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
+
+        Parameters are those of :meth:`agreement_bound`. Half of β is for the splits, half for the counts.
+        """
+        n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
+        plan = self._plan(n, concept_class, epsilon, beta / 2)
+        _, intervals = bits_and_intervals(concept_class)
+        splits = (1 << len(plan.searches)) - 1
+        rounding = 1 / n + splits / (n + splits)  # quantiles, and each split once more
+        return min(1.0, intervals * ((interval_error(plan.counts, n, beta / 2) + 2 * plan.gap) / n + rounding))
+
+    def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`error_bound` is at most `alpha`.
+
+        Raises
+        ------
+        InvalidParameter
+            If no number of rows is enough with so few levels.
+        """
+        return self._rows_for(lambda n: self.error_bound(n, concept_class, beta, epsilon), alpha)
+
+    def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
+        """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
+
+        Raises
+        ------
+        InvalidParameter
+            If no number of rows is enough with so few levels.
+        """
+        return self._rows_for(lambda n: self.agreement_bound(n, concept_class, beta, epsilon), alpha)
+
+    def _rows_for(self, bound: Callable[[int], float], alpha: float) -> int:
+        alpha = real("alpha", alpha, above=0, below=1)
+        return least_rows(bound, alpha, floor=bound(1 << 60), remedy="raise levels, or take Tree")
+
+    def _plan(self, n: int, concept_class: ConceptClass, epsilon: float, beta: float = 0.1) -> MedianPlan:
+        bits, _ = bits_and_intervals(concept_class)
+        return _planned(bits, n, epsilon, self.delta, self.levels or _LEVELS, beta)
+
+
+@lru_cache(maxsize=_PLANS)
+def _planned(bits: int, n: int, epsilon: float, delta: float, levels: int, beta: float) -> MedianPlan:
+    return MedianPlan.for_budget(bits=bits, n=n, epsilon=epsilon, delta=delta, levels=levels, beta=beta)
+
+
+def _gaps(concept_class: ConceptClass) -> int:
+    """In how many gaps between released points two concepts that agree on them may differ."""
+    bits_and_intervals(concept_class)
+    return 1 if isinstance(concept_class, Thresholds) else 2
+
+
+def noisy_splits(values: IntArray, size: int, searches: tuple[Search, ...], noise: NoiseSource) -> IntArray:
+    """Release the splits of a line, level by level: distinct grid points, increasing; one at least.
+
+    Parameters
+    ----------
+    values : IntArray, (n,)
+        The private grid points, sorted.
+    size : int
+        Points of the grid.
+    searches : tuple of Search
+        Of one node's median, level by level.
+    noise : NoiseSource
+        Where the noise comes from.
+
+    Examples
+    --------
+    >>> from quorate.noise import SeededNoise
+    >>> plan = MedianPlan.for_budget(bits=16, n=4_000, epsilon=2.0, delta=0.0, levels=2, beta=0.1)
+    >>> noisy_splits(np.arange(4_000), 2**16, plan.searches, SeededNoise(0)).tolist()
+    [993, 2000, 2998]
+    """
+    nodes: list[tuple[int, int]] = [(0, size)]  # ranges of grid points, their ends left out
+    splits: list[int] = []
+    for plan in searches:
+        below: list[tuple[int, int]] = []
+        for low, high in nodes:
+            split = low + _median(values, low, high, plan, noise.at("node", len(splits)))
+            splits.append(split)
+            below += [each for each in ((low, split), (split + 1, high)) if each[0] < each[1]]
+        nodes = below
+    return np.array(sorted(splits), dtype=np.int64)
+
+
+def _median(values: IntArray, low: int, high: int, plan: Search, noise: NoiseSource) -> int:
+    """Choose in one node, counted from its first point; where there is only one point nothing is chosen."""
+    if high - low == 1:
+        return 0
+    first, last = np.searchsorted(values, (low, high), side="left").tolist()
+    return search(median_score(values[first:last] - low, high - low, plan.floor), plan, noise)
+
+
+def median_score(values: IntArray, size: int, floor: int) -> Steps:
+    r"""Return :math:`2\min(\#\{\le x\}, \#\{\ge x\}) - m` of every x, cut off at −B: what one row moves by 1.
+
+    Parameters
+    ----------
+    values : IntArray, (m,)
+        The rows of a node, sorted, from 0.
+    size : int
+        Points of the node.
+    floor : int
+        B.
+
+    Examples
+    --------
+    >>> score = median_score(np.array([2, 2, 3, 9]), 12, 100)
+    >>> score.at(np.arange(12)).tolist()
+    [-4, -4, 0, 0, -2, -2, -2, -2, -2, -2, -4, -4]
+    """
+    m = len(values)
+    # Of the other rows the score is −B or less, and they are left out.
+    low, high = max(0, (m - floor) // 2 - 2), min(m, (m + floor) // 2 + 3)
+    found = np.unique(values[low:high])
+    below = np.searchsorted(values, found, side="left").astype(np.int64)
+    at_most = np.searchsorted(values, found, side="right").astype(np.int64)
+    before = np.append(
+        below, at_most[-1] if m else 0
+    )  # rows up to a point of the gap before each value, and at the end
+    starts, scores = np.empty((2, 2 * len(found) + 1), dtype=np.int64)
+    starts[1::2], scores[1::2] = found, 2 * np.minimum(at_most, m - below) - m
+    starts[0], starts[2::2], scores[0::2] = 0, found + 1, 2 * np.minimum(before, m - before) - m
+    some = np.diff(starts, append=size) > 0
+    return Steps(starts[some], np.maximum(scores[some], -floor), size, floor)

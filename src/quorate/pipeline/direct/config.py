@@ -1,0 +1,123 @@
+"""What the user asked of the direct method, and what a row must look like for it: public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from quorate.arguments import one_of
+from quorate.data import PublicPool, public_digest
+from quorate.data.feature_maps.patches import SMALLEST
+from quorate.direct.schema import Schema
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.ledger.budget import Composition
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirectConfig:
+    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`."""
+
+    classes: Any
+    epsilon: float
+    delta: float
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    schema: Any = None
+    rounds: int | None = None
+    clip: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+    composition: Composition = "sum"
+
+
+def with_images(config: DirectConfig, public: Any) -> DirectConfig:
+    """Take features of patches where nothing was said and the pool is one of square grey images that are large enough.
+
+    Examples
+    --------
+    >>> config = DirectConfig(classes=[0, 1], epsilon=1.0, delta=1e-5)
+    >>> import numpy as np
+    >>> with_images(config, PublicPool(np.zeros((3, 28, 28)))).feature_map
+    'patches'
+    """
+    shape = public.image_shape if isinstance(public, PublicPool) else None
+    if config.feature_map != "auto" or shape is None or len(shape) != 2 or shape[0] != shape[1] or shape[0] < SMALLEST:
+        return config
+    return replace(config, feature_map="patches")
+
+
+def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
+    """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
+    named = isinstance(config.feature_map, str)
+    if public is not None and config.schema is not None:
+        raise InvalidParameter(
+            "schema is for where there is no public pool to tell what columns hold; give one of them"
+        )
+    if public is not None:
+        transformer = None if named else config.feature_map
+        pool = check_pool(public)
+        return Schema.of(pool.rows(), transformer=transformer, text=config.text, given=pool.given)
+    if not named or config.text:
+        what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
+        raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
+    one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
+    return Schema.without_pool(X, config.schema)
+
+
+def schema_before_rules(config: DirectConfig, schema: Schema, public: Any) -> Schema | None:
+    """Return the schema of runs that were begun before there was a rule for kinds of columns, where it is another."""
+    if public is None or not _ruled(config, schema) or public.given.named:
+        return None
+    try:
+        return Schema.of(public.rows(), text=config.text, ruled=False)
+    except (InvalidParameter, DataRefused):  # so that no such run was begun
+        return None
+
+
+def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
+    """Return the kinds of columns that follow neither from their types nor from ``text``."""
+    facts = schema.kinds.facts()
+    return {name: as_kind for name, as_kind in facts.items() if as_kind != "text" or name not in config.text}
+
+
+def check_pool(public: Any) -> PublicPool:
+    """Return the pool, or refuse what is none."""
+    if isinstance(public, PublicPool):
+        return public
+    raise InvalidParameter(
+        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
+        "model selection cannot cut it along private folds"
+    )
+
+
+def plan_key(
+    config: DirectConfig, schema: Schema, *, n_classes: int, n_units: int, epsilon: float, delta: float
+) -> str:
+    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
+
+    A transformer counts by what it makes of the pool.
+    """
+    feature_map: Any = config.feature_map
+    if not isinstance(feature_map, str):
+        feature_map = (schema.words, public_digest(schema.numbers(schema.pool)))
+    cache_inputs: tuple[Any, ...] = (
+        public_digest(schema.pool),
+        n_classes,
+        n_units,
+        epsilon,
+        delta,
+        feature_map,
+        config.rounds,
+        config.clip,
+    )
+    if config.composition != "sum":
+        cache_inputs = (*cache_inputs, config.composition)
+    if config.text:
+        cache_inputs = (*cache_inputs, tuple(config.text))
+    if ruled := _ruled(config, schema):
+        cache_inputs = (*cache_inputs, sorted(ruled.items()))
+    if config.schema is not None:
+        cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
+    return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

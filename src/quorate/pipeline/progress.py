@@ -1,0 +1,153 @@
+"""Progress of a run: one bar a stage, with counts and time left, and no private number in it. It goes to stderr.
+
+In a terminal the bars move; in a notebook with ipywidgets they stand below the cell; anywhere else (a log file, a
+pipe, a notebook without ipywidgets) there are plain lines: one when a stage begins, and then at most one every few
+seconds.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from quorate.arguments import count
+
+if TYPE_CHECKING:
+    from quorate.types import Watch
+
+STAGES = {
+    "teachers": "training teachers",
+    "votes": "counting votes",
+    "labels": "releasing labels",
+    "student": "fitting the student",
+    "shards": "changing one unit",
+    "coordinates": "reading coordinates",
+    "rounds": "gradient rounds",
+}
+SECONDS_BETWEEN_LINES = 5.0
+
+
+def wanted(verbose: object) -> bool:
+    """Return whether an estimator's ``verbose=`` asks for progress: False and 0 do not, True and 1 or more do.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is neither a truth value nor a whole number of at least 0.
+
+    Examples
+    --------
+    >>> wanted(False), wanted(0), wanted(True), wanted(2)
+    (False, False, True, True)
+    """
+    return verbose if isinstance(verbose, bool) else count("verbose", verbose, hint="True shows progress") > 0
+
+
+class PlainLines:
+    """Progress where nothing can be drawn over: a line when a stage begins, then at most one every few seconds.
+
+    Parameters
+    ----------
+    write : callable
+        Called with each line.
+    clock : callable
+        Seconds, from anywhere.
+
+    Examples
+    --------
+    >>> lines, seconds = [], iter([0.0, 1.0, 8.0])
+    >>> watch = PlainLines(lines.append, clock=lambda: next(seconds))
+    >>> for done in (0, 64, 128):
+    ...     watch("teachers", done, 256)
+    >>> lines
+    ['training teachers (256)', 'training teachers: 128 of 256, about 8 s left']
+    """
+
+    def __init__(self, write: Callable[[str], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._write, self._clock = write, clock
+        self._begun: dict[str, tuple[float, int]] = {}  # when each stage was first heard of, and how far it was then
+        self._last = 0.0  # when a line was written
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        """Hear of progress, and write a line where it is time for one."""
+        name = STAGES.get(stage, stage)
+        if stage not in self._begun:
+            if done >= total:  # stored by an earlier process, or nothing to do: there is no work to show
+                return
+            self._last = self._clock()
+            self._begun[stage] = (self._last, done)
+            self._write(f"{name} ({total})")
+            return
+        now, (begun, first) = self._clock(), self._begun[stage]
+        if done >= total or done <= first or now - self._last < SECONDS_BETWEEN_LINES:
+            return
+        self._last = now
+        left = (now - begun) / (done - first) * (total - done)
+        self._write(f"{name}: {done} of {total}, about {duration(left)} left")
+
+
+def duration(seconds: float) -> str:
+    """Write a time to wait in the unit that people would use.
+
+    Examples
+    --------
+    >>> duration(8.2), duration(160), duration(9_000)
+    ('8 s', '3 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+@contextmanager
+def progress(*, quiet: bool = False) -> Iterator[Watch | None]:
+    """Yield a callback ``watch(stage, done, total)`` that shows progress, or None where nobody looks.
+
+    Examples
+    --------
+    >>> with progress(quiet=True) as watch:
+    ...     watch is None
+    True
+    """
+    if quiet:
+        yield None
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    plain = not (console.is_terminal or console.is_jupyter)
+    if console.is_jupyter and find_spec("ipywidgets") is None:  # its output cannot be drawn over, whatever it says
+        console, plain = Console(stderr=True, force_jupyter=False, force_terminal=False), True
+    if plain:
+        yield PlainLines(lambda line: console.print(line, highlight=False, soft_wrap=True))
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<20}"),
+        BarColumn(bar_width=24),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bars:
+        running: dict[str, Any] = {}
+
+        def watch(stage: str, done: int, total: int) -> None:
+            if stage not in running:
+                if done >= total:  # as in plain lines
+                    return
+                running[stage] = bars.add_task(STAGES.get(stage, stage), total=total)
+            bars.update(running[stage], completed=done, total=total)
+
+        yield watch

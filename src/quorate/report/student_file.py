@@ -1,0 +1,97 @@
+"""The file of the student: what must be trusted to open it, what rows it takes, and how that is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from quorate.report.notation import escaped
+from quorate.report.plain import Plain, require
+
+#: What rows are: columns with names, or all of them running text; numbers by place; sparse; or pixels.
+ROWS: Final = ("table", "texts", "numbers", "sparse", "images")
+
+_TASKS = {"images": "image-classification", "texts": "text-classification"}
+
+_TAKES = {
+    "table": "a data frame with the columns of the public table",
+    "texts": "a data frame with the columns of the public table, which are running text",
+    "numbers": "an array with the columns of the public rows",
+    "sparse": "a sparse matrix with the columns of the public rows",
+    "images": "an array with one image a row, its pixels side by side, of the size of the public ones",
+}
+_READ = {
+    "date": "dates as days since 1970",
+    "time": "times of day as hours",
+    "duration": "durations as days",
+    "category": "categories as text",
+    "number": "numbers as numbers, not text",
+    "text": "no text missing",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StudentFile(Plain):
+    """What whoever opens ``student.skops`` must know.
+
+    Parameters
+    ----------
+    rows : {"table", "texts", "numbers", "sparse", "images"}
+        What the student takes.
+    read_as : tuple of str
+        Kinds of columns that are to be read in another way than by their type before the student meets them: "date",
+        "time", "duration", "category", "number" or "text".
+    trusted : tuple of str
+        Types that skops opens only where it is told to.
+
+    Examples
+    --------
+    >>> StudentFile(rows="table", read_as=["date"]).task
+    'tabular-classification'
+    """
+
+    rows: str
+    read_as: tuple[str, ...] = ()
+    trusted: tuple[str, ...] = ()
+
+    def _check(self) -> None:
+        require(self.rows in ROWS, f"rows must be one of {', '.join(ROWS)}, got {self.rows!r}")
+        require(set(self.read_as) <= set(_READ), f"read_as must be kinds of columns, got {self.read_as!r}")
+
+    @property
+    def task(self) -> str:
+        """The task, in the word of model hubs."""
+        return _TASKS.get(self.rows, "tabular-classification")
+
+
+def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
+    """Return in Markdown how the student is opened and asked; where an earlier version wrote the facts, less is known.
+
+    Examples
+    --------
+    >>> print(how_to_use(StudentFile(rows="numbers", trusted=["sklearn.tree._tree.Tree"]), seeded=False))
+    ```python
+    import skops.io
+    <BLANKLINE>
+    trusted = ["sklearn.tree._tree.Tree"]  # types that skops opens only where it is told to
+    student = skops.io.load("student.skops", trusted=trusted)
+    student.predict(rows)  # an array with the columns of the public rows
+    ```
+    """
+    if seeded:
+        return (
+            "The model of a run with seeded noise carries no guarantee. It is not published, so there is none to open."
+        )
+    opened, takes = "", "rows with the columns of the public ones"
+    if file is None:
+        load = 'skops.io.load("student.skops")  # where a type must be trusted, the error names it'
+    elif file.trusted:
+        listed = escaped(json.dumps(list(file.trusted), ensure_ascii=True))
+        opened = f"trusted = {listed}  # types that skops opens only where it is told to\n"
+        load = 'skops.io.load("student.skops", trusted=trusted)'
+    else:
+        load = 'skops.io.load("student.skops")  # no type has to be trusted'
+    if file is not None:
+        takes = "; ".join((_TAKES[file.rows], ", ".join(_READ[kind] for kind in file.read_as))).removesuffix("; ")
+    return f"```python\nimport skops.io\n\n{opened}student = {load}\nstudent.predict(rows)  # {takes}\n```"

@@ -1,0 +1,244 @@
+"""What ``quorate learn`` says before it pays: what would be learned, from which columns, at which price, how well."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import clone
+
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.learners import PrivateLearner
+from quorate.outcomes import Caution, Severity, caution
+
+RULE, PAGE = "rule.json", "report.html"
+NO_ERROR_BOUND = "no-useful-error-bound"
+_ERRORS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that a bound may promise; a coin errs on one half
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnRequest:
+    """What is asked of a table; all of it public but the rows of the table.
+
+    Parameters
+    ----------
+    table : path
+        Private rows with a column of labels, of which some may be missing.
+    label : str
+        That column.
+    classes : tuple of str
+        Two labels; the rule tells when a row is the second one.
+    cuts : mapping
+        Of :class:`~quorate.learners.Binning`.
+    epsilon : float
+        ε of the fit.
+    concept : str
+        Among :data:`quorate.run.learned.CONCEPTS`.
+    learner : str
+        "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
+    ledger : path
+        Where the charge goes.
+    budget : float, optional
+        ε of a ledger that is new; `epsilon` by default, which is one fit.
+    unsafe_noise_seed : int, optional
+        For tests and demos.
+    """
+
+    table: Path
+    label: str
+    classes: tuple[str, ...]
+    cuts: Mapping[str, Any]
+    epsilon: float
+    concept: str = "rectangle"
+    learner: str = "whole-class"
+    ledger: Path
+    budget: float | None = None
+    unsafe_noise_seed: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnCheck:
+    """What a fit would be; nothing was charged for it, and nothing learned.
+
+    Parameters
+    ----------
+    request : LearnRequest
+        What is asked.
+    learner : PrivateLearner
+        As it would be fitted.
+    cautions : tuple of Caution
+        What the owner should hear.
+    n_labelled, n_unlabelled : int
+        Rows with and without a label; public.
+    released : str
+        What is released and how, in a phrase.
+    error : float or None
+        An error above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none of
+        use does.
+    """
+
+    request: LearnRequest
+    learner: PrivateLearner
+    cautions: tuple[Caution, ...]
+    n_labelled: int
+    n_unlabelled: int
+    released: str
+    error: float | None
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as one JSON object."""
+        return {
+            "learner": type(self.learner).__name__,
+            "released": self.released,
+            "cuts": {name: list(values) for name, values in self.request.cuts.items()},
+            "labelled": self.n_labelled,
+            "unlabelled": self.n_unlabelled,
+            "epsilon": self.learner.epsilon,
+            "error_above_the_best_rule": self.error,
+            "cautions": [each.tree() for each in self.cautions if each.applies],
+            "charged": "nothing was charged",
+        }
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what is printed: a word and a line each."""
+        asked = self.request
+        yield "learn", f"when {asked.label} is {asked.classes[1]!r} and not {asked.classes[0]!r}"
+        for name, values in asked.cuts.items():
+            at = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+            yield (
+                "column",
+                f"{name}, cut at {at}" if isinstance(values[0], float) else f"{name}: {at}, or another value",
+            )
+        yield "from", f"{self.n_labelled:,} rows with a label and {self.n_unlabelled:,} without"
+        yield "release", self.released
+        yield "spend", f"ε = {self.learner.epsilon:g}, δ = 0 for any one record, from {asked.ledger.name}"
+        if self.error is not None:
+            best = "that of the best rule of this kind, which nobody knows before"
+            yield "expect", f"nine times in ten an error at most {self.error:g} above {best}"
+        for each in self.cautions:
+            if each.applies:
+                yield "note" if each.severity is Severity.NOTE else "caution", each.words
+
+
+def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) -> float | None:
+    """Return the least error above the best rule's that a theorem bounds with so many rows; None where none below 0.5.
+
+    A function of public facts. Where a learner has no bound for rows of which no rule makes no error, it is that for
+    rows of which one does.
+    """
+
+    def is_proven(error: float) -> bool:
+        asked = clone(learner).set_params(alpha=error, ledger=None)
+        with suppress(InvalidParameter):
+            need = getattr(asked, "agnostic_rows_needed", asked.rows_needed)()
+            return bool(need.labelled <= n_labelled and need.unlabelled <= n_unlabelled + n_labelled)
+        return False
+
+    least = bisect_left(_ERRORS, True, key=is_proven)  # the larger the error, the fewer rows are enough
+    return _ERRORS[least] if least < len(_ERRORS) else None
+
+
+def error_caution(error: float | None) -> Caution:
+    """Say that nothing is proven of the error, where that is so.
+
+    Examples
+    --------
+    >>> error_caution(None).applies, error_caution(0.1).applies
+    (True, False)
+    """
+    return caution(
+        NO_ERROR_BOUND,
+        Severity.WARNING,
+        "with so few labelled rows at this epsilon no bound on the error is below that of a coin: the rule may be any "
+        "of its kind. Label more rows, give fewer --cut values, or spend a larger --epsilon"
+        if error is None
+        else None,
+    )
+
+
+def asked_of(request: LearnRequest) -> dict[str, Any]:
+    """Return what tells the rule of one request from that of another; public."""
+    return {
+        "label": request.label,
+        "classes": list(request.classes),
+        "cuts": {name: list(values) for name, values in request.cuts.items()},
+        "epsilon": request.epsilon,
+        "concept": request.concept,
+        "learner": request.learner,
+        "seeded": request.unsafe_noise_seed is not None,
+    }
+
+
+def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
+    """Refuse a folder that holds what another request has written, before anything is charged.
+
+    Raises
+    ------
+    PreconditionFailed
+        If it does.
+    """
+    if not any((folder / name).exists() for name in (RULE, PAGE)):
+        return
+    with suppress(OSError, ValueError, AttributeError):
+        if json.loads((folder / RULE).read_text(encoding="utf-8")).get("asked") == asked_of(request):
+            return
+    raise PreconditionFailed(f"{folder} holds another rule, or a report; name another folder with --out")
+
+
+def refuse_to_replace(contents: Mapping[str, str], folder: Path) -> None:
+    """Refuse to write over the rule of another table, once this one is learned and kept in its ledger.
+
+    Raises
+    ------
+    PreconditionFailed
+        If another rule stands there.
+    """
+    before = folder / RULE
+    if before.exists() and before.read_text(encoding="utf-8", errors="replace") != contents[RULE]:
+        raise PreconditionFailed(
+            f"{folder} holds the rule of another table or ledger, which is not written over. The new one is kept in "
+            "its ledger: the same command with another --out writes it, at no further cost",
+            charged="the fit was charged, or was charged before",
+        )
+
+
+def in_options(error: QuorateError, table: Path) -> QuorateError:
+    """Word what Python says of arguments as what was typed: the same error, with the names of the options.
+
+    Examples
+    --------
+    >>> in_options(InvalidParameter("cuts of 'age' must be increasing numbers"), Path("private.csv")).args
+    ("--cut 'age' must be increasing numbers",)
+    """
+    said = str(error)
+    for before, after in (
+        ("cuts of ", "--cut "),
+        ("cuts: ", "--cut: "),
+        ("cuts must name at least one column, such as {'age': (30, 40, 50)}",
+         "no column is named; give --cut for each, such as --cut age=30,40,50, or --pool and --column"),
+        ("cuts make ", "--cut: they make "),
+        ("X has no column ", f"{table.name} has no column "),
+        ("pool has no column ", "--column: the --pool has no column "),
+        ("pool: column ", "--column: of the --pool, column "),
+        ("classes must be two labels, got ", "--class is to be given twice, for two labels, got "),
+        ("concept=", "--concept "),
+        ("concept must be ", "--concept must be "),
+        ("learner must be ", "--learner must be "),
+        ("epsilon must be ", "--epsilon must be "),
+        ("levels must be ", "--levels must be "),
+    ):  # fmt: skip
+        if said.startswith(before):
+            said = after + said.removeprefix(before)
+            break
+    said = said.replace("Example: epsilon=", "Example: --epsilon ")
+    said = said.replace(
+        "; lower the learner's epsilon, or raise the ledger's budget with a reason",
+        ". Give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)",
+    )
+    error.args = (said,)
+    return error

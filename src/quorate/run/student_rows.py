@@ -1,0 +1,81 @@
+"""How a published student takes rows: what each column is read as, and the public rows as they were learned from."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.rows import Rows, is_frame, kind
+from quorate.errors import PreconditionFailed
+from quorate.report import StudentFile
+from quorate.run.settings import Settings
+from quorate.run.tables import pool_of, read_pool
+
+
+def encoder_of(student: Any) -> Any:
+    """Return the public encoder that a published student begins with; None where it has none."""
+    steps = getattr(student, "named_steps", {})
+    return getattr(steps["encoder"], "estimator", None) if "encoder" in steps else None
+
+
+def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
+    """Return what columns are read as before a student meets them.
+
+    That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
+    before there was a rule, which is told by what its encoder takes for texts.
+
+    Parameters
+    ----------
+    settings : Settings
+        Of its run.
+    pool : Rows
+        The public rows.
+    student : estimator
+        As it was published.
+    """
+    direct, encoder = settings.method.by == "direct", encoder_of(student)
+    if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
+        return ColumnKinds()
+    given = settings.data.kinds
+    more = tuple(name for name in settings.method.text if name not in given.text) if direct else ()
+    kinds = column_kinds(pool, replace(given, text=(*given.text, *more)))
+    parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
+    as_texts = kinds.changed & parts.get("text", set())
+    return ColumnKinds() if any(kinds.kinds[name] != "category" for name in as_texts) else kinds
+
+
+def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
+    """Say what rows a student takes; what must be trusted to open its file is known once it is written.
+
+    Parameters
+    ----------
+    pool : Rows
+        The public rows, or what was declared of their columns.
+    kinds : ColumnKinds
+        By which the student's rows are read.
+    images : bool
+        Whether they are pixels of images.
+    """
+    if not is_frame(pool):
+        return StudentFile(rows="images" if images else "sparse" if kind(pool) == "sparse" else "numbers")
+    found = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}
+    texts = set(kinds.kinds.values()) - {"dropped"} == {"text"}
+    return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(found)))
+
+
+def public_rows_of(settings: Settings, student: Any) -> Rows:
+    """Read the public rows of a run, as its student takes them.
+
+    Raises
+    ------
+    PreconditionFailed
+        If the run has none.
+    DataRefused
+        If they cannot be read.
+    """
+    data = settings.data
+    if data.public is None:
+        raise PreconditionFailed("this run has no public rows, on which a converted student could be compared with it")
+    pool = pool_of(data, read_pool(data)).rows()
+    return student_kinds(settings, pool, student)(pool)

@@ -1,0 +1,258 @@
+"""``quorate init --from``: settings from the names of the columns, and no private row is read."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.data import column_names, files, read_cells, read_data, read_table
+from quorate.errors import DataRefused
+
+HEADER = b"person,age,notes,seen,name,ill\n"
+PUBLIC = pl.DataFrame(
+    {"age": [30, 40] * 15, "notes": [f"seen again with fever {i}" for i in range(30)], "seen": ["2024-03-01"] * 30}
+)
+
+
+class Counting(io.RawIOBase):
+    """A file that says how far it was read, and cannot be read beyond its first line."""
+
+    def __init__(self, content: bytes) -> None:
+        self.inner, self.far = io.BytesIO(content), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:  # type: ignore[override]
+        found = self.inner.read(size)
+        self.far += len(found)
+        assert self.far <= len(HEADER), "a private row was read"
+        return found
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A private table whose second line is rubbish, and whose reading beyond the first one fails."""
+    (tmp_path / "private.csv").write_bytes(HEADER + b"\xff\x00 rubbish,,,,,,,,\n\xfe")
+    PUBLIC.write_csv(tmp_path / "public.csv")
+    PUBLIC.with_columns(ill=pl.Series(["yes", "no"] * 15)).write_csv(tmp_path / "evaluation.csv")
+    real = Path.open
+
+    def opened(self: Path, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        if self.name == "private.csv" and "b" in mode:
+            return Counting(self.read_bytes_really())  # type: ignore[attr-defined]
+        return real(self, mode, *args, **kwargs)
+
+    def content(self: Path) -> bytes:
+        with real(self, "rb") as stream:
+            return stream.read()  # type: ignore[no-any-return]
+
+    monkeypatch.setattr(Path, "read_bytes_really", content, raising=False)
+    monkeypatch.setattr(Path, "open", opened)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
+    options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--unit", "person")
+    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--n-records", 6_000, "--yes")
+    assert code == 0, err
+    document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
+    assert document["data"] == {
+        "private": "../private.csv", "public": "../public.csv", "evaluation": "../evaluation.csv", "label": "ill",
+        "classes": ["no", "yes"], "unit": "person", "n_records": 6_000, "drop": ["name"],
+    }  # fmt: skip
+    assert document["budget"] == {"delta": 1e-5}
+    assert "at most a tenth of 1/6,000" in out
+    assert "text      'notes'" in out
+    assert "to fill in: [budget] epsilon; there is no default" in out
+
+
+def test_that_test_catches_one_that_reads_on(tables: Path) -> None:
+    with pytest.raises(AssertionError, match="a private row was read"):
+        files.read_bytes(tables / "private.csv")
+
+
+class Terminal(io.StringIO):
+    """Somebody who types."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "lots", "1.5", ""]
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
+    code, out, err = cli("init", "run", "--from", "private.csv")
+    assert code == 0, err
+    assert "columns: person, age, notes, seen, name, ill" in out
+    assert "did you mean 'ill'" in out
+    assert "epsilon must be a number" in out
+    document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
+    assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
+    assert "next: quorate check run" in out
+
+
+ROW = b"P17,Ann Miller,HIV,1951\nP18,Bob Smith,none,1960\n"
+
+
+@pytest.mark.parametrize("public", ["", "public.csv"])
+def test_the_first_line_of_a_file_without_names_is_shown_to_nobody(
+    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch, public: str
+) -> None:
+    (tables / "rows.csv").write_bytes(ROW)
+    typed = [public, "ill", "", *[""] * 12]
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
+    _, out, err = cli("init", "run", "--from", "rows.csv")
+    assert not [cell for cell in ("P17", "Ann", "HIV", "1951") if cell in out + err]
+    assert not (tables / "run").exists() or "HIV" not in (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
+    assert "the columns are not shown" in out
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.tsv"])
+def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: Any, name: str) -> None:
+    (tables / name).write_bytes(b'person,age,"ill\nP17,39,yes\nP18,"50",no\n')
+    code, _, err = cli("init", "run", "--from", name, "--yes")
+    assert code == 4
+    assert "its first line ends within quotation marks" in " ".join(err.split())
+    assert "P17" not in err
+    for read in (read_data, column_names):
+        with pytest.raises(DataRefused, match="ends within quotation marks"):
+            read(tables / name)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ((), "give --yes"),
+        (("--yes", "--label", "name", "--unit", "name"), "two columns"),
+        (("--yes", "--label", "note"), "did you mean 'notes'"),
+        (("--yes", "--classes", "no"), "two different ones or more"),
+        (("--yes", "--epsilon", "-1"), "epsilon"),
+        (("--yes", "--public", "nowhere.csv"), "there is no such file"),
+        (("--yes", "--public", "other.csv"), "its first line must name the columns"),
+    ],
+)
+def test_what_is_wrong_is_one_line(tables: Path, cli: Any, options: tuple[str, ...], told: str) -> None:
+    pl.DataFrame({"a": [1], "b": [2], "c": [3]}).write_csv("other.csv")
+    code, _, err = cli("init", "run", "--from", "private.csv", *options)
+    assert code in (2, 4)
+    assert told in " ".join(err.split())
+    assert not (tables / "run").exists()
+
+
+def test_options_about_a_table_need_one(tables: Path, cli: Any) -> None:
+    code, _, err = cli("init", "run", "--label", "ill")
+    assert code == 2
+    assert "--from" in err
+
+
+def test_an_interrupted_init_writes_nothing_and_says_so_in_one_line(
+    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", Terminal("public.csv\n"))  # and then no more
+    code, _, err = cli("init", "run", "--from", "private.csv")
+    assert code == 6
+    assert err.splitlines()[1:] == [
+        "quorate: interrupted; nothing was written, and the same command begins again",
+        "(QUO-E010; nothing was charged)",
+    ]
+    assert not (tables / "run").exists()
+
+
+def test_a_killed_init_leaves_no_half_of_a_file(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(self: Path, target: Any) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", killed)
+    assert cli("init", "run", "--from", "private.csv", "--yes")[0] == 6
+    assert not (tables / "run" / "quorate.toml").exists()
+
+
+def test_names_of_any_text_are_written_as_toml_reads_them(tmp_path: Path, cli: Any) -> None:
+    names = ['How old, "in years"?', "notes # and = too", "[a]", "ill"]
+    private, public = tmp_path / "private.csv", tmp_path / "public.csv"
+    pl.DataFrame({name: ["1", "2"] for name in names}).write_csv(private)
+    pl.DataFrame({name: ["1", "2"] for name in names[1:3]}).write_csv(public)
+    options = ("--from", private, "--public", public, "--label", "ill", "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options)
+    assert code == 0, err
+    assert "'notes # and = too'" in out
+    dropped = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]["drop"]
+    assert dropped == [read_cells(private, label="ill", n_features=1).X.columns[0]] == [read_table(private).columns[0]]
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("sqlite://clinic.db", "sqlite:///clinic.db"),
+        ("postgresql://ann:s3cret@host/db", "postgresql://user@host/database"),
+    ],
+)
+def test_a_database_is_sent_to_the_settings(tables: Path, cli: Any, url: str, told: str) -> None:
+    for option in ("--from", "--public"):
+        options = ("--from", "private.csv") if option == "--public" else ()
+        code, _, err = cli("init", "run", *options, option, url, "--yes")
+        assert code == 2
+        assert f' = "{told}" and ' in err
+        assert "s3cret" not in err
+
+
+def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path: Path) -> None:
+    """At a real terminal, once polars has read a table: it has a handler of its own, with which reading would go on."""
+    for name in ("private", "public"):
+        pl.DataFrame({"age": [30, 40], "seen": ["a", "b"]}).write_csv(tmp_path / f"{name}.csv")
+    terminal, inside = pty.openpty()
+    code = "from quorate.cli import main; main(['init', 'run', '--from', 'private.csv'])"
+    child = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdin=inside, stdout=inside, stderr=inside, start_new_session=True
+    )
+    os.close(inside)
+    said, asked = b"", False
+    with suppress(OSError):  # which is how a terminal says that the other side has ended
+        while part := os.read(terminal, 4096):
+            said += part
+            if not asked and b"fill it in later" in said:
+                asked = bool(os.write(terminal, b"public.csv\n"))
+            if b"Column to predict" in said:
+                child.send_signal(signal.SIGINT)
+                break
+        while part := os.read(terminal, 4096):
+            said += part
+    os.close(terminal)
+    assert child.wait() == 6
+    assert "quorate: interrupted; nothing was written" in said.decode()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path: Path) -> None:
+    """The signal came between the question and the reading of its answer: another thread has to tell it."""
+    code = (
+        "import os, signal, time, click\n"
+        "def prompt(*_, **how):\n"
+        "    try:\n"
+        "        os.kill(os.getpid(), signal.SIGINT); time.sleep(60)\n"
+        "    except KeyboardInterrupt:\n"
+        "        time.sleep(60)\n"
+        "click.prompt = prompt\n"
+        "from quorate.cli import main; main(['init', 'run', '--from', 'private.csv'])"
+    )
+    (tmp_path / "private.csv").write_text("age,seen\n30,a\n", encoding="utf-8")
+    terminal, inside = pty.openpty()
+    child = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, stdin=inside, capture_output=True, check=False)
+    os.close(inside)
+    os.close(terminal)
+    assert child.returncode == 6
+    assert "quorate: interrupted; nothing was written" in child.stderr.decode()
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,202 @@
+"""What columns are read as: by a public rule on the pool, by what the owner says, and never by a private cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from quorate import PublicPool
+from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds, text_column_kind
+from quorate.data.rows import as_rows, take
+from quorate.data.times import clock_number, date_number
+from quorate.data.written_numbers import written_number
+from quorate.direct.cells import number
+from quorate.errors import InvalidParameter
+
+WORDS = ["cough", "fever", "ache", "well", "fine", "healthy", "rest", "seen", "again", "tomorrow"]
+FIRST, EPOCH = dt.datetime.fromisoformat("2024-01-01T08:00"), dt.datetime.fromisoformat("1970-01-01")
+
+
+def table(n: int = 60, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    days = [
+        dt.datetime.fromisoformat("2024-01-01T08:00") + dt.timedelta(hours=int(h)) for h in rng.integers(0, 9_000, n)
+    ]
+    return pl.DataFrame(
+        {
+            "age": rng.integers(18, 95, n),
+            "ward": rng.choice(["north", "south"], n),
+            "patient": [f"P{seed}{i:05d}" for i in range(n)],
+            "zip": [f"{9_000 + i % (n // 2)}" for i in range(n)],
+            "note": [" ".join(rng.choice(WORDS, 5)) + f" {i}" for i in range(n)],
+            "seen": [f"{day:%Y-%m-%d}" for day in days],
+            "came": days,
+            "at": [f"{day:%H:%M}" for day in days],
+            "stayed": [day - days[0] for day in days],
+            "lab": [f"{x:.2f}" if i % 9 else "n/a" for i, x in enumerate(rng.normal(size=n))],
+        }
+    )
+
+
+KINDS = {
+    "age": "number", "ward": "category", "patient": "dropped", "zip": "category", "note": "text", "seen": "date",
+    "came": "date", "at": "time", "stayed": "duration", "lab": "number",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])
+def test_each_column_is_read_as_what_it_is_in_either_library(frame: Any) -> None:
+    pool = frame(table())
+    kinds = column_kinds(pool)
+    assert kinds.kinds == KINDS
+    read = kinds(pool)
+    assert list(read.columns) == [name for name in KINDS if name != "patient"]
+    assert as_rows(kinds(read)) is not None
+    assert kinds(read)["came"].to_list() == read["came"].to_list()  # what was read is left as it is
+    want = [(day - EPOCH).total_seconds() / 86_400 for day in table()["came"].to_list()]
+    assert np.allclose(read["came"].to_list(), want, rtol=0, atol=1e-9)
+    assert np.isnan(read["lab"].to_list()[0])
+    alone = [kinds(take(pool, [i])) for i in range(60)]
+    for name in read.columns:
+        assert repr([one[name].to_list()[0] for one in alone]) == repr(read[name].to_list())
+
+
+def test_no_private_cell_changes_what_another_is_read_as() -> None:
+    kinds, private = column_kinds(table()), table(40, seed=1)
+    odd = private.clone()
+    odd[7, "seen"], odd[7, "at"], odd[7, "lab"], odd[7, "note"], odd[7, "zip"] = "soon", "noon", "high", None, "x y z"
+    before, after = kinds(private), kinds(odd)
+    others = [i for i in range(40) if i != 7]
+    assert repr(before[others].rows()) == repr(after[others].rows())
+    assert after.dtypes == before.dtypes
+    assert np.isnan(after[7, "seen"])
+    assert after[7, "note"] == ""
+
+
+def cheating(rows: pl.DataFrame) -> pl.DataFrame:
+    """A twin that asks the rule about the rows that it reads."""
+    return column_kinds(rows)(rows)
+
+
+def test_that_test_catches_a_rule_that_looks_at_private_rows() -> None:
+    private = table(40, seed=1)
+    odd = private.clone()
+    odd[7, "seen"] = "soon"
+    assert cheating(private).dtypes != cheating(odd).dtypes
+
+
+def test_the_owner_says_otherwise() -> None:
+    given = GivenKinds.of(text="ward", categorical=["age", "note"], numeric=["zip"], drop=["came"])
+    kinds = column_kinds(table(), given)
+    assert [kinds.kinds[name] for name in ("ward", "age", "note", "zip", "came", "patient")] == [
+        "text", "category", "category", "number", "dropped", "dropped",
+    ]  # fmt: skip
+    read = kinds(table())
+    assert read["age"][0] == str(table()["age"][0])
+    assert read["zip"].dtype == pl.Float64
+    pool = PublicPool(table(), dates=["seen"], drop=["at"])
+    assert PublicPool(pool).given == pool.given
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"text": ["notes"]}, "no column 'notes'.*did you mean 'note'"),
+        ({"text": ["age"]}, "holds no text, but numbers"),
+        ({"dates": ["ward"]}, "holds no date in ISO 8601"),
+        ({"numeric": ["ward"]}, "holds no number"),
+        ({"categorical": ["came"]}, "holds dates or times"),
+        ({"text": ["note"], "drop": ["note"]}, "more than once"),
+        ({"text": 7}, "must name columns"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(InvalidParameter, match=told) as refusal:
+        PublicPool(table(), **given)
+    assert "\n" not in str(refusal.value)
+
+
+def test_columns_of_an_array_have_no_names() -> None:
+    assert column_kinds(np.zeros((3, 2))) == ColumnKinds()
+    with pytest.raises(InvalidParameter, match="give a data frame"):
+        PublicPool(np.zeros((3, 2)), text=["note"])
+
+
+def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
+    assert text_column_kind([f"{i % 12 + 1:02d}/{i % 28 + 1:02d}/2024" for i in range(60)], 60) == "category"
+    assert np.isnan(date_number("2024-02-30"))
+    assert np.isnan(clock_number("24:00"))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1969-12-31T12:00", -0.5),
+        ("2024-03-01 00:00:00.5+00:30", 19783 + (0.5 - 1800) / 86_400),
+        ("2024/03/01", 19783.0),
+        ("2024-03", 19783.0),
+        ("2024-03-01T00:00:00Z", 19783.0),
+    ],
+)
+def test_a_date_is_days_in_utc(text: str, value: float) -> None:
+    assert date_number(text) == pytest.approx(value, abs=1e-11)
+
+
+def test_one_instant_is_one_number_however_it_is_written() -> None:
+    noon = dt.datetime(2024, 3, 1, 12, 0, 0, 123_456, tzinfo=dt.timezone(dt.timedelta(hours=2)))
+    forms = [
+        pl.DataFrame({"t": pl.Series([noon]).dt.convert_time_zone("Europe/Berlin")}),
+        pd.DataFrame({"t": pd.to_datetime([noon.isoformat()])}),
+        pl.DataFrame({"t": [noon.isoformat()]}),
+    ]
+    values = {float(ColumnKinds({"t": "date"}, frozenset({"t"}))(form)["t"].to_list()[0]) for form in forms}
+    assert values == {date_number("2024-03-01T10:00:00.123456Z")}
+
+
+@pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])
+def test_a_decimal_comma_in_the_pool_is_read_as_a_point_in_every_table(frame: Any) -> None:
+    kinds = column_kinds(frame(pl.DataFrame({"bmi": ["27,5", "30", "n/a"], "pay": ["1,234", "950", None]})))
+    assert kinds.kinds == {"bmi": "number", "pay": "category"}
+    assert kinds.commas == {"bmi"}
+    read = kinds(frame(pl.DataFrame({"bmi": ["22,125", "22.5", "1,2,3"], "pay": ["1,234", "2", "x"]})))
+    assert repr(read["bmi"].to_list()) == "[22.125, 22.5, nan]"
+    assert read["pay"].to_list() == ["1,234", "2", "x"]
+
+
+def test_the_owner_says_what_a_comma_with_three_digits_is() -> None:
+    pool = pl.DataFrame({"pay": ["1,234", "950"] * 20})
+    kinds = column_kinds(pool, GivenKinds(numeric=("pay",)))
+    assert kinds(pool)["pay"].to_list()[:2] == [1.234, 950.0]
+    assert column_kinds(pool, GivenKinds(categorical=("pay",))).commas == frozenset()
+
+
+def test_private_commas_decide_on_nothing() -> None:
+    kinds = column_kinds(pl.DataFrame({"lab": ["2.5", "3", "NA"]}))
+    assert kinds.kinds["lab"] == "number"
+    assert np.isnan(kinds(pl.DataFrame({"lab": ["2,5"]}))["lab"][0])  # the pool does not say that commas are decimal
+
+
+@pytest.mark.parametrize("cell", ["1_2", "\u0661\u0662", "\uff11", "1e", "0x1f", "1 2", "", "."])
+def test_what_tables_do_not_write_as_a_number_is_none(cell: str) -> None:
+    assert math.isnan(written_number(cell))
+    assert math.isnan(number(cell))  # a private cell, where there is one rule for both
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("12", 12.0), (" -1.5 ", -1.5), ("+.5", 0.5), ("5.", 5.0), ("1E-3", 1e-3), ("inf", math.inf)]
+)
+def test_what_tables_write_as_a_number_is_one(cell: str, value: float) -> None:
+    assert written_number(cell) == number(cell) == value
+
+
+@pytest.mark.parametrize("form", ["{0}_{1}", "{0}_{1}_{1}"])
+def test_codes_with_underscores_beside_a_mark_are_categories(form: str) -> None:
+    codes = [form.format(i % 3, i % 2) for i in range(60)]
+    read = column_kinds(pl.DataFrame({"code": [*codes, "n/a"], "age": [*map(str, range(60)), "n/a"]}))
+    assert read.kinds == {"code": "category", "age": "number"}

@@ -1,0 +1,143 @@
+"""Boosting of scikit-learn and of other libraries as teachers: labels, missing values, threads, exactness, few rows."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate import PrivateClassifier, PublicPool, check
+from quorate.ensemble import ClassifierTeacher
+from quorate.ensemble.one_thread import on_one_thread
+from quorate.errors import PreconditionFailed
+from quorate.pipeline.models import built_in, model_of
+
+xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
+
+RNG = np.random.default_rng(11)
+CLASSES = ["cold", "mild", "warm"]
+
+
+def rows(n: int, *, holes: bool = True):
+    X = RNG.normal(size=(n, 4))
+    codes = np.digitize(X[:, 0], [-0.4, 0.4])
+    if holes:
+        X[RNG.random(n) < 0.2, 3] = np.nan
+    return X, np.array(CLASSES)[codes]
+
+
+def models() -> dict[str, object]:
+    return {
+        "scikit-learn": HistGradientBoostingClassifier(max_iter=10, min_samples_leaf=5),
+        "xgboost": xgboost.XGBClassifier(n_estimators=8, max_depth=3),
+        "lightgbm": lightgbm.LGBMClassifier(n_estimators=8, min_child_samples=5, verbosity=-1),
+    }
+
+
+@pytest.mark.parametrize("name", models())
+def test_texts_as_labels_and_missing_values(name):
+    X, y = rows(600)
+    clf = PrivateClassifier(
+        models()[name],
+        HistGradientBoostingClassifier(max_iter=20),
+        classes=CLASSES,
+        epsilon=50.0,
+        delta=1e-3,
+        n_teachers=5,
+        unsafe_noise_seed=1,
+    ).fit(X, y, public=PublicPool(rows(150)[0]))
+
+    assert clf.score(X, y) > 0.7
+
+
+@pytest.mark.parametrize("name", models())
+def test_a_shard_without_some_of_the_classes_votes_for_its_own(name):
+    X, _ = rows(80, holes=False)
+    y = np.where(X[:, 0] > 0, 7, 2)
+    votes = ClassifierTeacher(models()[name]).train(X, y, 3).vote(X)
+
+    assert set(votes.tolist()) == {2, 7}
+    assert (votes == y).mean() > 0.9
+
+
+def test_labels_that_are_not_relabelled_would_fail():
+    X, _ = rows(80, holes=False)
+    with pytest.raises(ValueError, match="classes"):
+        models()["xgboost"].fit(X, np.where(X[:, 0] > 0, 7, 2))
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+@pytest.mark.parametrize("step", [False, True])
+def test_each_teacher_keeps_to_one_thread_and_draws_from_its_seed(name, step):
+    model = models()[name].set_params(n_jobs=4, subsample=0.7)
+    model = make_pipeline(StandardScaler(), model) if step else model
+    teacher = ClassifierTeacher(model)
+    fresh = teacher.fresh(5)
+    last = fresh.steps[-1][1] if step else fresh
+
+    assert last.n_jobs == 1
+    assert last.random_state == (teacher.fresh(5).steps[-1][1] if step else teacher.fresh(5)).random_state
+    assert (model.steps[-1][1] if step else model).n_jobs == 4  # its owner's stays
+
+
+def test_lightgbm_does_not_choose_its_way_by_the_clock():
+    fresh = ClassifierTeacher(models()["lightgbm"]).fresh(1)
+    assert fresh.get_params()["deterministic"]
+    assert fresh.get_params()["force_row_wise"]
+
+    chosen = lightgbm.LGBMClassifier(force_col_wise=True)
+    on_one_thread(chosen)
+    assert "force_row_wise" not in chosen.get_params()
+
+
+@pytest.mark.parametrize("name", models())
+def test_the_same_shard_gives_the_same_trees_whatever_it_is_trained_beside(name):
+    X, y = rows(120)
+    codes = np.array([CLASSES.index(each) for each in y])
+    teacher = ClassifierTeacher(models()[name])
+    first = teacher.train(X, codes, 9).estimator.predict_proba(X)
+    teacher.train(X[::-1], codes[::-1], 10)
+
+    assert (teacher.train(X, codes, 9).estimator.predict_proba(X) == first).all()
+
+
+@pytest.mark.parametrize("name", models())
+@pytest.mark.parametrize(("leaf", "applies"), [(20, True), (2, False)])
+def test_a_leaf_that_wants_more_rows_than_a_shard_has_is_foreseen(name, leaf, applies):
+    leaves = {"scikit-learn": "min_samples_leaf", "xgboost": "min_child_weight", "lightgbm": "min_child_samples"}
+    model = models()[name].set_params(**{leaves[name]: leaf})
+    if name == "xgboost" and not applies:
+        model.set_params(min_child_weight=0.5)
+    X, y = rows(600, holes=False)
+    clf = PrivateClassifier(model, classes=CLASSES, epsilon=5.0, delta=1e-3, n_teachers=30, n_records=600)
+    told = check(clf, X, y, public=PublicPool(rows(200, holes=False)[0]))
+
+    assert ("teachers-are-constants" in {each.code for each in told.cautions}) == applies
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_a_name_in_a_run_stands_for_small_trees(name, tmp_path):
+    assert type(model_of(name, "teacher", folder=tmp_path)).__module__.startswith(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "library"),
+    [("xgboost", "xgboost"), ("lightgbm", "lightgbm"), ("mine:net", "skorch"), ("mine:net", "torch")],
+)
+def test_a_missing_extra_is_named_with_the_command_that_installs_it(name, library, tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text(f"import {library}\n\ndef net():\n    return {library}.x\n")
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    extra = "torch" if library == "skorch" else library
+    with pytest.raises(PreconditionFailed) as refused:
+        model_of(name, "teacher", folder=tmp_path)
+    assert f'{library} is not installed; install it with: pip install "quorate[{extra}]"' in str(refused.value)
+
+
+def test_the_names_are_not_for_students():
+    with pytest.raises(Exception, match="student model 'xgboost' is not built in"):
+        built_in("xgboost", "student")

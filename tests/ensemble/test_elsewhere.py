@@ -1,0 +1,377 @@
+"""What passes between machines: files with private rows, messages that tell nothing, refusals before rows are read."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sortedcontainers import SortedList
+
+from quorate.ensemble import DaskScheduler, elsewhere, environment, exchange, remote
+from quorate.ensemble.elsewhere import batches_of, map_elsewhere
+from quorate.ensemble.environment import environment as environment_here
+from quorate.ensemble.exchange import Stored, check_folder, put, take
+from quorate.ensemble.isolation import Lost, in_children
+from quorate.ensemble.pool import import_path
+from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
+from quorate.ensemble.workers import isolated_map
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+MARKER = b"a-private-diagnosis"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "rows"
+    made.mkdir(mode=0o700)
+    return made
+
+
+def echo(items: list[Any]) -> list[bytes | Lost]:
+    return in_children(_of, items, together=False)
+
+
+def _of(item: Any) -> bytes:
+    if item == "dies":
+        os.kill(os.getpid(), 9)
+    if item == "raises":
+        raise ValueError(MARKER.decode())
+    return bytes(item)
+
+
+def kills_its_process(items: list[Any]) -> list[bytes | Lost]:
+    os._exit(1)
+
+
+def is_lost_on_the_way(items: list[Any]) -> list[bytes | Lost]:
+    raise MemoryError(MARKER.decode())
+
+
+def task_for(folder: Path, work: Any, items: list[Any], *, at: str | None = None, **changes: Any) -> RemoteTask:
+    stored = put(folder, [exchange.pack(item) for item in items])
+    made = RemoteTask(at or str(folder), put(folder, work), stored, environment_here(), import_path())
+    return made._replace(**changes)
+
+
+def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder: Path) -> None:
+    task = task_for(folder, echo, [MARKER, b"other"])
+    came = do_remotely(task)
+    for message in (task, came):
+        sent = pickle.dumps(message)
+        assert MARKER not in sent
+        assert len(sent) < 4_000  # it is as long for a thousand rows as for two
+        assert MARKER.decode() not in repr(message)
+    assert came.stored is not None
+    assert MARKER in (folder / task.items.name).read_bytes()
+    assert take(folder, came.stored) == [MARKER, b"other"]
+
+
+def test_a_digest_tells_nothing_to_who_guesses_the_content(folder: Path) -> None:
+    """The same rows twice: without the file, no guess can be tried against what the scheduler sees."""
+    first, second = put(folder, [MARKER]), put(folder, [MARKER])
+    assert first.digest != second.digest
+    assert first.name != second.name
+
+
+def test_files_are_their_owners_alone(folder: Path) -> None:
+    before = os.umask(0)
+    try:
+        stored = put(folder, 1)
+    finally:
+        os.umask(before)
+    assert (folder / stored.name).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        (folder / stored.name).open("x")
+
+
+def test_a_file_that_was_altered_is_not_unpickled(folder: Path) -> None:
+    stored = put(folder, [1])
+    other = put(folder, [2])
+    (folder / stored.name).write_bytes((folder / other.name).read_bytes())
+    with pytest.raises(PreconditionFailed, match="was altered on its way"):
+        take(folder, stored)
+    assert take(folder, Stored(stored.name, other.digest)) == [2]
+
+
+def test_a_file_that_comes_late_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = put(folder, "late")
+    place = folder / stored.name
+    place.rename(folder / "aside")
+    monkeypatch.setattr(exchange.time, "sleep", lambda _: (folder / "aside").rename(place))
+    assert take(folder, stored) == "late"
+    exchange.remove(folder, stored)
+    monkeypatch.setattr(exchange, "_PATIENCE_SECONDS", 0.0)
+    with pytest.raises(FileNotFoundError):
+        take(folder, stored)
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o700, False), (0o750, True), (0o701, True)])
+def test_a_folder_that_others_may_look_into_is_refused(folder: Path, mode: int, refused: bool) -> None:
+    folder.chmod(mode)
+    if not refused:
+        check_folder(folder)
+        return
+    with pytest.raises(PreconditionFailed, match="others than its owner"):
+        check_folder(folder)
+
+
+def test_storage_that_is_not_shared_is_refused_before_anything_is_read(folder: Path) -> None:
+    task = task_for(folder, echo, [b""], at=str(folder / "elsewhere"))
+    with pytest.raises(PreconditionFailed, match="storage that every worker reaches by the same path"):
+        do_remotely(task)
+
+
+def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
+    here = environment_here()
+    task = task_for(folder, echo, [b""], environment={**here, "numpy": "1.0", "Python": "3.9.1"})
+    with pytest.raises(PreconditionFailed) as refused:
+        do_remotely(task)
+    assert f"numpy {here['numpy']} there and 1.0 here" in str(refused.value)
+    assert "Python" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    task = task_for(folder, echo, [b""], environment={**here, "BLAS kernels": "Z80"})
+    with pytest.raises(PreconditionFailed, match=r"BLAS kernels .* there and Z80 here.*OPENBLAS_CORETYPE"):
+        do_remotely(task)
+    assert environment.unlike(here) == []
+
+
+def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: Path) -> None:
+    """A library that quorate has never heard of: any that is loaded, and that the pickle of the work names."""
+    sent: list[RemoteTask] = []
+
+    def keeps(task: RemoteTask) -> RemoteResult:
+        sent.append(task)
+        return in_this_process(task)
+
+    worker: Any = OneWorker(folder, keeps)
+    work = partial(with_a_teacher, pickle.dumps(SortedList([1])))
+    assert list(map_elsewhere(worker, work, [(0, Unwilling(0, None))])) == [(0, b"0")]
+    assert sent[0].environment["sortedcontainers"] == version("sortedcontainers")
+
+    altered = sent[0]._replace(environment={**sent[0].environment, "sortedcontainers": "0.1"})
+    assert environment.unlike(altered.environment) == [
+        f"sortedcontainers {version('sortedcontainers')} there and 0.1 here"
+    ]
+
+
+def with_a_teacher(pickled: bytes, items: list[Any]) -> list[bytes | Lost]:
+    return numbers_of(items)
+
+
+def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    came = do_remotely(task_for(folder, echo, [b"a", "raises", "dies", b"b"]))
+    assert came.stored is not None
+    assert take(folder, came.stored) == [b"a", Lost.FAILED, Lost.KILLED, b"b"]
+    assert MARKER.decode() not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("work", [kills_its_process, is_lost_on_the_way])
+def test_a_process_that_is_lost_is_told_without_a_reason_and_replaced(folder: Path, work: Any) -> None:
+    assert do_remotely(task_for(folder, work, [b"a"])) == RemoteResult(None, 0)
+    assert do_remotely(task_for(folder, echo, [b"a"])).stored is not None
+
+
+def test_work_that_a_worker_cannot_load_is_a_public_fact(folder: Path) -> None:
+    task = task_for(folder, Unloadable(), [b"a"])
+    with pytest.raises(PreconditionFailed, match="cannot load what it is to do: ModuleNotFoundError"):
+        do_remotely(task)
+
+
+class Unloadable:
+    def __reduce__(self) -> Any:
+        return __import__, ("a_module_that_is_nowhere",)
+
+
+def test_a_full_disk_is_told_by_its_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = task_for(folder, echo, [b"a"])
+    exchange.remove(folder, task.items)
+    monkeypatch.setattr(remote, "take", lambda *_: (_ for _ in ()).throw(OSError(28, "")))
+    assert remote._do(task) == RemoteResult(None, 28)
+
+
+class Unwilling:
+    """An item that does not travel, or whose unpacking raises, or ends the process."""
+
+    def __init__(self, number: int, why: Any = None) -> None:
+        self.number, self.why, self.made_by = number, why, os.getpid()
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.why == "does not travel":
+            raise ValueError(MARKER.decode())
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.why == "exits":
+            if os.getpid() == self.made_by:  # what ends a worker would end the tests here
+                raise AssertionError
+            os._exit(3)
+        if self.why is not None:
+            raise self.why
+
+
+def numbers_of(items: list[Any]) -> list[bytes | Lost]:
+    return [b"%d" % item.number for item in items]
+
+
+class OneWorker:
+    """A scheduler and a connection to it, without Dask: each task is done at once."""
+
+    status = "running"
+
+    def __init__(self, folder: Path, do: Callable[[RemoteTask], RemoteResult]) -> None:
+        self.folder, self.do, self.client = folder, do, self
+        self.environment = environment_here()
+        self.sizes: list[int] = []
+
+    @contextmanager
+    def connected(self) -> Iterator[OneWorker]:
+        yield self
+
+    def threads(self) -> int:
+        return 1
+
+    def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool) -> Any:
+        assert function is do_remotely
+        assert not pure
+        self.sizes.append(len(take(self.folder, task.items)))
+        future: Any = Future()
+        future.key = key
+        future.set_result(self.do(task))
+        return future
+
+
+def in_this_process(task: RemoteTask) -> RemoteResult:
+    """As :func:`do_remotely`, but without a process of its own."""
+    try:
+        return remote._do(task)
+    except (PreconditionFailed, SystemExit):
+        raise
+    except Exception:  # noqa: BLE001 - as there
+        return RemoteResult(None, 0)
+
+
+def outcome(folder: Path, why: Any, n: int, do: Any = in_this_process) -> dict[int, bytes | None]:
+    worker: Any = OneWorker(folder, do)
+    items = ((number, Unwilling(number, why if number == 3 else None)) for number in range(n))
+    found = dict(map_elsewhere(worker, numbers_of, items))
+    assert worker.sizes == [n] + [1] * n
+    assert list(folder.iterdir()) == []
+    return found
+
+
+def all_but_one(n: int) -> dict[int, bytes | None]:
+    return {number: None if number == 3 else b"%d" % number for number in range(n)}
+
+
+WHYS = [
+    ValueError(MARKER.decode()),
+    MemoryError(),
+    OSError(28, MARKER.decode()),  # not the disk's
+    PreconditionFailed(MARKER.decode()),
+    SystemExit(3),
+    "does not travel",
+]
+
+
+@pytest.mark.parametrize("why", WHYS, ids=lambda why: why if isinstance(why, str) else type(why).__name__)
+def test_an_item_that_cannot_be_unpacked_is_lost_alone(why: Any, folder: Path) -> None:
+    assert outcome(folder, why, 64) == all_but_one(64)
+
+
+def test_an_item_that_ends_the_process_that_unpacks_it_is_lost_alone_as_on_one_machine(folder: Path) -> None:
+    items = [Unwilling(number, "exits" if number == 3 else None) for number in range(5)]
+    here = dict(isolated_map(numbers_of, items.__getitem__, range(5), n_jobs=1, batch=5))
+    assert outcome(folder, "exits", 5, do_remotely) == here == all_but_one(5)
+
+
+def with_its_neighbours(folder: Path, killed: Any) -> Iterator[Any]:
+    """A twin: the second round unpacks the whole file once more, and would then pick one item of it."""
+    for batch, places in killed:
+        packed = take(folder, batch.stored)
+        exchange.remove(folder, batch.stored)
+        for at in places:
+            yield batch._replace(numbers=(batch.numbers[at],), stored=put(folder, packed))
+
+
+def test_that_test_catches_a_second_round_that_unpacks_neighbours(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(elsewhere, "_alone", with_its_neighbours)
+    worker: Any = OneWorker(folder, in_this_process)
+    items = ((number, Unwilling(number, ValueError() if number == 3 else None)) for number in range(64))
+    found = dict(map_elsewhere(worker, numbers_of, items))
+    assert found != all_but_one(64)
+    assert set(found.values()) == {None}  # one unit has silenced 64 teachers
+
+
+@pytest.mark.parametrize("n", [0, 1, 49, 50, 64, 113, 114, 130, 250, 1000])
+def test_every_item_is_in_one_task_and_no_task_is_small(n: int) -> None:
+    batches = list(batches_of((number, "") for number in range(n)))
+    assert [number for batch in batches for number, _ in batch] == list(range(n))
+    assert all(50 <= len(batch) <= 113 for batch in batches) or n < 50
+    assert len(batches) <= 1 or n >= 50
+
+
+def test_items_are_asked_for_when_they_are_sent() -> None:
+    asked = []
+    batches = batches_of((asked.append(number) or number, "") for number in range(1000))  # type: ignore[func-returns-value]
+    next(batches)
+    assert len(asked) <= 128
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("cluster:8786", "must be the address"),
+        ("http://cluster:8786", "must be the address"),
+        ("inproc://10.0.0.1/1/1", "must be the address"),
+        ("tcp://cluster:8786", "plain TCP"),
+        ("tcp://10.0.0.1:8786", "plain TCP"),
+        ("tcp://[fe80::1]:8786", "plain TCP"),
+        ("tcp://127.0.0.1.example.org:8786", "plain TCP"),
+        (8786, "distributed.Client"),
+    ],
+)
+def test_an_address_where_others_may_give_orders_is_refused(address: Any, why: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match=why):
+        DaskScheduler(address, folder=tmp_path)
+    if why == "plain TCP":
+        DaskScheduler(address, folder=tmp_path, plain_tcp=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["tls://cluster:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:1"]
+)
+def test_tls_and_this_machine_are_taken(address: str, tmp_path: Path) -> None:
+    assert DaskScheduler(address, folder=tmp_path).address == address
+
+
+def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path: Path) -> None:
+    from sklearn.base import clone
+
+    scheduler = DaskScheduler("tls://cluster:8786", folder=tmp_path)
+    assert clone(scheduler, safe=False) is scheduler
+    assert "cluster" in repr(scheduler)
+
+
+def test_nobody_at_an_address_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from quorate.ensemble import scheduler as module
+
+    monkeypatch.setattr(module, "_CONNECT_SECONDS", 0.2)
+    (tmp_path / "private").mkdir(mode=0o700)
+    nobody = DaskScheduler("tcp://127.0.0.1:9", folder=tmp_path / "private")
+    with pytest.raises(PreconditionFailed, match="no Dask scheduler answers"), nobody.connected():
+        pass
+    without = DaskScheduler("tls://127.0.0.1:9", folder=tmp_path / "private")
+    with pytest.raises(PreconditionFailed, match="needs certificates"), without.connected():
+        pass
+    assert list((tmp_path / "private").iterdir()) == []

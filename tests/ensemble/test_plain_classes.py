@@ -1,0 +1,268 @@
+"""Classes with fit and predict that inherit nothing from scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import loguniform
+from sklearn.cluster import KMeans
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, RandomizedSearchCV, StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.ensemble import ClassifierTeacher, check_unfitted, not_looked_into
+from quorate.ensemble.classifier import set_random_states
+from quorate.errors import InvalidParameter
+from quorate.outcomes import Outcome
+
+RNG = np.random.default_rng(5)
+X = RNG.normal(size=(80, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+
+
+class NearestMean:
+    """Keeps its arguments under their names, and what it learns under names of its own."""
+
+    def __init__(self, shrink=0.0, random_state=None):
+        self.shrink = shrink
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        self.labels = np.unique(y)
+        self.means = np.array([X[y == each].mean(axis=0) for each in self.labels]) * (1 - self.shrink)
+        self.drawn = np.random.default_rng(self.random_state).random()
+        return self
+
+    def predict(self, X):
+        distances = [((X - mean) ** 2).sum(axis=1) for mean in self.means]
+        return self.labels[np.argmin(distances, axis=0)]
+
+
+class HidesItsArguments(NearestMean):
+    """A constructor whose arguments cannot be read off the object again."""
+
+    def __init__(self, amount=0.0):
+        super().__init__(amount)
+
+
+class TakesMore(NearestMean):
+    """A constructor that takes more than it names."""
+
+    def __init__(self, **more):
+        super().__init__()
+        vars(self).update(more)
+
+
+class RefusesItsOwn(NearestMean):
+    """A constructor that takes a text, and keeps a number."""
+
+    def __init__(self, size="3"):
+        super().__init__()
+        self.size = int(size.strip())
+
+
+class Around:
+    """Keeps a model of another library as it was given."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def fit(self, X, y):
+        self.module.learn(X, y)
+
+    def predict(self, X):
+        return self.module.say(X)
+
+
+class Slopes:
+    """Weights and no mark that tells whether they were learned: like a network of torch."""
+
+    def __init__(self):
+        self.weights = np.zeros(3)
+
+    def learn(self, X, y):
+        self.weights = self.weights + ((2 * y - 1) @ X) / len(y)
+
+    def say(self, X):
+        return (X @ self.weights > 0).astype(int)
+
+
+class Sampled:
+    """Draws in its constructor, from the random state that it is given there."""
+
+    def __init__(self, random_state=None):
+        self.random_state = random_state
+        self.weights = np.random.default_rng(0 if random_state is None else random_state).normal(size=3)
+
+    def fit(self, X, y):
+        self.done = True
+
+    def predict(self, X):
+        return (X @ self.weights > 0).astype(int)
+
+
+class HoldsAModel:
+    """Has a scikit-learn model inside."""
+
+    def __init__(self):
+        self.inner = DecisionTreeClassifier()
+
+    def fit(self, X, y):
+        self.inner.fit(X, y)
+
+    def predict(self, X):
+        return self.inner.predict(X)
+
+
+class Centre:
+    """A transformer that knows nothing of scikit-learn."""
+
+    def fit(self, X, y=None):
+        self.middle = X.mean(axis=0)
+        return self
+
+    def transform(self, X):
+        return X - self.middle
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        NearestMean(0.1),
+        HoldsAModel(),
+        make_pipeline(StandardScaler(), NearestMean()),
+        make_pipeline(Centre(), NearestMean()),
+        make_pipeline(Centre(), LogisticRegression()),
+        BaggingClassifier(NearestMean(), n_estimators=3),
+        GridSearchCV(make_pipeline(Centre(), LogisticRegression()), {"logisticregression__C": [1.0]}, cv=2),
+    ],
+    ids=["plain", "holds a model", "step", "two steps", "transformer", "bagged", "search"],
+)
+def test_a_plain_class_is_a_teacher_by_itself_and_as_a_step(model):
+    teacher = ClassifierTeacher(model)
+    first, second = teacher.train(X[:40], Y[:40], 1), teacher.train(X[40:], Y[40:], 2)
+
+    assert (first.vote(X) == Y).mean() > 0.7
+    assert (second.vote(X) == Y).mean() > 0.7
+    assert first.estimator is not second.estimator
+    check_unfitted(model)  # it stayed as it was
+
+
+def test_its_random_state_is_handed_to_the_constructor():
+    teacher = ClassifierTeacher(Sampled())
+    states = [teacher.train(X, Y, seed).estimator for seed in (1, 1, 2)]
+
+    assert states[0].random_state == states[1].random_state != states[2].random_state
+    assert states[0].weights.tolist() == states[1].weights.tolist() != states[2].weights.tolist()
+
+
+def test_its_random_state_is_set_inside_a_pipeline_too():
+    fitted = ClassifierTeacher(make_pipeline(StandardScaler(), NearestMean())).train(X, Y, 7).estimator
+
+    assert fitted.steps[-1][1].fitted_.random_state is not None
+
+
+def test_that_what_scikit_learn_does_alone_would_fail():
+    """Without the step around it the Pipeline asks for tags that are not there."""
+    pipeline = make_pipeline(StandardScaler(), NearestMean())
+    set_random_states(pipeline, 1)
+    pipeline.fit(X, Y)
+    with pytest.raises(AttributeError, match="__sklearn_tags__"):
+        pipeline.predict(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "attribute"),
+    [
+        (NearestMean().fit(X, Y), "labels"),
+        (make_pipeline(StandardScaler(), NearestMean().fit(X, Y)), None),
+        (BaggingClassifier(NearestMean().fit(X, Y)), None),
+    ],
+    ids=["alone", "step", "bagged"],
+)
+def test_one_that_visibly_learned_something_is_refused(model, attribute):
+    with pytest.raises(InvalidParameter, match=f"is already fitted.*{attribute or ''}"):
+        ClassifierTeacher(model)
+
+
+def test_a_fitted_model_inside_is_seen():
+    model = HoldsAModel()
+    model.inner.fit(X, Y)
+    with pytest.raises(InvalidParameter, match="already fitted: DecisionTreeClassifier"):
+        ClassifierTeacher(model)
+
+
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [
+        (HidesItsArguments(), "it keeps no attribute 'amount'"),
+        (HidesItsArguments().fit(X, Y), "it keeps no attribute 'amount'"),
+        (TakesMore(depth=3), "its constructor takes more than it names"),
+        (RefusesItsOwn(), "its constructor refuses the arguments that it has kept"),
+        (make_pipeline(StandardScaler(), HidesItsArguments().fit(X, Y)), "it keeps no attribute 'amount'"),
+        (GridSearchCV(make_pipeline(LogisticRegression()), {"steps": [[HidesItsArguments()]]}), "'amount'"),
+        (Around(HidesItsArguments()), "it keeps no attribute 'amount'"),
+    ],
+    ids=["hidden", "hidden, fitted", "more", "refuses", "step", "search", "argument"],
+)
+def test_one_that_cannot_be_made_anew_is_refused_fitted_or_not(model, why):
+    """A deep copy would hand whatever it has learned to every teacher."""
+    with pytest.raises(InvalidParameter, match=f"cannot be made anew from its constructor's arguments: .*{why}"):
+        ClassifierTeacher(model)
+
+
+def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
+    trained = Around(Slopes())
+    trained.fit(X, Y)  # in place: nothing tells it from one that is new
+    clf = PrivateClassifier(trained, classes=[0, 1], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1)
+    clf.fit(X, Y, public=PublicPool(RNG.normal(size=(60, 3))))
+    [check] = [each for each in clf.facts().checks if each.code == "preprocessing"]
+
+    assert check.outcome is Outcome.NOT_COVERED
+    assert "an object of the class ndarray" in check.evidence
+    assert any("hold an object of the class ndarray" in each for each in clf.guarantee_.caveats)
+
+
+@pytest.mark.parametrize(
+    ("model", "found"),
+    [
+        (NearestMean(0.1), None),
+        (make_pipeline(Centre(), LogisticRegression()), None),
+        (GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=StratifiedKFold(3)), None),
+        (RandomizedSearchCV(LogisticRegression(), {"C": loguniform(0.1, 1.0)}), None),
+        (make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()), None),
+        (Around(Slopes), None),
+        (Around([Slopes()]), "ndarray"),
+        (Around(Slopes().say), "ndarray"),
+        (Around(memoryview(b"weights")), "memoryview"),
+        (make_pipeline(FunctionTransformer(lambda rows, weights=X: rows), LogisticRegression()), "ndarray"),
+        (KMeans(init=X[:2]), "ndarray"),
+    ],
+)
+def test_what_can_be_looked_into_is_looked_into(model, found):
+    assert not_looked_into(model) == found
+
+
+def test_a_plain_transformer_that_was_fitted_on_public_rows_stays_as_it_is():
+    centre = Centre().fit(X + 7.0)
+    teacher = ClassifierTeacher(make_pipeline(centre, DecisionTreeClassifier()), preprocessing="public")
+    fitted = [teacher.train(X[start : start + 40], Y[start : start + 40], 1).estimator for start in (0, 40)]
+
+    for each in fitted:
+        assert each.predict(X[:5]).shape == (5,)
+        assert each.steps[0][1].estimator.fitted_.middle.tolist() == centre.middle.tolist()
+    with pytest.raises(InvalidParameter, match="already fitted: Centre"):
+        ClassifierTeacher(make_pipeline(centre, DecisionTreeClassifier()))
+
+
+def test_a_run_with_texts_as_labels():
+    labels = np.array(["no", "yes"])[Y]
+    clf = PrivateClassifier(
+        NearestMean(), classes=["no", "yes"], epsilon=50.0, delta=1e-3, n_teachers=4, unsafe_noise_seed=1
+    ).fit(X, labels, public=PublicPool(RNG.normal(size=(60, 3))))
+
+    assert clf.score(X, labels) > 0.8

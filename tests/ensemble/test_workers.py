@@ -1,0 +1,78 @@
+"""Worker processes are kept: a smaller request is served by some of those that there are, and no more at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+
+import polars as pl
+
+from quorate.ensemble.isolation import Lost, in_children, polars_threads
+from quorate.ensemble.workers import end_workers, isolated_map
+
+
+def spans(items: list[float]) -> list[bytes | Lost]:
+    """Wait as long as each item says; tell the process, and when it began and ended."""
+    found: list[bytes | Lost] = []
+    for item in items:
+        began = time.monotonic()
+        time.sleep(item)
+        found.append(json.dumps([os.getpid(), began, time.monotonic()]).encode())
+    return found
+
+
+def of(n_jobs: int, n: int, seconds: float) -> list[tuple[int, float, float]]:
+    told = dict(isolated_map(spans, lambda _: seconds, range(n), n_jobs=n_jobs, batch=1)).values()
+    assert None not in told
+    return [tuple(json.loads(each or b"")) for each in told]
+
+
+def most_at_once(found: list[tuple[int, float, float]]) -> int:
+    return max(sum(began <= at < ended for _, began, ended in found) for _, at, _ in found)
+
+
+def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once() -> None:
+    end_workers()
+    two = of(2, 6, 0.1)
+    assert most_at_once(two) == 2, "what is measured below can be seen"
+    one = of(1, 4, 0.05)
+    assert most_at_once(one) == 1
+    assert {pid for pid, _, _ in one} <= {pid for pid, _, _ in two}
+    assert {pid for pid, _, _ in of(2, 2, 0.0)} <= {pid for pid, _, _ in two}
+
+
+def test_more_than_there_are_get_a_new_set() -> None:
+    end_workers()
+    (one,) = {pid for pid, _, _ in of(1, 2, 0.0)}
+    two = of(2, 6, 0.1)
+    assert most_at_once(two) == 2
+    assert one not in {pid for pid, _, _ in two}
+
+
+def start_threads(items: list[int]) -> list[bytes | Lost]:
+    """Do in a worker what starts the threads of polars there, as a module that a teacher comes from may."""
+    assert not polars_threads()
+    assert pl.DataFrame({"x": range(9), "y": range(9)})[[1, 2]].height == 2
+    assert polars_threads()
+    return [str(os.getpid()).encode() for _ in items]
+
+
+def pid_of_parent(item: int) -> bytes:
+    """Do in a child what needs such threads."""
+    assert pl.DataFrame({"x": [1.0, 2.0], "y": [3.0, 4.0]})[[item % 2]].to_numpy().shape == (1, 2)
+    return str(os.getppid()).encode()
+
+
+def children(items: list[int]) -> list[bytes | Lost]:
+    return in_children(pid_of_parent, items, together=True)
+
+
+def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
+    """A child would have none of them, and wait for ever."""
+    end_workers()
+    first = dict(isolated_map(start_threads, int, range(4), n_jobs=2, batch=1))
+    assert None not in first.values()
+    then = dict(isolated_map(children, int, range(4), n_jobs=2, batch=1))
+    assert None not in then.values()
+    assert not set(then.values()) & set(first.values())

@@ -1,0 +1,137 @@
+"""Texts, dates, ids and categories in one table, by the defaults, for both methods."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tests.data.test_column_kinds import WORDS, table
+
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate.data.rows import take
+from quorate.direct.schema import Schema
+from quorate.ensemble import check_unfitted
+from quorate.pipeline.inputs import check_inputs, look
+from quorate.students import as_student
+
+N, M = 600, 120
+BUDGET: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
+pytestmark = [pytest.mark.filterwarnings("ignore:columns-of-distinct-texts"), pytest.mark.several_fits]
+
+
+def notes(n: int, seed: int) -> tuple[list[str], np.ndarray]:
+    """Texts about the ill and the well."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.5
+    words = {True: WORDS[:3], False: WORDS[3:6]}
+    return [" ".join(rng.choice([*words[bool(each)], *WORDS[6:]], 6)) for each in ill], ill
+
+
+def estimators() -> list[Any]:
+    votes = PrivateClassifier(classes=[False, True], n_teachers=12, n_jobs=1, allow_hopeless=True, **BUDGET)
+    return [votes, PrivateLogisticRegression(classes=[False, True], **BUDGET)]
+
+
+CONTAINERS = [
+    list,
+    lambda texts: np.array(texts, dtype=object),
+    lambda texts: pl.Series("review", texts),
+    lambda texts: pd.Series(texts, name="review"),
+]
+
+
+@pytest.mark.parametrize("container", CONTAINERS, ids=["list", "numpy", "polars", "pandas"])
+@pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
+def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
+    clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
+    clf.fit(container(X), y, public=PublicPool(container(public)))
+    assert (clf.predict(container(new)) == truth).mean() > 0.9
+    assert (clf.predict(new[:3]) == clf.predict(container(new))[:3]).all()
+
+
+@pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
+@pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
+def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> None:
+    clf, (X, y), (public, _), (new, truth) = estimators()[which], notes(N, 1), notes(M, 2), notes(200, 3)
+    clf.fit(X, y, public=PublicPool(frame({"review": public})))
+    assert (clf.predict(new) == truth).mean() > 0.9
+
+
+@pytest.mark.parametrize("odd", [b"bytes", None, ["a", "list"], 5.0, float("nan"), {"a": 1}, np.zeros(2)], ids=repr)
+@pytest.mark.parametrize("container", [list, lambda texts: pd.Series(texts, dtype=object)], ids=["list", "pandas"])
+def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(container: Any, odd: Any) -> None:
+    """Whether private rows are bare texts is decided by what they come in, not by what a cell holds."""
+    (X, y), (public, _) = notes(60, 1), notes(30, 2)
+    budget = {**BUDGET, "n_records": 60}
+    one, none = (
+        PrivateLogisticRegression(classes=[False, True], **budget).fit(container(rows), y, public=PublicPool(public))
+        for rows in ([odd, *X[1:]], [None, *X[1:]])
+    )
+    assert (one.coef_ == none.coef_).all()
+    every = PrivateLogisticRegression(classes=[False, True], **budget).fit([odd] * 60, y, public=PublicPool(public))
+    assert every.coef_.shape == one.coef_.shape
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
+def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: int) -> None:
+    private, public, new = table(N, 1), table(M, 2), table(100, 3)
+    clf = estimators()[which]
+    y = (private["age"] > 55).to_numpy()
+    clf.fit(private, y, public=PublicPool(public, drop=["stayed"]))
+    found = clf.predict(new)
+    assert (found == (new["age"] > 55).to_numpy()).mean() > 0.8
+    lacking = new.with_columns(note=pl.lit(None, dtype=pl.String), seen=pl.lit("soon"))
+    assert len(clf.predict(lacking)) == 100
+    if which:
+        assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
+
+
+def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
+    schema = Schema.of(table(M, 2))
+    private = table(40, 1)
+    rows, usable = schema.parsed(private)
+    assert usable.all()
+    together = schema.numbers(rows).toarray()
+    for i in (0, 7, 39):
+        alone = schema.numbers(schema.parsed(private[[i]])[0]).toarray()
+        assert (alone == together[[i]]).all()
+    odd = private.cast({"age": pl.String, "came": pl.String})
+    odd[7, "age"], odd[8, "came"], odd[9, "seen"], odd[10, "lab"], odd[11, "note"] = "old", "then", "soon", "high", None
+    rows, usable = schema.parsed(odd)
+    assert np.flatnonzero(~usable).tolist() == [7, 8, 9]  # a lab value that is none is missing, and so is a note
+    others = [i for i in range(40) if i not in (7, 8, 9, 10, 11)]
+    assert (schema.numbers(take(rows, others)).toarray() == together[others]).all()
+
+
+def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
+    private, teacher = table(40, 1), estimators()[0]
+    y = [False, True] * 20
+    inputs = check_inputs(private, y, public=PublicPool(table(M, 2)), classes=[False, True], groups=None)
+    from quorate.pipeline.models import built_in
+
+    model = built_in("logistic", "teacher")
+    check_unfitted(model)
+    view = look(inputs, teacher=model, student=as_student(teacher.student).learner, built_in=True).teacher
+    together = view(private).toarray()
+    odd = private.clone()
+    odd[7, "seen"], odd[7, "lab"], odd[7, "note"] = "soon", "high", None
+    company = view(odd).toarray()
+    for i in (0, 3, 39):
+        assert (view(private[[i]]).toarray() == together[[i]]).all()
+        assert (company[i] == together[i]).all()
+
+
+def cheating_view(rows: pl.DataFrame) -> Any:
+    """A twin that fits its words on the rows that it reads."""
+    return Schema.of(rows).numbers(rows).toarray()
+
+
+def test_that_test_catches_an_encoder_of_private_rows() -> None:
+    private = table(40, 1)
+    odd = private.clone()
+    odd[7, "note"] = "cough cough cough cough"
+    assert (cheating_view(private)[0] != cheating_view(odd)[0]).any()

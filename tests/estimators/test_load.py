@@ -1,0 +1,158 @@
+"""A finished run, in its folder or exported, is a fitted estimator: it predicts, asks, tells its guarantee."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from tests.run.conftest import visits, write_run
+
+import quorate
+from quorate import Ledger
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
+from quorate.estimators.finished_run import FinishedRun
+from quorate.export.package import export_files
+from quorate.run.batch import execute, load_run
+from quorate.run.direct_run import execute_direct, read_direct
+from quorate.run.online import ask
+from quorate.run.published import read_facts
+
+NEW, TRUTH = visits(60, seed=9)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A finished run of teachers that kept answers back, what was exported from it, and a direct run."""
+    folder = tmp_path_factory.mktemp("runs")
+    teachers = write_run(folder / "teachers", **{"mechanism.online_answers": 6, "budget.epsilon": 40.0})
+    execute(load_run(teachers), command="quorate run")
+    export_files(teachers, folder / "outbox")
+    direct = write_run(
+        folder / "direct",
+        **{
+            "method.by": "direct",
+            "teachers.count": None,
+            "mechanism.queries": None,
+            "run.n_jobs": None,
+        },
+    )
+    execute_direct(read_direct(direct), command="quorate run")
+    return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}
+
+
+def entries(root: Path) -> int:
+    with Ledger(root / "ledger.db") as ledger:
+        return ledger.head.sequence
+
+
+@pytest.mark.parametrize("name", ["teachers", "outbox", "direct"])
+def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
+    run, epsilon = quorate.load(runs[name]), 4 if name == "direct" else 40
+    assert run.score(NEW, TRUTH) > 0.7
+    assert run.classes_.tolist() == ["no", "yes"]
+    assert run.predict_proba(NEW).shape == (60, 2)
+    assert run.guarantee_.epsilon == pytest.approx(epsilon, rel=1e-3)
+    page = run.report(tmp_path / "report.html").read_text()
+    assert page == (runs["teachers" if name == "outbox" else name] / "public" / "report.html").read_text()
+    assert f"guarantee   ε ≤ {epsilon}" in run.summary()
+    assert f"guarantee: ε ≤ {epsilon}" in repr(run)
+    assert "script" not in run._repr_html_()
+
+
+def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
+    runs: dict[str, Path], tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
+    run, before = quorate.load(root), entries(root)
+    assert "left: 6 answers" in repr(run)
+    told = run.ask(NEW[:4])
+    assert set(told) <= {"no", "yes", None}
+    assert "left: 2 answers" in repr(run)
+    after = entries(root)
+    assert after > before
+    again = quorate.load(str(root))
+    assert again.ask(NEW[:4]) == told
+    assert entries(root) == after
+    NEW[:4].write_csv(tmp_path / "new.csv")
+    assert ask(load_run(root), tmp_path / "new.csv").answers == told  # the command's own way
+    with pytest.raises(BudgetExhausted, match="ask about 2 rows at most"):
+        again.ask(NEW[10:20])
+    with pytest.raises(DataRefused, match="lacks the column"):
+        again.ask(NEW.drop("ward"))
+    assert read_facts(root).spending.answers_left == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("outbox", "it was exported"), ("direct", r"\[method\] by = \"direct\" has no teachers")]
+)
+def test_where_there_are_no_teachers_asking_says_so(name: str, said: str, runs: dict[str, Path]) -> None:
+    with pytest.raises(PreconditionFailed, match=said) as refused:
+        quorate.load(runs[name]).ask(NEW[:1])
+    assert refused.value.charged == "nothing was charged"
+
+
+def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs: dict[str, Path], tmp_path: Path) -> None:
+    root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
+    run = quorate.load(root)
+    run.ask(NEW[:1])
+    copied = pickle.loads(pickle.dumps(run))  # noqa: S301
+    assert copied._asked is None
+    assert (copied.predict(NEW) == run.predict(NEW)).all()
+    assert copied.ask(NEW[:1]) == run.ask(NEW[:1])
+    assert (clone(run).predict(NEW) == run.predict(NEW)).all()
+    with pytest.raises(PreconditionFailed, match="is fitted already"):
+        run.fit(NEW, TRUTH)
+
+
+def test_a_file_that_was_changed_is_refused(runs: dict[str, Path], tmp_path: Path) -> None:
+    root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
+    outbox = Path(shutil.copytree(runs["outbox"], tmp_path / "outbox"))
+    for folder in (root / "public", outbox):
+        with (folder / "student.skops").open("ab") as file:
+            file.write(b" ")
+    with pytest.raises(PreconditionFailed, match="is not what this run wrote there"):
+        quorate.load(root)
+    with pytest.raises(PreconditionFailed, match="is not what was exported"):
+        quorate.load(outbox)
+    manifest = json.loads((outbox / "manifest.json").read_text())
+    del manifest["sha256"]["facts.json"]
+    (outbox / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(PreconditionFailed, match=r"holds no facts\.json with its sum"):
+        quorate.load(outbox)
+
+
+def test_what_is_no_run_is_said_in_a_line(runs: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "file.txt").write_text("")
+    (tmp_path / "empty").mkdir()
+    unfinished = write_run(tmp_path / "unfinished")
+    for path, error, said in (
+        (tmp_path / "none", PreconditionFailed, "there is no folder"),
+        (tmp_path / "file.txt", PreconditionFailed, "is a file; give the folder of a run"),
+        (tmp_path / "empty", PreconditionFailed, "is neither the folder of a run"),
+        (runs["teachers"] / "public", PreconditionFailed, "is the public side of a run; give the run's folder"),
+        (unfinished, PreconditionFailed, "has no finished run yet"),
+        (5, InvalidParameter, "path must be the folder of a run, got int"),
+    ):
+        with pytest.raises(error, match=said) as refused:
+            quorate.load(path)  # type: ignore[arg-type]
+        assert "\n" not in str(refused.value)
+
+
+def test_a_student_of_unknown_parts_is_opened_where_they_are_named(
+    runs: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quorate.deferred import skops
+
+    monkeypatch.setattr(skops.io, "get_untrusted_types", lambda data: ["my.Student"])
+    with pytest.raises(PreconditionFailed, match=r"holds the types my\.Student.* name them in trusted="):
+        quorate.load(runs["teachers"])
+    run = quorate.load(runs["teachers"], trusted=["my.Student"])
+    assert isinstance(run, FinishedRun)
+    assert not isinstance(run.student_, LogisticRegression) or run.student_.classes_.tolist() == ["no", "yes"]
+    assert isinstance(NEW, pl.DataFrame)

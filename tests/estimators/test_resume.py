@@ -1,0 +1,262 @@
+"""A fit goes on after its process ended: the same teachers, no charge, earlier answers free; other data are refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.estimators.small_task import POOL, X, Y, classifier, table
+
+from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
+from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
+from quorate.estimators import resumable
+from quorate.labelling.active import Margin
+from quorate.pipeline import resumed
+from quorate.release.keys import fingerprint_key
+from quorate.types import Secret
+
+pytestmark = pytest.mark.several_fits
+
+ROWS = table(12, 77)[0]
+PUBLIC = PublicPool(POOL)
+
+
+def made(ledger: Path | Ledger | None, **changes: Any) -> PrivateClassifier:
+    return classifier(ledger=ledger, online_answers=8, queries=40, **changes)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PrivateClassifier, list[Any]]:
+    """A fitted classifier that was asked three questions, and its ledger; nobody writes to that."""
+    path = tmp_path_factory.mktemp("kept") / "ledger.db"
+    clf = made(path).fit(X, Y, public=PUBLIC)
+    return path, clf, clf.ask(ROWS[:3])
+
+
+def copied(kept: tuple[Path, PrivateClassifier, list[Any]], folder: Path) -> Path:
+    """The ledger and what lies beside it, as another process would find them."""
+    shutil.copytree(kept[0].parent, folder, dirs_exist_ok=True)
+    return folder / "ledger.db"
+
+
+def entries(path: Path) -> list[str]:
+    with Ledger(path) as ledger:
+        return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
+
+
+def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(kept: Any, tmp_path: Path) -> None:
+    _, first, answers = kept
+    path = copied(kept, tmp_path)
+    before = entries(path)
+    clf = made(path).resume(X, Y, public=PUBLIC)
+    assert entries(path) == before
+    assert (clf.predict(POOL) == first.predict(POOL)).all()
+    assert (clf.queries_ == first.queries_).all()
+    assert clf.guarantee_ == first.guarantee_
+    votes = [
+        each._kept.result.ensemble.voters.reveal()  # the same teachers, one by one
+        for each in (clf, first)
+    ]
+    assert all((a.vote(ROWS) == b.vote(ROWS)).all() for a, b in zip(*votes, strict=True))
+    assert clf.ask(ROWS[:3]) == answers  # from the memo
+    assert entries(path) == before
+    assert len(clf.ask(ROWS[:8])) == 8  # three of them for free
+    assert entries(path) == [*before, "drawn", "stored"]
+    assert "left: 0 answers" in repr(clf)
+    with pytest.raises(BudgetExhausted):
+        clf.ask(ROWS[8:])
+    assert "PrivateClassifier.resume" in clf.summary()
+
+
+def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path: Path) -> None:
+    """With the number of records read, one record more may be other teachers; to declare it later changes nothing."""
+    path = tmp_path / "ledger.db"
+    asked: dict[str, Any] = {"n_teachers": "auto", "epsilon": 4.0}
+    first = made(path, **asked).fit(X, Y, public=PUBLIC)
+    assert first.guarantee_.neighbours == "replace one record"
+    with pytest.raises(PreconditionFailed, match="another promise"):
+        made(path, n_records=len(X), **asked).resume(X, Y, public=PUBLIC)
+    assert made(path, **asked).resume(X, Y, public=PUBLIC).guarantee_ == first.guarantee_
+
+
+def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_path: Path) -> None:
+    path = copied(kept, tmp_path)
+    told = made(path).resume(X, Y, public=PUBLIC).ask(ROWS[3:8])
+    again = made(path).resume(X, Y, public=PUBLIC)
+    before = entries(path)
+    assert again.ask(ROWS[:8]) == [*kept[2], *told]
+    assert entries(path) == before
+    assert "left: 0 answers" in repr(again)
+
+
+def test_a_key_that_is_another_ones_gives_other_teachers(kept: Any) -> None:
+    path, first, _ = kept
+    beside = fingerprint_key(path, begin=False)
+    with Ledger(path) as ledger:
+        (nonce,) = resumed.nonces_of(ledger)
+    ours, other = resumed.fit_key(beside, nonce), resumed.fit_key(beside, "00" * 16)
+    assert first._kept.task.key.reveal() == ours.reveal() != other.reveal()
+    assert resumed.fit_key(Secret(bytes(32)), nonce).reveal() != ours.reveal()  # nothing without the key beside it
+    assert path.with_name("ledger.db.key").stat().st_mode & 0o777 == 0o600
+
+
+shuffled = np.random.default_rng(0).permutation(len(X))
+OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
+    "another row": ({}, {"X": np.vstack([X[:-1], X[-1:] + 1])}, LedgerMismatch, "cannot resume: the data differ"),
+    "another label": ({}, {"y": np.r_[Y[:-1], 1 - Y[-1:]]}, LedgerMismatch, "answers about other people"),
+    "groups": ({}, {"groups": np.arange(len(X))}, LedgerMismatch, "cannot resume: the data differ"),
+    "rows in another order": ({}, {"X": X[shuffled], "y": Y[shuffled]}, PreconditionFailed, "the order of the rows"),
+    "other public rows": ({}, {"public": PublicPool(table(120, 3)[0])}, PreconditionFailed, "none of these settings"),
+    "another number of teachers": ({"n_teachers": 9}, {}, PreconditionFailed, "none of these settings"),
+    "another teacher": ({"teacher": None}, {}, PreconditionFailed, "none of these settings"),
+    "more answers kept back": ({"online_answers": 9}, {}, PreconditionFailed, "none of these settings"),
+    "another epsilon": ({"epsilon": 3.0}, {}, PreconditionFailed, "none of these settings"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name: str, kept: Any, tmp_path: Path) -> None:
+    settings, given, error, said = OTHERS[name]
+    path = copied(kept, tmp_path)
+    before = entries(path)
+    clf = classifier(**{"ledger": path, "online_answers": 8, "queries": 40, **settings})
+    tables = {"X": X, "y": Y, "public": PUBLIC, **given}
+    with pytest.raises(error, match=said) as refused:
+        clf.resume(tables.pop("X"), tables.pop("y"), **tables)
+    assert "\n" not in str(refused.value)
+    assert refused.value.charged == "nothing was charged"
+    assert entries(path) == before
+    assert not hasattr(clf, "student_")
+
+
+def test_where_there_is_nothing_to_resume_it_says_so(tmp_path: Path) -> None:
+    for ledger, error, said in (
+        (None, InvalidParameter, "ledger= is None"),
+        (tmp_path / "none.db", PreconditionFailed, "there is no ledger at"),
+    ):
+        with pytest.raises(error, match=said):
+            made(ledger).resume(X, Y, public=PUBLIC)
+    with Ledger(budget=classifier_budget()) as memory, pytest.raises(InvalidParameter, match="is in memory"):
+        made(memory).resume(X, Y, public=PUBLIC)
+    with Ledger(tmp_path / "empty.db", budget=classifier_budget()):
+        pass
+    with pytest.raises(PreconditionFailed, match="nothing was spent: call fit"):
+        made(tmp_path / "empty.db").resume(X, Y, public=PUBLIC)
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("none")] == []
+
+
+def classifier_budget() -> Any:
+    from quorate import Budget
+
+    return Budget(4.0, 1e-5)
+
+
+@pytest.mark.parametrize("queries", [80, Margin(80, batch=40)], ids=["fixed", "active"])
+def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(
+    queries: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    stopping = made(path)
+    stopping.set_params(queries=queries)
+    with monkeypatch.context() as patch:
+        patch.setattr(resumable, "progress", interrupting("labels", at=1))
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            stopping.fit(X, Y, public=PUBLIC)
+    assert "nothing is charged twice: resume(...)" in stopped.value.__notes__[0]
+    assert entries(path).count("reserved") == 1
+    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
+        stopping.fit(X, Y, public=PUBLIC)
+    again = made(path)
+    again.set_params(queries=queries).resume(X, Y, public=PUBLIC)
+    assert entries(path).count("reserved") == 1
+    assert len(again.released_.codes) == 80
+    assert (again.released_.codes >= 0).all()
+    assert len(again.ask(ROWS[:8])) == 8
+    once_more = made(path)
+    once_more.set_params(queries=queries).resume(X, Y, public=PUBLIC)
+    assert (once_more.predict(POOL) == again.predict(POOL)).all()
+
+
+def interrupting(stage: str, *, at: int) -> Any:
+    """A progress display at which somebody presses Ctrl-C."""
+    from contextlib import contextmanager
+
+    @contextmanager
+    def progress(*, quiet: bool) -> Any:
+        def watch(name: str, done: int, total: int) -> None:
+            if name == stage and done >= at:
+                raise KeyboardInterrupt
+
+        yield watch
+
+    return progress
+
+
+def test_before_the_charge_an_interruption_says_that_nothing_was_charged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resumable, "progress", interrupting("teachers", at=0))
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        made(tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
+    assert stopped.value.__notes__ == ["quorate: interrupted before anything was charged. Call fit again"]
+    assert "reserved" not in entries(tmp_path / "ledger.db")
+
+
+# --- labels alone ---------------------------------------------------------------------------------------------------
+
+
+def of_labels(ledger: Path | Ledger | None, **changes: Any) -> LabelPrivateClassifier:
+    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_teachers": 20, "queries": 80, "n_jobs": 1}
+    return LabelPrivateClassifier(**{**given, "ledger": ledger, **changes})
+
+
+def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    with monkeypatch.context() as patch:
+        patch.setattr(resumable, "progress", interrupting("labels", at=1))
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            of_labels(path).fit(X, Y)
+    assert "nothing is charged twice: resume(...)" in stopped.value.__notes__[0]
+    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
+        of_labels(path).fit(X, Y)
+    kept = _stored_labels(path)
+    clf = of_labels(path).resume(X, Y)
+    assert entries(path).count("reserved") == 1
+    assert (clf.released_.codes >= 0).all()
+    assert len(kept) > 0
+    assert _stored_labels(path)[: len(kept)] == kept  # none was drawn again
+    again = of_labels(path).resume(X, Y)
+    assert (again.released_.codes == clf.released_.codes).all()
+    assert (again.predict(POOL) == clf.predict(POOL)).all()
+    assert again.guarantee_ == clf.guarantee_
+    assert "LabelPrivateClassifier.resume" in again.summary()
+    before = entries(path)
+    for changed, tables, error, said in (
+        ({"n_teachers": 19}, (X, Y), PreconditionFailed, "none of these settings"),
+        ({}, (X, np.r_[Y[:-1], 1 - Y[-1:]]), LedgerMismatch, "cannot resume: the data differ"),
+        ({"ledger": None}, (X, Y), InvalidParameter, "ledger= is None"),
+    ):
+        with pytest.raises(error, match=said):
+            of_labels(**{"ledger": path, **changed}).resume(*tables)  # type: ignore[arg-type]
+    assert entries(path) == before
+
+
+def _stored_labels(path: Path) -> list[Any]:
+    with Ledger(path) as ledger:
+        (reservation,) = ledger.reservations()
+        return [block.answers for block in reservation.blocks("label")]
+
+
+def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path: Path) -> None:
+    for clf, tables in (
+        (made(tmp_path / "ledger.db"), {"public": PUBLIC}),
+        (of_labels(tmp_path / "ledger.db"), {}),
+    ):
+        with pytest.raises(ValueError, match=r"length|inconsistent"):
+            clf.fit(X, Y[:-1], **tables)
+        assert list(tmp_path.iterdir()) == []

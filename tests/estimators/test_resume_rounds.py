@@ -1,0 +1,199 @@
+"""A fit of the direct method goes on after its process was killed: no second charge, no round drawn twice."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate.direct import descend
+from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
+from quorate.pipeline.direct.task import DirectTask
+from quorate.release import DrawnBlock
+from quorate.release.purposes import GRADIENT_ROUND
+
+_rng = np.random.default_rng(5)
+X, POOL = _rng.normal(size=(300, 4)), _rng.normal(size=(60, 4))
+Y = (X[:, 0] > 0).astype(int)
+PUBLIC = PublicPool(POOL)
+ROUNDS, KILLED_AT = 6, 3
+
+
+def made(ledger: Any, **changes: Any) -> PrivateLogisticRegression:
+    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": 300, "rounds": ROUNDS, "ledger": ledger}
+    return PrivateLogisticRegression(**{**given, **changes})
+
+
+def noting(said: Path, *, kill_at: int | None = None) -> Any:
+    """Return what notes for which round noise is drawn, durably, and kills the process in the middle of one."""
+    noise = DrawnBlock.noise
+
+    def noted(drawn: DrawnBlock, source: Any) -> Any:
+        with said.open("a") as file:
+            file.write(f"{drawn.first}\n")
+        if drawn.first == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return noise(drawn, source)
+
+    return noted
+
+
+def killed_fit(folder: str) -> None:
+    """Run in a process of its own, which does not outlive it."""
+    DrawnBlock.noise = noting(Path(folder, "drawn"), kill_at=KILLED_AT)  # type: ignore[method-assign]
+    made(Path(folder, "ledger.db")).fit(X, Y, public=PUBLIC)
+
+
+def entries(path: Path) -> list[str]:
+    with Ledger(path) as ledger:
+        return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a fit that was killed between drawing and storing its fourth round; nobody writes there."""
+    folder = tmp_path_factory.mktemp("killed")
+    call = f"from tests.estimators.test_resume_rounds import killed_fit; killed_fit({str(folder)!r})"
+    root = Path(__file__).parents[2]
+    found = subprocess.run([sys.executable, "-c", call], cwd=root, capture_output=True, check=False)
+    assert found.returncode == -signal.SIGKILL, found.stderr
+    return folder
+
+
+@pytest.fixture
+def left(killed: Path, tmp_path: Path) -> Path:
+    """What such a process left, to go on with."""
+    shutil.copytree(killed, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "ledger.db"
+
+
+def faults(ledger: Path) -> list[str]:
+    """Say what is wrong after a fit went on: from the ledger, and from what was noted wherever noise was drawn."""
+    drawn = (ledger.parent / "drawn").read_text().split()
+    found = ["a round was drawn twice"] * (len(set(drawn)) < len(drawn))
+    return found + ["there is a second charge"] * (entries(ledger).count("reserved") > 1)
+
+
+def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(
+    left: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
+    before = entries(left)
+    clf = made(left).resume(X, Y, public=PUBLIC)
+    assert faults(left) == []
+    assert (left.parent / "drawn").read_text().split() == [str(each) for each in range(ROUNDS)]
+    assert entries(left) == before + ["drawn", "stored"] * (ROUNDS - 1 - KILLED_AT)
+    assert clf.n_rounds_ == ROUNDS - 1  # the fourth was drawn once, and lost
+    assert clf.guarantee_.epsilon <= 2.0
+    assert "PrivateLogisticRegression.resume" in clf.facts().provenance.run
+    again = made(left).resume(X, Y, public=PUBLIC)  # and once it is finished, it is given back
+    assert (again.coef_ == clf.coef_).all()
+    assert again.guarantee_ == clf.guarantee_
+    assert faults(left) == []
+    assert {path.name for path in left.parent.iterdir()} <= {
+        "drawn", "ledger.db", "ledger.db.anchor", "ledger.db.key", "ledger.db.lock",
+    }  # fmt: skip
+
+
+def test_a_twin_that_draws_the_lost_round_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    honest = descend.release
+
+    def again(reservation: Any, purpose: str, count: int, compute: Any, **how: Any) -> Any:
+        lost = [block for block in reservation.blocks(GRADIENT_ROUND) if block.answers is None]
+        if lost:
+            block = DrawnBlock(reservation, lost[0])
+            return block, block.answer(compute, **how)
+        return honest(reservation, purpose, count, compute, **how)
+
+    monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
+    monkeypatch.setattr(descend, "release", again)
+    with suppress(QuorateError):  # the ledger takes no answers of an older block; by then it was drawn
+        made(left).resume(X, Y, public=PUBLIC)
+    assert "a round was drawn twice" in faults(left)
+
+
+def test_a_twin_that_charges_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
+    with Ledger(left) as ledger:
+        ledger.raise_budget(Budget(9.0, 1e-3), reason="room for a twin that charges again")
+
+    def second(task: DirectTask, ledger: Ledger) -> Any:
+        charges = task.charges()
+        next(charges)
+        return next(charges)
+
+    monkeypatch.setattr(DirectTask, "charge_on", second)
+    with pytest.raises(PreconditionFailed, match="cannot resume"):  # what resume looks for is a charge that was made
+        made(left).resume(X, Y, public=PUBLIC)
+    assert faults(left) == []
+    made(left).fit(X, Y, public=PUBLIC)
+    assert faults(left) == ["a round was drawn twice", "there is a second charge"]
+
+
+OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
+    "another label": ({}, {"y": 1 - Y}, LedgerMismatch, "cannot resume: the data differ"),
+    "another epsilon": ({"epsilon": 1.0}, {}, PreconditionFailed, "no fit of these settings"),
+    "other public rows": ({}, {"public": PublicPool(POOL[:50])}, PreconditionFailed, "no fit of these settings"),
+    "other rounds": ({"rounds": 7}, {}, PreconditionFailed, "no fit of these settings"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name: str, left: Path) -> None:
+    settings, given, error, said = OTHERS[name]
+    before = entries(left)
+    clf, tables = made(left, **settings), {"X": X, "y": Y, "public": PUBLIC, **given}
+    with pytest.raises(error, match=said) as refused:
+        clf.resume(tables.pop("X"), tables.pop("y"), **tables)
+    assert "\n" not in str(refused.value)
+    assert refused.value.charged == "nothing was charged"  # type: ignore[attr-defined]
+    assert entries(left) == before
+    assert not hasattr(clf, "model_")
+
+
+def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger(path, budget=Budget(9.0, 1e-3)):  # room for a second charge, so that nothing but resume refuses it
+        pass
+    with monkeypatch.context() as patch:
+        patch.setattr(DrawnBlock, "store", lambda self, answers: (_ for _ in ()).throw(KeyboardInterrupt))
+        for _ in range(2):
+            with pytest.raises(KeyboardInterrupt):
+                made(path, rounds=2).fit(X, Y, public=PUBLIC)
+    before = entries(path)
+    with pytest.raises(PreconditionFailed, match="what it cost is lost: call fit"):
+        made(path, rounds=2).resume(X, Y, public=PUBLIC)
+    assert entries(path) == before
+
+
+def test_where_there_is_nothing_to_resume_it_says_so_and_leaves_no_file(tmp_path: Path) -> None:
+    for ledger, error, said in (
+        (None, InvalidParameter, "ledger= is None"),
+        (tmp_path / "none.db", PreconditionFailed, "there is no ledger at"),
+    ):
+        with pytest.raises(error, match=said):
+            made(ledger).resume(X, Y, public=PUBLIC)
+    with Ledger(budget=Budget(2.0, 1e-5)) as memory, pytest.raises(InvalidParameter, match="is in memory"):
+        made(memory).resume(X, Y, public=PUBLIC)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_that_is_refused_leaves_no_key_behind_and_a_file_that_is_no_ledger_as_it_was(tmp_path: Path) -> None:
+    with pytest.raises(DataRefused, match="differ in length"):
+        made(tmp_path / "ledger.db").fit(X, Y[:-1], public=PUBLIC)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "ledger.db").write_text("my notes")
+    with pytest.raises(PreconditionFailed, match="is no ledger"):
+        made(tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
+    assert [each.name for each in tmp_path.iterdir()] == ["ledger.db"]

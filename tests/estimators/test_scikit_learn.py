@@ -1,0 +1,190 @@
+"""scikit-learn's own checks on every estimator: what fails stands in a public table, with its reason."""
+
+from __future__ import annotations
+
+import pickle
+import re
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+from tests.estimators.small_task import POOL, N, X, Y, classifier
+
+from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, SubsampleAggregate
+from quorate.errors import BudgetExhausted, LedgerMismatch, PrivacyWarning, SecretRefused
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scikit-learn.md"
+PUBLIC = PublicPool(POOL)
+
+
+def from_one_table(fit: Callable[..., Any], self: Any, X: Any, y: Any) -> Any:
+    """Fit with a pool and classes taken from the very table that is given.
+
+    That is what nobody must do with private rows: here it lets scikit-learn call ``fit(X, y)``.
+    """
+    X, y = validate_data(self, X, y, accept_sparse="csr")
+    check_classification_targets(y)
+    pool = X[: max(1, X.shape[0] - 1)] * 0.999
+    found, self.classes = self.classes, np.unique(y).tolist()
+    try:
+        return fit(X, y, public=PublicPool(pool))
+    finally:
+        self.classes = found
+
+
+class Votes(PrivateClassifier):
+    """Votes with a pool from the table; noise is seeded, since the checks compare one fit with another."""
+
+    def __init__(self, teacher: Any = None, student: Any = None) -> None:
+        fixed = {"epsilon": 60.0, "delta": 1e-5, "n_teachers": 2, "n_jobs": 1, "unsafe_noise_seed": 1}
+        super().__init__(teacher, student, classes=[0, 1], **fixed)  # type: ignore[arg-type]
+
+    def fit(self, X: Any, y: Any) -> Votes:  # type: ignore[override]
+        return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
+
+
+class Rounds(PrivateLogisticRegression):
+    """Rounds with a pool from the table."""
+
+    def __init__(self, rounds: int | None = None) -> None:
+        super().__init__(classes=[0, 1], rounds=rounds, epsilon=8.0, delta=1e-5, unsafe_noise_seed=1)
+
+    def fit(self, X: Any, y: Any) -> Rounds:  # type: ignore[override]
+        return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
+
+
+# By the heading that each has in the table.
+MADE: dict[str, Callable[[], Any]] = {
+    "PrivateClassifier": lambda: Votes(LogisticRegression()),
+    "LabelPrivateClassifier": lambda: LabelPrivateClassifier(
+        classes="public", epsilon=8.0, delta=1e-5, n_teachers=3, n_jobs=1, unsafe_noise_seed=0
+    ),
+    "PrivateLogisticRegression": Rounds,
+    "PrivateLogisticRegression without a pool": lambda: PrivateLogisticRegression(
+        classes=[0, 1], epsilon=8.0, delta=1e-5, unsafe_noise_seed=1
+    ),
+    "SubsampleAggregate": lambda: SubsampleAggregate(
+        epsilon=2_000.0, delta=0.5, n_shards=3, cutoff=1, n_queries=2, n_jobs=1, unsafe_noise_seed=1
+    ),
+}
+
+
+def in_the_table() -> dict[str, dict[str, str]]:
+    """Read the page: for each estimator the checks that it fails, and why."""
+    found: dict[str, dict[str, str]] = {}
+    for part in re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]:
+        name, _, text = part.partition("\n")
+        rows = re.findall(r"^\| `(check_\w+)` \| (.+) \|$", text, re.MULTILINE)
+        found[name.strip("`")] = dict(rows)
+    return found
+
+
+def test_every_estimator_has_its_table() -> None:
+    assert in_the_table().keys() == MADE.keys()
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_fails_is_what_the_table_says(name: str) -> None:
+    with np.errstate(invalid="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(MADE[name](), on_fail=None, on_skip=None)
+    failed = {each["check_name"]: repr(each["exception"]) for each in results if each["status"] == "failed"}
+    table = in_the_table()[name]
+    assert {check: failed[check] for check in failed.keys() - table.keys()} == {}
+    assert table.keys() - failed.keys() == set()
+    assert sum(each["status"] == "passed" for each in results) >= 35
+
+
+# --- the habits beside the checks -----------------------------------------------------------------------------------
+
+
+def direct() -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
+
+
+def test_a_fitted_one_travels_or_says_why_not(tmp_path: Path) -> None:
+    votes = classifier(queries=20, unsafe_noise_seed=1).fit(X, Y, public=PUBLIC)
+    with pytest.raises(SecretRefused, match=r"holds the run's key.*export\(\) writes the student"):
+        joblib.dump(votes, tmp_path / "votes.joblib")
+    fitted = direct().fit(X, Y, public=PUBLIC)
+    joblib.dump(fitted, tmp_path / "direct.joblib")
+    assert (joblib.load(tmp_path / "direct.joblib").predict(X) == fitted.predict(X)).all()
+    unfitted = clone(votes)
+    assert repr(pickle.loads(pickle.dumps(unfitted)).get_params()) == repr(unfitted.get_params())  # noqa: S301
+
+
+def test_columns_have_their_names_and_other_ones_are_refused() -> None:
+    frame, pool = (pd.DataFrame(each, columns=["a", "b", "c", "d"]) for each in (X, POOL))
+    for made in (classifier(queries=20, unsafe_noise_seed=1), direct()):
+        made.fit(frame, Y, public=PublicPool(pool))
+        assert (made.n_features_in_, made.feature_names_in_.tolist()) == (4, ["a", "b", "c", "d"])
+        assert (made.predict(frame[["d", "a", "b", "c"]]) == made.predict(frame)).all()  # known by name
+        made.fit(X, Y, public=PUBLIC)
+        assert not hasattr(made, "feature_names_in_")
+
+
+def test_a_question_with_its_columns_in_another_order_is_the_same_question() -> None:
+    """Teachers and student read an array by position: were the order of the columns kept, they would answer another."""
+    frame, pool = (
+        pl.DataFrame(each, schema=["a", "b", "c", "d"]) for each in (X * [1, 100, 1, 1], POOL * [1, 100, 1, 1])
+    )
+    clf = classifier(queries=40, online_answers=6, epsilon=60.0).fit(frame, Y, public=PublicPool(pool))
+    told = clf.ask(frame[:6])
+    turned = frame[["d", "c", "b", "a"]]
+    assert clf.ask(turned[:6]) == told  # from the memo: nothing is left to be charged
+    assert (clf.predict(turned) == clf.predict(frame)).all()
+    with pytest.raises(BudgetExhausted):
+        clf.ask(frame[6:7])
+
+
+def test_a_frame_as_output_of_the_step_before_is_read() -> None:
+    names = ["a", "b", "c", "d"]
+    with config_context(enable_metadata_routing=True):
+        step = FunctionTransformer(lambda rows: rows, feature_names_out="one-to-one").set_output(transform="pandas")
+        inner = direct().set_fit_request(public=True, groups=True)
+        pool = PublicPool(pd.DataFrame(POOL, columns=names))
+        pipeline = make_pipeline(step, inner).fit(
+            pd.DataFrame(X, columns=names), Y, public=pool, groups=np.arange(N) // 2
+        )
+        assert pipeline[-1].guarantee_.unit == "person"  # groups arrived
+        assert pipeline.predict(pd.DataFrame(X, columns=names)).shape == (N,)
+
+
+@pytest.mark.several_fits
+def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
+    with config_context(enable_metadata_routing=True):
+        inner = classifier(queries=10, teacher=GaussianNB(), unsafe_noise_seed=1).set_fit_request(
+            public=True, groups=True
+        )
+        found = cross_validate(
+            inner, X, Y, cv=2, params={"public": PUBLIC, "groups": np.arange(N) // 2}, return_estimator=True
+        )
+    assert [each.guarantee_.unit for each in found["estimator"]] == ["person", "person"]
+
+
+@pytest.mark.several_fits
+def test_a_search_is_warned_of_and_with_a_ledger_refused(tmp_path: Path) -> None:
+    search = GridSearchCV(classifier(queries=10), {"epsilon": [4.0]}, cv=2, refit=False)
+    with pytest.warns(PrivacyWarning, match="fit 2 without a ledger"):
+        search.fit(X, Y, public=PUBLIC)
+    search = GridSearchCV(
+        classifier(queries=10, ledger=tmp_path / "ledger.db"), {"n_teachers": [8]}, cv=2, error_score="raise"
+    )
+    with pytest.raises(LedgerMismatch, match=r"GridSearchCV .* is a data set of its own"):
+        search.fit(X, Y, public=PUBLIC)

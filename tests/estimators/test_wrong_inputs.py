@@ -1,0 +1,523 @@
+"""What a stranger gets wrong: one line that names the cause, what it got and what to do; nothing is charged or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from tests.estimators.small_task import POOL, N, X, Y, classifier, fitted
+from tests.run.conftest import write_run
+
+import quorate
+from quorate import (
+    Budget,
+    LabelPrivateClassifier,
+    Ledger,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PublicPool,
+    SubsampleAggregate,
+    check,
+)
+from quorate.cli import main
+from quorate.errors import QuorateError
+from quorate.run.batch import execute, load_run
+
+PUBLIC = PublicPool(POOL)
+NAMES = ["a", "b", "c", "d"]
+FRAME, FRAMED = pl.DataFrame(X, schema=NAMES), pl.DataFrame(POOL, schema=NAMES)
+BUDGET: dict[str, Any] = {"epsilon": 4.0, "delta": 1e-5}
+
+
+@dataclass
+class Place:
+    """Where a stranger is: an empty folder, and a classifier that somebody fitted before."""
+
+    folder: Path
+    done: PrivateClassifier
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.db"
+
+    def fit(self, X: Any = X, y: Any = Y, public: Any = PUBLIC, groups: Any = None, **arguments: Any) -> Any:
+        clf = classifier(**{"ledger": self.ledger, **arguments})
+        return clf.fit(X, y, public=public, groups=groups)
+
+
+def nan_at(values: Any, place: int = 3) -> Any:
+    changed = np.asarray(values).astype(float)
+    changed[place] = np.nan
+    return changed
+
+
+def holding_ledger(place: Place) -> None:
+    with Ledger(place.folder / "busy.db", budget=Budget(9.0, 1e-3)):
+        place.fit(ledger=place.folder / "busy.db")
+
+
+def other_budget(place: Place) -> None:
+    with Ledger(place.folder / "other.db", budget=Budget(0.5, 1e-5)):
+        pass
+    place.fit(ledger=place.folder / "other.db")
+
+
+class NoFit:
+    """A student that cannot be fitted."""
+
+    def predict(self, X: Any) -> Any:
+        return X
+
+
+class Plain(NoFit):
+    """A class that knows nothing of scikit-learn."""
+
+    def fit(self, X: Any, y: Any) -> None:
+        """Learn nothing."""
+
+
+DIRECT = PrivateLogisticRegression(classes=[0, 1], **BUDGET)
+SHARDS: dict[str, Any] = {**BUDGET, "n_shards": 60, "cutoff": 1, "n_queries": 2, "n_jobs": 1}
+
+# What is done, and what the line has to say: cause, what was got, what to do.
+WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
+    # --- what an estimator is made with
+    "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
+    "classes of another type": (
+        lambda p: p.fit(classes=["0", "1"]),
+        ("y holds whole numbers", "classes are text", "convert"),
+    ),
+    "classes as a text": (lambda p: p.fit(classes="01"), ("classes: got '01'", "a list of at least two labels")),
+    "a class listed twice": (lambda p: p.fit(classes=[0, 0, 1]), ("classes: 0 is listed twice", "once")),
+    "the number of classes": (lambda p: p.fit(classes=2), ("classes: got 2", "a list")),
+    "epsilon as a text": (lambda p: p.fit(epsilon="1"), ("epsilon must be a number > 0, got '1'", "epsilon=1.0")),
+    "epsilon of zero": (lambda p: p.fit(epsilon=0), ("epsilon must be a number > 0, got 0",)),
+    "epsilon below zero": (lambda p: p.fit(epsilon=-1), ("got -1",)),
+    "epsilon not a number": (lambda p: p.fit(epsilon=float("nan")), ("epsilon must be", "got nan")),
+    "epsilon True": (lambda p: p.fit(epsilon=True), ("epsilon must be", "got True")),
+    "epsilon infinite": (lambda p: p.fit(epsilon=float("inf")), ("epsilon must be", "got inf")),
+    "epsilon forgotten": (
+        lambda p: PrivateClassifier(classes=[0, 1]).fit(X, Y, public=PUBLIC),
+        ("epsilon must be", "got None"),
+    ),
+    "delta of zero": (lambda p: p.fit(delta=0), ("delta must be a number > 0 and < 1, got 0", "delta=1e-6")),
+    "delta of one": (lambda p: p.fit(delta=1), ("delta must be", "got 1", "below 1 / number of units")),
+    "delta as a text": (lambda p: p.fit(delta="1e-5"), ("delta must be", "got '1e-5'")),
+    "no teachers": (
+        lambda p: p.fit(n_teachers=0),
+        ("n_teachers must be a whole number >= 1, got 0", '"auto" chooses it'),
+    ),
+    "more teachers than rows": (
+        lambda p: p.fit(n_teachers=N + 1),
+        ("n_teachers=301", "records", 'Take n_teachers="auto"'),
+    ),
+    "a fraction of teachers": (lambda p: p.fit(n_teachers=10.0), ("n_teachers must be", "got 10.0")),
+    "a fitted teacher": (
+        lambda p: p.fit(teacher=GaussianNB().fit(POOL, POOL[:, 0] > 0)),
+        ("already fitted", "unfitted"),
+    ),
+    "a teacher class": (lambda p: p.fit(teacher=GaussianNB), ("must be an instance, got the class GaussianNB", "()")),
+    "a teacher by name": (lambda p: p.fit(teacher="logistic"), ("must have fit and predict, got str",)),
+    "a student without fit": (lambda p: p.fit(student=NoFit()), ("must have fit and predict, got NoFit without fit",)),
+    "a student class": (lambda p: p.fit(student=LogisticRegression), ("must be an instance", "add ()")),
+    "a plain class as student": (
+        lambda p: p.fit(student=Plain()),
+        ("the student Plain is a plain class", "copied, stored", "class Plain(ClassifierMixin, BaseEstimator)"),
+    ),
+    "a plain class in a student": (
+        lambda p: p.fit(student=make_pipeline(StandardScaler(), Plain())),
+        ("a part of the student Pipeline, Plain is a plain class",),
+    ),
+    "a mechanism misspelled": (
+        lambda p: p.fit(mechanism="NoisyCount"),
+        ("mechanism must be", 'did you mean "NoisyCounts"? A'),
+    ),
+    "no processes": (lambda p: p.fit(n_jobs=0), ("n_jobs must be a whole number >= 1, got 0", "None, or -1")),
+    "a scheduler by its address": (
+        lambda p: p.fit(scheduler="tls://host:8786"),
+        ("scheduler must be a DaskScheduler, got str", 'DaskScheduler("tls://host:8786", folder='),
+    ),
+    "a seed as a text": (
+        lambda p: p.fit(unsafe_noise_seed="1"),
+        ("unsafe_noise_seed must be a whole number", "got '1'"),
+    ),
+    "random_state": (lambda p: PrivateClassifier(random_state=0), ("no argument 'random_state'", "unsafe_noise_seed=")),
+    "an argument misspelled": (
+        lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
+        ("no argument 'epsilom'", 'did you mean "epsilon"'),
+    ),
+    "verbose in words": (lambda p: p.fit(verbose="yes"), ("verbose must be", "got 'yes'", "True shows progress")),
+    # --- rows, labels, groups
+    "a label missing": (lambda p: p.fit(y=nan_at(Y)), ("y: a label is missing", "Drop the rows without")),
+    "labels too few": (lambda p: p.fit(y=Y[:-1]), ("X and y differ in length", "one label for every row")),
+    "labels forgotten": (lambda p: p.fit(y=None), ("y: this classifier requires y", "is None", "give one label")),
+    "one label for all": (lambda p: p.fit(y=1), ("y: got int", "give one label for every row")),
+    "a generator of rows": (lambda p: p.fit(X=(row for row in X)), ("X: got generator", "expected a 2-D array")),
+    "texts as rows": (
+        lambda p: p.fit(X=["a"] * N),
+        ("private rows are", "public rows", "give both in the same kind"),
+    ),
+    "a path as rows": (lambda p: p.fit(X="private.csv"), ("X: got str", "Read the file first")),
+    "no rows": (lambda p: p.fit(X=None), ("X: got NoneType", "expected a 2-D array")),
+    "a lazy frame": (lambda p: p.fit(X=FRAME.lazy(), public=PublicPool(FRAMED)), ("X: got LazyFrame", "collect()")),
+    "sparse rows, a frame as pool": (
+        lambda p: p.fit(X=csr_array(X), public=PublicPool(FRAMED)),
+        ("private rows are sparse, public rows polars", "same kind"),
+    ),
+    "pandas and polars": (
+        lambda p: p.fit(X=pd.DataFrame(X, columns=NAMES), public=PublicPool(FRAMED)),
+        ("pandas", "polars", "same kind"),
+    ),
+    "groups too few": (lambda p: p.fit(groups=np.arange(N - 1)), ("groups: expected one unit id per row", "differ")),
+    "a group missing": (
+        lambda p: p.fit(groups=nan_at(np.arange(N))),
+        ("groups: unit ids are missing", "give every row one"),
+    ),
+    "rows counted as persons": (
+        lambda p: p.fit(groups=np.arange(N) // 3, n_records=N, n_teachers="auto"),
+        ("n_records=300 is the number of rows", "that of persons, which is smaller", "n_rows=300"),
+    ),
+    "rows counted as persons, checked": (
+        lambda p: check(classifier(n_records=N), X, Y, public=PUBLIC, groups=np.arange(N) // 3),
+        ("n_records=300 is the number of rows",),
+    ),
+    # --- tables by place
+    "the pool by its place": (
+        lambda p: classifier(ledger=p.ledger).fit(X, Y, PUBLIC),
+        ("PrivateClassifier.fit takes X and y by place, and got 3", "write public= or groups=", "Nothing was charged"),
+    ),
+    "the pool by its place, resumed": (
+        lambda p: classifier(ledger=p.ledger).resume(X, Y, PUBLIC),
+        ("PrivateClassifier.resume takes X and y by place",),
+    ),
+    "the pool by its place, directly": (lambda p: DIRECT.fit(X, Y, PUBLIC), ("write public= or groups=",)),
+    "the pool by its place, checked": (
+        lambda p: check(classifier(), X, Y, PUBLIC),
+        ("check takes estimator, X and y by place, and got 4",),
+    ),
+    "the groups by their place": (lambda p: SubsampleAggregate(**SHARDS).fit(X, Y, Y), ("write groups=",)),
+    "weights of rows": (
+        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, sample_weight=Y),
+        ("fit has no argument 'sample_weight'", "leave it out"),
+    ),
+    "groups misspelled": (
+        lambda p: classifier(ledger=p.ledger).fit(X, Y, public=PUBLIC, grups=Y),
+        ("no argument 'grups'", 'did you mean "groups"?', "Nothing was charged"),
+    ),
+    "a pool where there is none": (
+        lambda p: LabelPrivateClassifier(classes=[0, 1], **BUDGET).fit(X, Y, public=PUBLIC),
+        ("no argument 'public'", "no public rows are needed"),
+    ),
+    "no labels at all": (
+        lambda p: classifier(ledger=p.ledger).fit(X, public=PUBLIC),
+        ("fit lacks y", "write fit(X, y, public=...)", "Nothing was charged"),
+    ),
+    # --- the public pool
+    "a pool that is an array": (
+        lambda p: p.fit(public=POOL),
+        ("public must be a PublicPool, got ndarray", "PublicPool(X_public)"),
+    ),
+    "no pool": (lambda p: p.fit(public=None), ("public must be a PublicPool, got NoneType",)),
+    "a pool with fewer columns": (
+        lambda p: p.fit(public=PublicPool(POOL[:, :3])),
+        ("public has 3 features, but private has 4",),
+    ),
+    "a pool with other columns": (
+        lambda p: p.fit(X=FRAME, public=PublicPool(FRAMED.rename({"a": "z"}))),
+        ("public lacks the column 'a'", "private lacks the column 'z'"),
+    ),
+    "an empty pool": (
+        lambda p: p.fit(public=PublicPool(POOL[:0])),
+        ("public: 0 sample(s)", "a minimum of 1 is required", "give at least one row"),
+    ),
+    # --- the ledger
+    "a ledger that is a folder": (
+        lambda p: p.fit(ledger=p.folder),
+        ("the ledger must be a file in a folder that exists",),
+    ),
+    "a ledger in no folder": (
+        lambda p: p.fit(ledger=p.folder / "no" / "ledger.db"),
+        ("there is no folder", "create it first"),
+    ),
+    "a ledger where none can be written": (
+        lambda p: p.fit(ledger="/proc/ledger.db"),
+        ("no file can be written in /proc", "where you may write"),
+    ),
+    "a ledger of a smaller budget": (
+        other_budget,
+        ("charging ε=4 on top of ε=0 would pass the limit ε=0.5", "smaller epsilon="),
+    ),
+    "a ledger in use": (holding_ledger, ("another process holds the ledger", "wait")),
+    "a budget as a ledger": (
+        lambda p: p.fit(ledger=Budget(1.0, 1e-5)),
+        ("ledger must be a path or a Ledger, got Budget", "Ledger(path"),
+    ),
+    "resume without a ledger": (
+        lambda p: classifier().resume(X, Y, public=PUBLIC),
+        ("ledger= is None", "give the path"),
+    ),
+    # --- a check
+    "a check of a class": (
+        lambda p: check(PrivateClassifier, X, Y, public=PUBLIC),
+        ("got the class PrivateClassifier", "PrivateClassifier(...)"),
+    ),
+    "a check of another model": (
+        lambda p: check(GaussianNB(), X, Y, public=PUBLIC),
+        ("an estimator of quorate", "got GaussianNB"),
+    ),
+    "evaluation without labels": (
+        lambda p: check(classifier(), X, Y, public=PUBLIC, evaluation=POOL),
+        ("evaluation must be a pair (X, y)", "got ndarray"),
+    ),
+    "evaluation of three": (
+        lambda p: p.done.summary(evaluation=(X, Y, Y)),
+        ("evaluation must be a pair (X, y)", "got tuple"),
+    ),
+    # --- what is done once it is fitted
+    "predict about other columns": (lambda p: p.done.predict(X[:, :2]), ("X has 2 features", "expecting 4")),
+    "predict about one row": (
+        lambda p: p.done.predict(X[0]),
+        ("got one row or one column", "Reshape your data: [row] or X.reshape(1, -1)", "Nothing was charged"),
+    ),
+    "probabilities of one row": (lambda p: p.done.predict_proba(list(X[0])), ("got one row or one column",)),
+    "ask about one row": (lambda p: p.done.ask(X[0]), ("got one row or one column", "Nothing was charged")),
+    "predict about a text": (lambda p: p.done.predict("some text"), ("got a text", "a 2-D table of rows")),
+    "predict about a frame": (lambda p: p.done.predict(FRAME), ("X rows are polars", "the public pool")),
+    "ask more than is left": (
+        lambda p: p.done.ask(X[:9]),
+        ("9 new rows", "2 of 2 answers left", "ask about 2 rows at most"),
+    ),
+    "ask with a missing value": (lambda p: p.done.ask(nan_at(X[:1], 0)), ("X: Input contains NaN", "GaussianNB")),
+    "ask a direct model": (lambda p: DIRECT.ask(X[:1]), ("has no teachers", "predict()")),
+    "export a pickle": (lambda p: p.done.export(p.folder / "s.pkl"), ("s.pkl says that it is a pickle", "s.skops")),
+    "export to a folder": (lambda p: p.done.export(p.folder), ("is a folder", "student.skops")),
+    "report to a folder": (lambda p: p.done.report(p.folder), ("is a folder", "report.html")),
+    "report in no folder": (
+        lambda p: p.done.report(p.folder / "no" / "r.html"),
+        ("there is no folder", "create it first"),
+    ),
+    "report to a number": (lambda p: p.done.report(5), ("path must be", "got int")),
+    "load of nothing": (lambda p: quorate.load(p.folder / "no"), ("there is no folder", "give the folder of a run")),
+    "a question that is none": (
+        lambda p: SubsampleAggregate(**SHARDS).fit(X).ask("mean"),
+        ("must be callable", "got str"),
+    ),
+    "labels alone without a budget": (
+        lambda p: LabelPrivateClassifier(classes=[0, 1]).fit(X, Y),
+        ("epsilon must be", "got None"),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def others() -> dict[str, Any]:
+    """Fitted classifiers of other kinds: directly, on labels alone, on a frame, and on texts."""
+    words = np.random.default_rng(0).choice(["good", "poor", "film", "plot", "seen"], (N + 60, 8))
+    texts = [" ".join(each) for each in words]
+    pool, texts = PublicPool(texts[N:]), texts[:N]
+    direct: dict[str, Any] = {"classes": [0, 1], **BUDGET, "n_records": N, "rounds": 2}
+    labels = LabelPrivateClassifier(classes=[0, 1], **BUDGET, n_teachers=10, queries=40, n_jobs=1)
+    return {
+        "direct": PrivateLogisticRegression(**direct).fit(X, Y, public=PUBLIC),
+        "frame": PrivateLogisticRegression(**direct).fit(FRAME, Y, public=PublicPool(FRAMED)),
+        "labels": labels.fit(X, Y),
+        "texts": PrivateLogisticRegression(**direct).fit(texts, Y, public=pool),
+        "voted texts": classifier(teacher=None, queries=40).fit(texts, Y, public=pool),
+    }
+
+
+ONE_ROW, ONE_TEXT = ("got one row or one column", "X.reshape(1, -1)"), ("got one text", "write [text]")
+ASKED: list[tuple[str, Any, tuple[str, ...]]] = [
+    ("direct", X[0], ONE_ROW),
+    ("direct", list(X[0]), ONE_ROW),
+    ("direct", "a text", ("got a text",)),
+    ("labels", X[0], ONE_ROW),
+    ("labels", "a text", ("got a text",)),
+    ("frame", FRAME["a"], ("got Series, and expected a frame with columns",)),
+    ("frame", X, ("got ndarray, and expected a frame with columns 'a', 'b', 'c', 'd'",)),
+    ("frame", FRAME.rename({"a": "z"}), ("X lacks column 'a', which the fit had",)),
+    ("texts", "a good film", ONE_TEXT),
+    ("texts", pl.DataFrame({"other": ["a good film"]}), ("X lacks column 'text'",)),
+    ("voted texts", "a good film", ONE_TEXT),
+]
+
+
+@pytest.mark.several_fits
+@pytest.mark.parametrize(("name", "rows", "said"), ASKED, ids=range(len(ASKED)))
+def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(
+    name: str, rows: Any, said: tuple[str, ...], others: dict[str, Any]
+) -> None:
+    for act in ("predict", "predict_proba"):
+        with pytest.raises(QuorateError) as refused:
+            getattr(others[name], act)(rows)
+        line = str(refused.value)
+        assert [each for each in (*said, "Nothing was charged") if each not in line] == [], line
+        assert "\n" not in line
+    if "texts" in name:  # one text is a list of one
+        assert others[name].predict(["a good film"]).shape == (1,)
+
+
+UNFITTED = ("predict", "predict_proba", "ask")
+
+
+@pytest.fixture(scope="module")
+def done() -> PrivateClassifier:
+    return fitted(online_answers=2, queries=20)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_python_says_it_in_one_line_and_charges_nothing(name: str, done: PrivateClassifier, tmp_path: Path) -> None:
+    act, said = WRONG[name]
+    with pytest.raises(QuorateError) as refused:
+        act(Place(tmp_path, done))
+    line = str(refused.value)
+    assert [each for each in said if each not in line] == [], line
+    assert "\n" not in line
+    assert len(line) < 500
+    assert refused.value.charged in ("nothing was charged", "nothing more was charged")
+    assert not (tmp_path / "ledger.db").exists()  # which is opened with the first charge, or not at all
+    assert "left: 2 answers" in repr(done)
+
+
+@pytest.mark.parametrize("act", UNFITTED)
+def test_what_is_not_fitted_says_so(act: str) -> None:
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError, match=r"this PrivateClassifier is not fitted; call fit\(X, y, public="):
+        getattr(classifier(), act)(X)
+
+
+# What a stranger types in a folder: a change of quorate.toml, the command, and what the line has to say.
+Typed = tuple[tuple[str, str] | None, tuple[str, ...], tuple[str, ...]]
+TYPED: dict[str, Typed] = {
+    "a key misspelled": (
+        ("count =", "conut ="),
+        ("check", "{root}"),
+        ("[teachers] has no key 'conut'", 'did you mean "count"'),
+    ),
+    "a section misspelled": (
+        ("[teachers]", "[teacher]"),
+        ("check", "{root}"),
+        ("unknown section [teacher]", '"teachers"'),
+    ),
+    "no TOML": (("[teachers]", "[teachers"), ("check", "{root}"), ("is not valid TOML", "line")),
+    "epsilon as a text": (
+        ("epsilon = 4.0", 'epsilon = "4"'),
+        ("check", "{root}"),
+        ("[budget] epsilon must be a number > 0, got '4'",),
+    ),
+    "epsilon True": (("epsilon = 4.0", "epsilon = true"), ("run", "{root}"), ("[budget] epsilon must be", "got True")),
+    "delta of one": (("delta = 1e-05", "delta = 1.0"), ("run", "{root}"), ("[budget] delta must be", "got 1.0")),
+    "no teachers": (
+        ("count = 12", "count = 0"),
+        ("check", "{root}"),
+        ("[teachers] count must be a whole number >= 1, got 0",),
+    ),
+    "more teachers than rows": (
+        ("count = 12", "count = 1200"),
+        ("run", "{root}"),
+        ("n_teachers=1200", "[teachers] count"),
+    ),
+    "classes forgotten": (
+        ('classes = ["no", "yes"]', ""),
+        ("check", "{root}"),
+        ("[data] classes is required", "Example"),
+    ),
+    "classes of another type": (
+        ('["no", "yes"]', "[0, 1]"),
+        ("run", "{root}"),
+        ("column 'ill' holds text", "convert one"),
+    ),
+    "a file that is not there": (
+        ("private.csv", "privat.csv"),
+        ("run", "{root}"),
+        ("[data] private names", "no such file"),
+    ),
+    "a label column misspelled": (
+        ('label = "ill"', 'label = "il"'),
+        ("check", "{root}"),
+        ("no column 'il'", "did you mean 'ill'"),
+    ),
+    "a mechanism misspelled": (
+        ('queries = "all"', 'name = "NoisyCount"'),
+        ("check", "{root}"),
+        ("[mechanism] name", '"NoisyCounts"? A class'),
+    ),
+    "no processes": (
+        ("n_jobs = 1", "n_jobs = 0"),
+        ("check", "{root}"),
+        ("[run] n_jobs must be a whole number >= 1, got 0",),
+    ),
+    "a seed as a text": (
+        ("n_jobs = 1", 'unsafe_noise_seed = "1"'),
+        ("run", "{root}"),
+        ("unsafe_noise_seed must be", "got '1'"),
+    ),
+    "no run": (None, ("run", "{root}/none"), ("no quorate.toml in", "quorate init")),
+    "a page in no folder": (
+        ("[data]", "[data]\nn_records = 400"),
+        ("plan", "{root}", "--html", "/nonexistent/x.html"),
+        ("there is no folder /nonexistent", "create it first"),
+    ),
+    "a report before the run": (None, ("report", "{root}"), ("has no finished run yet", "quorate run")),
+    "an export before the run": (
+        None,
+        ("export", "{root}", "--to", "{root}/out"),
+        ("has no finished run yet", "quorate run"),
+    ),
+    "a ledger before the run": (None, ("ledger", "show", "{root}"), ("no ledger at", "a run opens one")),
+}
+
+
+def typed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main([str(each) for each in arguments])
+    out, err = capsys.readouterr()
+    assert isinstance(stop.value.code, int)
+    return stop.value.code, out, err
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_the_command_says_it_in_one_line_and_charges_nothing(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    change, command, said = TYPED[name]
+    root = write_run(tmp_path / "run")
+    settings = root / "quorate.toml"
+    if change is not None:
+        text = settings.read_text(encoding="utf-8")
+        assert change[0] in text
+        settings.write_text(text.replace(*change), encoding="utf-8")
+    before = {path.name for path in root.rglob("*")}
+    code, out, err = typed(capsys, *(each.format(root=root) for each in command))
+    line, charged = err.strip().split("\n")
+    assert [each for each in said if each not in line] == [], line
+    assert code in (2, 4)
+    assert charged.endswith("nothing was charged)")
+    assert out == ""
+    assert {path.name for path in root.rglob("*")} - before <= {"private", "public", "run.key", "ledger.db.key.new"}
+
+
+def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write_run(tmp_path / "run")
+    assert "is finished" not in typed(capsys, "check", root)[1]
+    execute(load_run(root), command="quorate run")
+    code, out, _ = typed(capsys, "check", root)
+    assert code == 0
+    assert f"The run in {root} is finished, with these settings and files" in out
+    assert "would charge and change nothing" in out
+    assert f"Nothing was charged. Next: quorate status {root}" in out
+    assert '"finished": true' in typed(capsys, "check", root, "--json")[1]

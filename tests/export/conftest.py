@@ -1,0 +1,43 @@
+"""A finished run, and packages of it, made once for all tests."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.run.conftest import cli, write_run
+
+from quorate.run.batch import execute, load_run
+
+__all__ = ["cli"]
+
+Rewrite = Callable[[dict[str, bytes]], object]
+
+
+@pytest.fixture(scope="session")
+def votes_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of votes on a table with words, numbers and missing values, scored on public labels."""
+    root = write_run(tmp_path_factory.mktemp("votes") / "ward-7", n=300, m=80, **{"data.evaluation": "evaluation.csv"})
+    lines = (root / "public.csv").read_text().splitlines()
+    cells = [line.split(",") for line in lines]
+    cells[3][1] = cells[9][1] = cells[5][2] = cells[6][2] = ""  # missing numbers and words
+    (root / "public.csv").write_text("\n".join(",".join(each) for each in cells) + "\n")
+    execute(load_run(root), command="quorate run")
+    return root
+
+
+@pytest.fixture
+def run(votes_run: Path, tmp_path: Path) -> Path:
+    """A copy of that run, of this test's own."""
+    return shutil.copytree(votes_run, tmp_path / "ward-7")
+
+
+@pytest.fixture(scope="session")
+def made(votes_run: Path, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The airlock package of the run, with both files of the model."""
+    from quorate.export.package import export_package
+
+    return export_package(votes_run, tmp_path_factory.mktemp("package") / "ward-7.zip", kind="tre", model="both")

@@ -1,0 +1,195 @@
+"""A converted student says what the student says, takes columns by their names, and one that does not is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from quorate.data.encoding import public_encoder
+from quorate.deferred import skops
+from quorate.errors import PreconditionFailed
+from quorate.export import onnx_model
+from quorate.export.onnx_model import feed, onnx_student
+from quorate.export.onnx_parts import MISSING_TEXT
+
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+def numbers(n: int = 200) -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, np.array(["no", "maybe", "yes"])[np.clip((X[:, 0] + X[:, 1] ** 2).astype(int), 0, 2)]
+
+
+def said_by(content: bytes, fed: dict[str, Any]) -> Any:
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    single = {each.name for each in session.get_inputs() if each.type == "tensor(float)"}
+    return session.run(None, {name: x.astype("f4") if name in single else x for name, x in fed.items()})
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        RandomForestClassifier(10, random_state=0),
+        DecisionTreeClassifier(random_state=0),
+        make_pipeline(StandardScaler(), Nystroem(gamma=0.3, n_components=20, random_state=0), LogisticRegression()),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.parametrize("frame", [False, True], ids=["array", "frame"])
+def test_it_says_of_new_rows_what_the_student_says(model: Any, frame: bool) -> None:
+    """New rows, since on the rows of the comparison a student that differs is refused."""
+    X, y = numbers()
+    rows = pl.DataFrame(X, schema=["a", "b", "c", "d"]) if frame else X
+    model.fit(rows[:150], y[:150])
+    found = onnx_student(model, rows[:50])
+    assert list(found.inputs) == (["a", "b", "c", "d"] if frame else ["rows"])
+    classes, shares = said_by(found.content, feed(rows[150:], found.inputs))
+    assert np.mean(classes == model.predict(rows[150:])) > 0.97  # where trees tie, either class is right
+    assert np.abs(np.asarray(shares) - model.predict_proba(rows[150:])).max() < 1e-6
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_columns(library: str) -> None:
+    rng = np.random.default_rng(1)
+    pool = pl.DataFrame({
+        "unused": [None] * 120,
+        "age": [None if place % 17 == 0 else float(place % 70) for place in range(120)],
+        "ward": [None if place % 11 == 0 else ("north", "süd", "west")[place % 3] for place in range(120)],
+        "smokes": (rng.random(120) > 0.5).tolist(),
+    }, schema_overrides={"unused": pl.Float64})  # fmt: skip
+    rows: Any = pool if library == "polars" else pd.DataFrame(pool.to_dict(as_series=False))
+    if library == "pandas":
+        rows["unused"] = rows["unused"].astype(float)
+    encoder = public_encoder(rows)
+    model = make_pipeline(encoder, LogisticRegression())
+    y = rng.integers(0, 2, 120)
+    model.steps[-1][1].fit(encoder.transform(rows), y)
+    found = onnx_student(model, rows)
+    assert found.inputs == {"age": "number", "ward": "text", "smokes": "number"}
+    assert found.largest_difference < 1e-12
+    one = {
+        "age": np.array([[np.nan], [40.0]]),
+        "ward": np.array([["nowhere"], [MISSING_TEXT]], dtype=object),
+        "smokes": np.array([[1.0], [0.0]]),
+    }
+    cells = {"unused": [None, None], "age": [None, 40.0], "ward": ["nowhere", None], "smokes": [True, False]}
+    new = pl.DataFrame(cells, schema=pool.schema)
+    asked = new if library == "polars" else pd.DataFrame(new.to_dict(as_series=False)).astype({"unused": float})
+    assert np.abs(np.asarray(said_by(found.content, one)[1]) - model.predict_proba(asked)).max() < 1e-12
+
+
+def test_the_student_of_a_run_is_the_same_in_both_files(votes_run: Path) -> None:
+    student = skops.io.load(votes_run / "public" / "student.skops")
+    found = onnx_student(student, pl.read_csv(votes_run / "public.csv"))
+    assert found.n_compared == 80
+    assert found.largest_difference < 1e-9
+    new = pl.read_csv(votes_run / "evaluation.csv").drop("ill")
+    assert said_by(found.content, feed(new, found.inputs))[0].tolist() == student.predict(new).tolist()
+
+
+@pytest.mark.parametrize(
+    "names", [["cap-shape", "stalk root", "größe", "4th"], ["a-b", "a_b", "a b", "a.b"], ["rows", "student", "x", "y"]]
+)
+def test_columns_keep_their_names_whatever_they_are(names: list[str]) -> None:
+    """Each value goes to its own column, also where names differ by signs alone; or the conversion is refused."""
+    X, y = numbers()
+    rows = pl.DataFrame(X, schema=names)
+    model = LogisticRegression().fit(rows, y)
+    try:
+        found = onnx_student(model, rows)
+    except PreconditionFailed:
+        assert names[0] == "a-b"  # no file is better than one whose inputs are mixed up
+        return
+    assert list(found.inputs) == names
+    session = onnxruntime.InferenceSession(found.content, providers=["CPUExecutionProvider"])
+    assert [each.name for each in session.get_inputs()] == names
+    assert found.largest_difference < 1e-9
+
+
+def test_a_column_with_a_name_of_the_file_itself_is_refused() -> None:
+    X, y = numbers()
+    rows = pl.DataFrame(X, schema=["label", "b", "c", "d"])
+    with pytest.raises(PreconditionFailed, match=r"cannot be called 'label'|differs from it"):
+        onnx_student(LogisticRegression().fit(rows, y), rows)
+
+
+@pytest.mark.parametrize("classes", [[False, True], [0, 1], [3, 7], ["a", "é"]], ids=str)
+def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
+    X, y = numbers()
+    model = LogisticRegression().fit(X, np.array(classes)[(y == "no").astype(int)])
+    found = onnx_student(model, X)
+    assert set(said_by(found.content, {"rows": X})[0].tolist()) == set(classes)
+
+
+def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:
+    X, y = numbers()
+    with pytest.raises(PreconditionFailed, match=r"cannot leave as ONNX: skl2onnx says: .*HistGradientBoosting"):
+        onnx_student(HistGradientBoostingClassifier(max_iter=3).fit(X, y), X)
+    linear = make_pipeline(Nystroem(kernel="linear", n_components=5), LogisticRegression()).fit(X, y)
+    with pytest.raises(PreconditionFailed, match="kernel 'linear', and only 'rbf'"):
+        onnx_student(linear, X)
+
+
+def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value() -> None:
+    pool = pl.DataFrame({"ward": [MISSING_TEXT, "north"] * 20})
+    encoder = public_encoder(pool)
+    model = make_pipeline(encoder, LogisticRegression())
+    model.steps[-1][1].fit(encoder.transform(pool), [0, 1] * 20)
+    with pytest.raises(PreconditionFailed, match="stands for a missing text"):
+        onnx_student(model, pool)
+
+
+def test_a_converted_file_that_says_something_else_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cheating twin: a converter that hands over another model."""
+    X, y = numbers()
+    honest, other = LogisticRegression().fit(X, y), LogisticRegression().fit(-X, y)
+    real = onnx_model._converted
+    monkeypatch.setattr(onnx_model, "_converted", lambda student, *rest: real(other, *rest))
+    with pytest.raises(PreconditionFailed, match=r"differs from it on \d+ of 200 public rows"):
+        onnx_student(honest, X)
+
+
+def test_a_small_error_of_probabilities_is_seen_where_classes_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = numbers()
+    honest, other = LogisticRegression().fit(X, y), LogisticRegression().fit(X, y)
+    other.intercept_ = other.intercept_ + np.array([2e-3, 0, 0])
+    real = onnx_model._converted
+    monkeypatch.setattr(onnx_model, "_converted", lambda student, *rest: real(other, *rest))
+    with pytest.raises(PreconditionFailed, match=r"largest difference of a probability 0\.000"):
+        onnx_student(honest, X)
+
+
+def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "skl2onnx", None)
+    X, y = numbers()
+    with pytest.raises(PreconditionFailed, match=r'pip install "quorate\[onnx\]"'):
+        onnx_student(LogisticRegression().fit(X, y), X)
+
+
+def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
+    from quorate import PrivateClassifier, PublicPool
+
+    X, y = numbers(400)
+    pool = pl.DataFrame(X[:60], schema=["a", "b", "c", "d"])
+    clf = PrivateClassifier(
+        classes=["maybe", "no", "yes"], epsilon=8.0, delta=1e-5, n_teachers=6, n_jobs=1, allow_hopeless=True
+    )
+    clf.fit(pl.DataFrame(X[60:], schema=pool.schema), y[60:], public=PublicPool(pool))
+    content = clf.export(tmp_path / "student.onnx").read_bytes()
+    assert said_by(content, feed(pool, dict.fromkeys("abcd", "number")))[0].tolist() == clf.predict(pool).tolist()
+    skops.io.load(clf.export(tmp_path / "student.skops"))

@@ -1,0 +1,211 @@
+"""The anchor's two slots: one is written over while the other one stands, and whatever tears is made out or refused."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.errors import LedgerIntegrityError
+from quorate.ledger import Budget, Ledger, SqliteStore
+from quorate.ledger import anchor as anchors
+from quorate.ledger.anchor import SLOT, AnchorFile
+from quorate.ledger.state import Head
+
+BUDGET = Budget(1.0, 1e-5)
+
+
+def head(sequence: int) -> Head:
+    return Head(sequence=sequence, hash=f"{sequence:064x}")
+
+
+def file_at(path: Path) -> AnchorFile:
+    return AnchorFile(path, at=lambda _: None)
+
+
+@pytest.fixture
+def anchor(tmp_path: Path) -> AnchorFile:
+    """An anchor in which 5 was written after 4."""
+    file = file_at(tmp_path / "a.anchor")
+    for sequence in (3, 4, 5):
+        file.write(head(sequence))
+    return file
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A closed ledger with some entries."""
+    path = tmp_path / "ledger.db"
+    with Ledger(path, budget=BUDGET) as ledger:
+        reservation = ledger.reserve(PureDP(0.25), delta=0, purposes={"label": 10}, key="labels")
+        for answers in ([1, 0], [2, 1]):
+            reservation.store(reservation.draw("label", 2), answers)
+    return path
+
+
+def beside(path: Path) -> Path:
+    return path.with_name("ledger.db.anchor")
+
+
+def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
+    for sequence in range(6, 20):
+        before = anchor.path.read_bytes()
+        slots = anchor.slots()
+        assert slots is not None
+        kept = 1 - slots.next
+        anchor.write(head(sequence))
+        after = anchor.path.read_bytes()
+        assert after[kept * SLOT : (kept + 1) * SLOT] == before[kept * SLOT : (kept + 1) * SLOT]
+        assert anchor.read() == head(sequence)
+        assert len(after) == 2 * SLOT
+
+
+def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor: AnchorFile) -> None:
+    sound = anchor.path.read_bytes()
+    slots = anchor.slots()
+    assert slots is not None
+    for place in range(len(sound)):
+        flipped = bytearray(sound)
+        flipped[place] ^= 1 << (place % 8)
+        held = anchors._slots_of(bytes(flipped)).heads
+        assert held[place // SLOT] is None
+        assert held[1 - place // SLOT] == slots.heads[1 - place // SLOT]
+
+
+def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_one_before(anchor: AnchorFile) -> None:
+    before = anchor.path.read_bytes()
+    anchor.write(head(6))
+    after = anchor.path.read_bytes()
+    chance = random.Random(1)
+    for _ in range(300):
+        size = chance.choice([1, 64, 512])
+        torn = b"".join(chance.choice([before, after])[at : at + size] for at in range(0, len(before), size))
+        slots = anchors._slots_of(torn)
+        assert slots.newest in (head(5), head(6))
+        assert slots.torn or torn in (before, after)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"{}", b" " * 2 * SLOT, b"\0" * 2 * SLOT, b"x" * (2 * SLOT + 1)])
+def test_what_is_no_anchor_is_refused_and_not_written_over(anchor: AnchorFile, content: bytes) -> None:
+    anchor.path.write_bytes(content)
+    for act in (anchor.read, lambda: anchor.write(head(9))):
+        with pytest.raises(LedgerIntegrityError, match="altered"):
+            act()
+    assert anchor.path.read_bytes() == content
+
+
+def test_slots_that_contradict_each_other_are_refused(anchor: AnchorFile) -> None:
+    other = Head(sequence=5, hash="f" * 64)
+    anchor.path.write_bytes(anchors._slot(head(5)) + anchors._slot(other))
+    with pytest.raises(LedgerIntegrityError, match="altered"):
+        anchor.read()
+
+
+def test_an_anchor_of_an_earlier_version_is_read_and_gets_slots_with_the_first_write(path: Path) -> None:
+    newest = file_at(beside(path)).read()
+    assert newest is not None
+    line = b'{"hash":"%s","sequence":%d}\n' % (newest.hash.encode(), newest.sequence)
+    beside(path).write_bytes(line)
+    with Ledger(path) as ledger:
+        assert ledger.head == newest
+    assert beside(path).read_bytes() == line  # reading writes nothing
+    with Ledger(path) as ledger:
+        ledger.reservations()[0].draw("label")
+        written = ledger.head
+    slots = file_at(beside(path)).slots()
+    assert slots is not None
+    assert (slots.newest, slots.torn) == (written, False)
+    assert len(beside(path).read_bytes()) == 2 * SLOT
+    beside(path).write_bytes(line)  # older than the ledger, as a crash leaves it: brought up to date
+    with Ledger(path) as ledger:
+        assert ledger.head == written
+    assert file_at(beside(path)).read() == written
+
+
+@pytest.mark.parametrize("flip", range(0, 2 * SLOT, 701))
+def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(
+    path: Path, flip: int
+) -> None:
+    slots = file_at(beside(path)).slots()
+    assert slots is not None
+    content = bytearray(beside(path).read_bytes())
+    content[flip] ^= 1
+    beside(path).write_bytes(content)
+    if flip // SLOT == slots.next:  # the older one: the newest names the ledger's last entry
+        with pytest.raises(LedgerIntegrityError, match="damaged"):
+            Ledger(path)
+        assert beside(path).read_bytes() == content
+        return
+    with Ledger(path) as ledger:
+        assert ledger.head == slots.newest
+        ledger.verify()
+    repaired = file_at(beside(path)).slots()
+    assert repaired is not None
+    assert (repaired.newest, repaired.torn) == (slots.newest, False)
+
+
+def test_an_older_ledger_is_seen_with_a_spoilt_slot_too(path: Path, tmp_path: Path) -> None:
+    """Whoever spoils the newest slot hides its head; the ledger then goes on beyond the other one, or was put back."""
+    old = tmp_path / "old.db"
+    shutil.copy2(path, old)
+    with Ledger(path) as ledger:
+        ledger.reservations()[0].draw("label")  # two entries in one commit: the session's first, and the block
+    slots = file_at(beside(path)).slots()
+    assert slots is not None
+    newest = 1 - slots.next
+    content = bytearray(beside(path).read_bytes())
+    content[newest * SLOT + 20] ^= 1
+    beside(path).write_bytes(content)
+    shutil.copy2(old, path)
+    with pytest.raises(LedgerIntegrityError, match="damaged"):
+        Ledger(path)
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, int]]:
+    """Count what the anchor asks of the disk."""
+    counts: dict[str, int] = {}
+
+    def counting(name: str, real: Callable[..., object]) -> Callable[..., object]:
+        def call(*arguments: object, **named: object) -> object:
+            counts[name] = counts.get(name, 0) + 1
+            return real(*arguments, **named)
+
+        return call
+
+    for name in ("fsync", "fdatasync", "pwrite"):
+        monkeypatch.setattr(anchors.os, name, counting(name, getattr(os, name)))
+    monkeypatch.setattr(Path, "replace", counting("rename", Path.replace))
+
+    def read() -> dict[str, int]:
+        found = dict(counts)
+        counts.clear()
+        return found
+
+    return read
+
+
+def test_a_commit_syncs_its_anchor_once_and_makes_no_file(path: Path, counted: Callable[[], dict[str, int]]) -> None:
+    with Ledger(path) as ledger:
+        [reservation] = ledger.reservations()
+        reservation.draw("label")  # with the sync of the log's name, once a process
+        counted()
+        for _ in range(3):
+            reservation.draw("label")
+            assert counted() == {"pwrite": 1, "fdatasync": 1}
+
+
+def test_an_anchor_that_was_not_synced_would_be_noticed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order: list[str] = []
+    real = os.fdatasync
+    monkeypatch.setattr(anchors.os, "fdatasync", lambda descriptor: (order.append("synced"), real(descriptor))[1])
+    store = SqliteStore(path, create=False, at=order.append)
+    ledger = Ledger(store=store)
+    ledger.reservations()[0].draw("label")
+    ledger.close()
+    assert order == ["begun", "inserted", "committed", "anchor written", "synced", "anchored"]

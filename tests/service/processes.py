@@ -1,0 +1,58 @@
+"""Services in processes of their own, as ``quorate serve`` starts them."""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.preloaded import Forked
+
+CLI = "from quorate.cli import main; main()"
+LISTENING = re.compile(r'"event": "listening".*"port": (\d+)')
+
+
+@dataclass
+class Process:
+    """A service that listens.
+
+    Attributes
+    ----------
+    port : int
+        Where.
+    said : Path
+        What it wrote: its log, and what else stands on its terminal.
+    """
+
+    process: Forked
+    port: int
+    said: Path
+
+    def stop(self) -> int:
+        """Tell it to stop; return how it ended."""
+        self.process.send_signal(signal.SIGTERM)
+        code: int = self.process.wait(60)
+        return code
+
+
+@contextmanager
+def serving(root: Path, *arguments: object) -> Iterator[Process]:
+    """Serve a run on a free port until the block ends."""
+    said = root.with_name(f"{root.name}.said")
+    said.write_bytes(b"")
+    process = Forked(CLI, "serve", root, "--port", "0", *arguments, said=said)
+    try:
+        until = time.monotonic() + 120
+        while not (found := LISTENING.search(said.read_text())):
+            assert process.poll() is None, said.read_text()
+            assert time.monotonic() < until, said.read_text()
+            time.sleep(0.02)
+        yield Process(process, int(found[1]), said)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(60)
