@@ -25,6 +25,7 @@ from pathlib import Path
 
 from quorate.accounting.event import OWN_KINDS
 from quorate.cli import main
+from quorate.ensemble.workers import end_workers
 from quorate.ledger import uncounted
 
 CLIENT = """
@@ -131,9 +132,15 @@ def run_here(program: str, arguments: list[str], folder: Path) -> int:
             del os.environ["COLUMNS"]
         else:
             os.environ["COLUMNS"] = columns
-        for name in set(sys.modules) - before:  # what lies in the folder is another module in the next one
-            if str(getattr(sys.modules[name], "__file__", None)).startswith(str(folder)):
-                del sys.modules[name]
+        own = {name for name in set(sys.modules) - before if _file(name).startswith(str(folder))}
+        for name in own:  # what lies in the folder is another module in the next one
+            del sys.modules[name]
+        if own:  # and the workers may have loaded it too
+            end_workers()
         for kind in set(OWN_KINDS) - set(events):  # nor does the next one know what this one has imported
             del OWN_KINDS[kind]
     return 0
+
+
+def _file(module: str) -> str:
+    return str(getattr(sys.modules[module], "__file__", None))

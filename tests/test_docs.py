@@ -31,7 +31,7 @@ TOGETHER = (  # pages that go on in the folder of the page before them
 )
 PAGES = sorted([ROOT / "README.md", ROOT / "ARCHITECTURE.md", *(ROOT / "docs").rglob("*.md")])
 RUN = ("console", "python", "toml")  # what is run or written; `bash` is what the continuous integration runs
-OWN_PROCESSES = re.compile(r"kill -9|stand_in\.py|quorate run")  # commands that are killed, start others, or train
+OWN_PROCESSES = re.compile(r"kill -9|stand_in\.py")  # commands that are killed, or start others
 PERCENT_POINTS = 6.0  # how far a quoted percentage may be from a measured one
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

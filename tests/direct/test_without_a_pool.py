@@ -58,9 +58,10 @@ def test_sparse_rows_give_what_dense_ones_give() -> None:
 
 
 def test_persons_and_many_classes() -> None:
-    labels = np.digitize(X[:N, 0], [-0.5, 0.5])
+    rows = X[:200]
+    labels = np.digitize(rows[:, 0], [-0.5, 0.5])
     clf = PrivateLogisticRegression(classes=[0, 1, 2], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
-    clf.fit(sparse.csr_matrix(X[:N]), labels, groups=np.arange(N) // 2)
+    clf.fit(sparse.csr_matrix(rows), labels, groups=np.arange(len(rows)) // 2)
     assert clf.coef_.shape == (3, 12)
     assert clf.guarantee_.neighbours == "replace one person"
 
