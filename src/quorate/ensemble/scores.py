@@ -12,6 +12,7 @@ from quorate.data.rows import n_rows
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
 from quorate.ensemble.teachers import ConstantVoter
+from quorate.ensemble.votes import voters_a_task
 from quorate.ensemble.workers import isolated_map
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
@@ -87,7 +88,7 @@ def gather_scores(
             asked.append(number)
     together = all(voters[number].keeps_no_global_state for number in asked)  # type: ignore[attr-defined]
     work = partial(_score_batch, X, n_queries, together)
-    batch = max(1, -(-len(asked) // (4 * n_jobs)))
+    batch = voters_a_task(len(asked), n_jobs)
     results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
         if result is not None:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Callable[[int, int], None]"
 
 BLOCK = 65_536
-# Batches per worker and block: a few, so that the end of a block does not wait for one of them.
-_BATCHES_PER_JOB = 4
+# Tasks per worker and block: a few, so that the end of a block does not wait for one of them. One worker alone waits
+# for no other; and each task costs the start of a process, in which dozens of voters vote.
+_TASKS_PER_JOB, _FEWEST_ALONE = 4, 64
 PROMPTS = 64  # queries put to one prompting voter at a time
 _TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
 _NONE_LINEAR = LinearVoters(())
@@ -153,7 +154,7 @@ def _count_block(
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
     work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
-    batch = -(-len(asked) // (_BATCHES_PER_JOB * n_jobs))
+    batch = voters_a_task(len(asked), n_jobs)
     results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
         if result is not None:
@@ -163,6 +164,18 @@ def _count_block(
             group.add(codes)
     group.count()
     tell(len(voters))  # for all at once: how many had to be asked depends on private rows
+
+
+def voters_a_task(n_voters: int, n_jobs: int) -> int:
+    """Return how many voters one task asks: a matter of speed, which no voter can tell.
+
+    Examples
+    --------
+    >>> voters_a_task(40, 1), voters_a_task(400, 1), voters_a_task(40, 2)
+    (64, 100, 5)
+    """
+    batch = -(-n_voters // (_TASKS_PER_JOB * n_jobs))
+    return max(batch, _FEWEST_ALONE) if n_jobs == 1 else max(batch, 1)
 
 
 def _only(codes: Any, rows: IntArray) -> Any:
