@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
-from importlib.metadata import version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from sortedcontainers import SortedList
 from quorate.ensemble import DaskScheduler, elsewhere, environment, exchange, remote
 from quorate.ensemble.elsewhere import batches_of, map_elsewhere
 from quorate.ensemble.environment import environment as environment_here
-from quorate.ensemble.exchange import Stored, check_folder, put, take
+from quorate.ensemble.exchange import Stored, check_folder, put, put_each, take, take_each
 from quorate.ensemble.isolation import Lost, in_children
 from quorate.ensemble.pool import import_path
 from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
@@ -56,7 +56,7 @@ def is_lost_on_the_way(items: list[Any]) -> list[bytes | Lost]:
 
 
 def task_for(folder: Path, work: Any, items: list[Any], *, at: str | None = None, **changes: Any) -> RemoteTask:
-    stored = put(folder, [exchange.pack(item) for item in items])
+    stored = put_each(folder, [exchange.pack(item) for item in items])
     made = RemoteTask(at or str(folder), put(folder, work), stored, environment_here(), import_path())
     return made._replace(**changes)
 
@@ -71,7 +71,7 @@ def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder: Path) -> 
         assert MARKER.decode() not in repr(message)
     assert came.stored is not None
     assert MARKER in (folder / task.items.name).read_bytes()
-    assert take(folder, came.stored) == [MARKER, b"other"]
+    assert take_each(folder, came.stored) == [MARKER, b"other"]
 
 
 def test_a_digest_tells_nothing_to_who_guesses_the_content(folder: Path) -> None:
@@ -99,6 +99,35 @@ def test_a_file_that_was_altered_is_not_unpickled(folder: Path) -> None:
     with pytest.raises(PreconditionFailed, match="was altered on its way"):
         take(folder, stored)
     assert take(folder, Stored(stored.name, other.digest)) == [2]
+
+
+@pytest.mark.parametrize("pieces", [[], [b""], [b"", Lost.KILLED, MARKER, b"", Lost.FAILED], [bytes(100_000), b"1"]])
+def test_pieces_come_back_as_they_were(folder: Path, pieces: list[Any]) -> None:
+    stored = put_each(folder, iter(pieces))
+    assert take_each(folder, stored) == pieces
+    assert (folder / stored.name).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("at", [0, 31, 32, 40, -9, -8, -1])
+def test_one_altered_bit_is_noticed_wherever_it_is(folder: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the random bytes, in a row, in the lengths and in how long those are; nothing is unpickled then."""
+    stored = put_each(folder, [MARKER, MARKER])
+    found = bytearray((folder / stored.name).read_bytes())
+    found[at] ^= 1
+    (folder / stored.name).write_bytes(found)
+    monkeypatch.setattr("cloudpickle.loads", lambda _: pytest.fail("it was unpickled"))
+    with pytest.raises(PreconditionFailed, match="was altered on its way"):
+        take_each(folder, stored)
+
+
+def test_an_item_whose_packing_is_broken_off_leaves_no_file(folder: Path) -> None:
+    def pieces() -> Iterator[bytes]:
+        yield MARKER
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        put_each(folder, pieces())
+    assert list(folder.iterdir()) == []
 
 
 def test_a_file_that_comes_late_is_waited_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,6 +191,12 @@ def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: 
     ]
 
 
+def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names() -> None:
+    mine = environment._distributions()
+    for module, names in packages_distributions().items():
+        assert set(names) <= {each.metadata["Name"] for each in mine[module]}
+
+
 def with_a_teacher(pickled: bytes, items: list[Any]) -> list[bytes | Lost]:
     return numbers_of(items)
 
@@ -169,7 +204,7 @@ def with_a_teacher(pickled: bytes, items: list[Any]) -> list[bytes | Lost]:
 def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     came = do_remotely(task_for(folder, echo, [b"a", "raises", "dies", b"b"]))
     assert came.stored is not None
-    assert take(folder, came.stored) == [b"a", Lost.FAILED, Lost.KILLED, b"b"]
+    assert take_each(folder, came.stored) == [b"a", Lost.FAILED, Lost.KILLED, b"b"]
     assert MARKER.decode() not in "".join(capfd.readouterr())
 
 
@@ -193,7 +228,7 @@ class Unloadable:
 def test_a_full_disk_is_told_by_its_number(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     task = task_for(folder, echo, [b"a"])
     exchange.remove(folder, task.items)
-    monkeypatch.setattr(remote, "take", lambda *_: (_ for _ in ()).throw(OSError(28, "")))
+    monkeypatch.setattr(remote, "take_each", lambda *_: (_ for _ in ()).throw(OSError(28, "")))
     assert remote._do(task) == RemoteResult(None, 28)
 
 
@@ -242,7 +277,7 @@ class OneWorker:
     def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool) -> Any:
         assert function is do_remotely
         assert not pure
-        self.sizes.append(len(take(self.folder, task.items)))
+        self.sizes.append(len(take_each(self.folder, task.items)))
         future: Any = Future()
         future.key = key
         future.set_result(self.do(task))
@@ -296,10 +331,10 @@ def test_an_item_that_ends_the_process_that_unpacks_it_is_lost_alone_as_on_one_m
 def with_its_neighbours(folder: Path, killed: Any) -> Iterator[Any]:
     """A twin: the second round unpacks the whole file once more, and would then pick one item of it."""
     for batch, places in killed:
-        packed = take(folder, batch.stored)
+        packed = take_each(folder, batch.stored)
         exchange.remove(folder, batch.stored)
         for at in places:
-            yield batch._replace(numbers=(batch.numbers[at],), stored=put(folder, packed))
+            yield batch._replace(numbers=(batch.numbers[at],), stored=put_each(folder, packed))
 
 
 def test_that_test_catches_a_second_round_that_unpacks_neighbours(
@@ -375,3 +410,29 @@ def test_nobody_at_an_address_is_said_in_one_line(tmp_path: Path, monkeypatch: p
     with pytest.raises(PreconditionFailed, match="needs certificates"), without.connected():
         pass
     assert list((tmp_path / "private").iterdir()) == []
+
+
+def test_dask_is_silent_while_connected_and_speaks_again_after_it() -> None:
+    import logging
+
+    from quorate.ensemble.scheduler import _quiet
+
+    pytest.importorskip("distributed")
+    spoke = logging.getLogger("distributed.worker")
+    before = [(each.level, each.disabled) for each in (spoke, logging.getLogger("distributed"))]
+    with _quiet(wanted=True):
+        assert not spoke.isEnabledFor(logging.CRITICAL)
+        assert not logging.getLogger("distributed.made_meanwhile").isEnabledFor(logging.CRITICAL)
+    assert [(each.level, each.disabled) for each in (spoke, logging.getLogger("distributed"))] == before
+    assert spoke.isEnabledFor(logging.CRITICAL)
+    with _quiet(wanted=False):
+        assert spoke.isEnabledFor(logging.CRITICAL)
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/beyond-one-machine.md", "examples/slurm/dask.sbatch"])
+def test_dask_is_measured_as_it_is_advised_to_be_started(page: str) -> None:
+    from benchmarks.elsewhere import OPTIONS, SETTINGS
+
+    said = (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+    assert all(f"export {name}={value}\n" in said for name, value in SETTINGS.items())
+    assert " ".join(OPTIONS) in said

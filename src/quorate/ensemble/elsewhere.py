@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from quorate.ensemble.environment import packages_named
-from quorate.ensemble.exchange import Stored, pack, put, remove, take
+from quorate.ensemble.exchange import Stored, pack, put, put_each, remove, take_each
 from quorate.ensemble.isolation import Lost
 from quorate.ensemble.pool import import_path
 from quorate.ensemble.remote import RemoteTask, do_remotely
@@ -110,15 +110,15 @@ def batches_of(items: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, It
 
 def _stored(connection: Connection, items: Iterable[tuple[int, Item]]) -> Iterator[_Batch]:
     for batch in batches_of(items):
-        stored = put(connection.folder, [pack(item) for _, item in batch])
+        stored = put_each(connection.folder, (pack(item) for _, item in batch))
         yield _Batch(tuple(number for number, _ in batch), stored)
 
 
 def _alone(folder: Path, killed: list[tuple[_Batch, list[int]]]) -> Iterator[_Batch]:
     """Give each lost item a file of its own: whoever unpacks it meets nothing of its neighbours."""
     for batch, places in killed:
-        packed: list[bytes] = take(folder, batch.stored)
-        files = [put(folder, [packed[at]]) for at in places]
+        packed: list[bytes] = take_each(folder, batch.stored)
+        files = [put_each(folder, [packed[at]]) for at in places]
         remove(folder, batch.stored)
         for at, stored in zip(places, files, strict=True):
             yield _Batch((batch.numbers[at],), stored)
@@ -192,6 +192,6 @@ def _results(connection: Connection, future: Any) -> list[bytes | Lost] | None:
         return None
     if came.stored is None:
         raise OSError(came.errno, os.strerror(came.errno), str(connection.folder.parent))
-    results: list[bytes | Lost] = take(connection.folder, came.stored)
+    results: list[bytes | Lost] = take_each(connection.folder, came.stored)
     remove(connection.folder, came.stored)
     return results

@@ -11,11 +11,12 @@ import platform
 import re
 import sys
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from importlib.metadata import Distribution
 
 #: Distributions that have to be the same wherever teachers are trained.
 ALWAYS = ("quorate", "numpy", "scipy", "scikit-learn", "cloudpickle")
@@ -29,6 +30,8 @@ _WHERE_LOADED = {
     "lightgbm": ("lightgbm",),
     "catboost": ("catboost",),
 }
+# "numpy/__init__.py,sha256=...,22" or "six.py": a line of RECORD, and what is imported to have it
+_FILE_OF_MODULE = re.compile(r"\"?([A-Za-z_]\w*)(?:/[^,]*)?(?:\.[\w-]+)*\.(?:py|so|pyd)(?:[\",]|\Z)")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)*( |\Z)")
 
 
@@ -61,7 +64,7 @@ def packages_named(pickled: bytes) -> dict[str, str]:
     (['hypothesis'], {})
     """
     modules = {name.partition(".")[0] for name in _names_in(pickled)} & sys.modules.keys()
-    found = {_canonical(each) for module in modules for each in _distributions().get(module, ())}
+    found = {_canonical(each.metadata["Name"]) for module in modules for each in _distributions().get(module, ())}
     return {name: version_of(name) for name in sorted(found)}
 
 
@@ -78,8 +81,24 @@ def _names_in(pickled: bytes) -> Iterator[str]:
 
 
 @cache
-def _distributions() -> Mapping[str, list[str]]:
-    return packages_distributions()
+def _distributions() -> Mapping[str, list[Distribution]]:
+    """Return the distributions that a module at the top may come from.
+
+    As :func:`importlib.metadata.packages_distributions`, which makes a path of each file of each distribution and reads
+    every description, and by that takes longer than to connect to a scheduler.
+    """
+    found: dict[str, list[Distribution]] = {}
+    for each in distributions():
+        for module in set((each.read_text("top_level.txt") or "").split()) or _modules_of(each):
+            found.setdefault(module, []).append(each)
+    return found
+
+
+def _modules_of(distribution: Distribution) -> set[str]:
+    """Return the first parts of the names of its files of Python code, compiled ones among them."""
+    record = distribution.read_text("RECORD")
+    files = record.splitlines() if record is not None else map(str, distribution.files or ())
+    return {found[1] for each in files if (found := _FILE_OF_MODULE.match(each))}
 
 
 def _canonical(distribution: str) -> str:

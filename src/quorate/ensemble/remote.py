@@ -16,7 +16,7 @@ from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from quorate.ensemble.environment import unlike
-from quorate.ensemble.exchange import Stored, check_folder, put, take, unpack
+from quorate.ensemble.exchange import Stored, check_folder, put_each, take, take_each, unpack
 from quorate.ensemble.isolation import Lost
 from quorate.ensemble.pool import WorkerPool, first_done
 from quorate.errors import PreconditionFailed, QuorateError
@@ -196,12 +196,14 @@ def _do(task: RemoteTask) -> RemoteResult:
             "importable there, or defined in the main script"
         ) from None
     try:
-        packed: list[bytes] = take(folder, task.items)  # bytes alone: nothing of an item is unpacked by that
+        packed: list[bytes] = take_each(folder, task.items)  # bytes alone: nothing of an item is unpacked by that
     except OSError as error:
         return RemoteResult(None, error.errno or EIO)
-    results = work(_unpacked(packed))
+    items = _unpacked(packed)
+    del packed  # no child needs a second copy of all rows
+    results = work(items)
     try:
-        return RemoteResult(put(folder, results))
+        return RemoteResult(put_each(folder, results))
     except OSError as error:
         return RemoteResult(None, error.errno or EIO)
 

@@ -269,11 +269,14 @@ def _quiet(wanted: bool) -> Iterator[None]:
     with suppress(ImportError):  # which is told elsewhere
         import distributed  # noqa: F401 - it sets the levels of its loggers
     loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    before = [logger.level for logger in loggers]
+    disabled, above = [logger.disabled for logger in loggers], logging.getLogger("distributed")
+    level = above.level
+    above.setLevel(logging.CRITICAL + 1)  # also for loggers that come later
     for logger in loggers:
-        logger.setLevel(logging.CRITICAL + 1)
+        logger.disabled = True  # not by its level: each that is set empties what every logger remembers
     try:
         yield
     finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+        above.setLevel(level)
+        for logger, before in zip(loggers, disabled, strict=True):
+            logger.disabled = before
