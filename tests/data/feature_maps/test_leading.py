@@ -32,10 +32,10 @@ def few(monkeypatch):
 
 
 def near(features) -> bool:
-    """Whether the leading eigenvalues are within two per cent, and the directions orthonormal."""
+    """Whether the leading eigenvalues are within three per cent, and the directions orthonormal."""
     exact, found = Spectrum.of(features), leading.leading_spectrum(features)
     apart = np.abs(found.vectors.T @ found.vectors - np.eye(60)).max()
-    return bool(np.allclose(found.values[:12], exact.values[:12], rtol=0.02) and apart < 1e-3)
+    return bool(np.allclose(found.values[:12], exact.values[:12], rtol=0.03) and apart < 1e-3)
 
 
 def test_they_are_near_the_exact_ones(pool):
