@@ -219,7 +219,7 @@ def test_a_process_that_does_not_know_it_reads_a_ledgers_chain_and_prices_nothin
     with Ledger(path) as ledger:
         ledger.verify(prices=True)
         assert ledger.reservations()[0].event == Repeated(TwoCoins(0.5), 3)
-    done = subprocess.run([sys.executable, "-c", READ, path], check=False, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", READ, path], check=False, capture_output=True, text=True, timeout=300)
     assert done.stdout.strip() == str(spent)
     assert "errors.UnsupportedEvent: entry" in done.stderr  # refused, and the chain is not called broken
     assert "import the module that calls register_event('tests.two_coins', ...)" in done.stderr

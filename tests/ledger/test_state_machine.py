@@ -511,7 +511,7 @@ def forgetting_others() -> Iterator[None]:
 
 
 FEW = settings(max_examples=25, stateful_step_count=25, deadline=None)
-UNTIL_FOUND = settings(max_examples=300, stateful_step_count=25, deadline=None, phases=[Phase.generate], database=None)
+UNTIL_FOUND = settings(max_examples=300, stateful_step_count=50, deadline=None, phases=[Phase.generate], database=None)
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = FEW

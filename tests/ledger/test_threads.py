@@ -135,7 +135,7 @@ def test_what_is_read_is_on_stable_storage(on_disk):
     on_disk.at = at
     writer = threading.Thread(target=reservation.store, args=(block, [1]))
     writer.start()
-    assert inside.wait(5)
+    assert inside.wait(60)
     seen.append((reservation.blocks("label")[0].status, durable.is_set()))
     writer.join()
     assert seen == [("stored", True)]

@@ -423,7 +423,7 @@ def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_
     before: list[Any] = []
     for reached in (8, 14):
         process = Forked(CLI, "run", root, said=root / "said.txt")
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while entries_so_far(root) < reached and process.poll() is None:
             assert time.monotonic() < until
             time.sleep(0.0005)

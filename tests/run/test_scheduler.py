@@ -102,8 +102,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made.add_worker("--nanny")
     made.add_worker("--no-nanny")
     try:
-        with distributed.Client(made.address, set_as_default=False, timeout=60) as client:
-            client.wait_for_workers(2, timeout=60)
+        with distributed.Client(made.address, set_as_default=False, timeout=120) as client:
+            client.wait_for_workers(2, timeout=120)
         yield made
     finally:
         made.end()
@@ -178,7 +178,7 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: P
     assert_same(root, here)
     assert len(begun(root)) >= 2
     assert not any(map(alive, teachers))
-    until = time.monotonic() + 90
+    until = time.monotonic() + 120
     while clean_processes(cluster):  # which have read private rows
         assert time.monotonic() < until
         time.sleep(0.5)
@@ -313,7 +313,7 @@ def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, here: Path, tmp_
     tree.ends()
     with Ledger(root / "ledger.db") as ledger:
         assert len(ledger.reservations()) == 0
-    until = time.monotonic() + 60
+    until = time.monotonic() + 120
     while any(map(alive, teachers)):
         assert time.monotonic() < until
         time.sleep(0.5)

@@ -152,7 +152,7 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
 
 
 def test_sigterm_at_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
-    assert len(stopped_at_random_moments(make_run, 5, random.Random(20261130), 1)) == 5
+    assert len(stopped_at_random_moments(make_run, 3, random.Random(20261130), 1)) == 3
 
 
 @pytest.mark.heavy

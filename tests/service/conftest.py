@@ -114,7 +114,7 @@ def running(root: Path, *, scopes: tuple[str, ...] = ("ask", "read", "admin"), *
     lines: list[str] = []
     with opened(root, chosen, clock=lambda: NOW) as served:
         service = Service(served, keys, chosen, Records(write=lines.append, clock=lambda: NOW))
-        with listening(create_app(service)) as url, httpx.Client(base_url=url, timeout=30) as http:
+        with listening(create_app(service)) as url, httpx.Client(base_url=url, timeout=120) as http:
             yield Running(root, service, http, token, lines)
 
 
@@ -125,7 +125,7 @@ def listening(app: FastAPI, **how: Any) -> Iterator[str]:
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 30
+    until = time.monotonic() + 120
     while not server.started:
         assert thread.is_alive()
         assert time.monotonic() < until

@@ -27,7 +27,7 @@ def ask_until_it_dies(port: int, token: str, points: list[dict[str, Any]], told:
     with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers={"authorization": f"Bearer {token}"}) as http:
         for point in points:
             try:
-                answer = http.post("/v1/label", json={"row": point}, timeout=20).json()["answer"]
+                answer = http.post("/v1/label", json={"row": point}, timeout=120).json()["answer"]
             except httpx.TransportError:
                 return
             if answer["by"] == "ensemble":

@@ -123,7 +123,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve: Serve) -> 
 def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
     run = serve(body_seconds=0.2)
     place = urlsplit(str(run.http.base_url))
-    with socket.create_connection((place.hostname, place.port), timeout=10) as connection:
+    with socket.create_connection((place.hostname, place.port), timeout=60) as connection:
         connection.sendall(
             f"POST /v1/label HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {run.token}\r\n"
             "content-type: application/json\r\ncontent-length: 500\r\n\r\n".encode()

@@ -146,9 +146,9 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
     --------
     >>> from sklearn.datasets import make_classification
     >>> from quorate import LabelPrivateClassifier
-    >>> X, y = make_classification(4_000, n_features=6, random_state=0)
-    >>> clf = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X[:3_000], y[:3_000])
-    >>> clf.score(X[3_000:], y[3_000:]) > 0.7, clf.guarantee_.neighbours
+    >>> X, y = make_classification(1_500, n_features=6, random_state=0)
+    >>> clf = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X[:1_000], y[:1_000])
+    >>> clf.score(X[1_000:], y[1_000:]) > 0.7, clf.guarantee_.neighbours
     (True, 'replace one label')
     """
 

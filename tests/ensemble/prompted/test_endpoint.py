@@ -45,7 +45,7 @@ def test_an_endpoint_that_behaves_labels_rows() -> None:
 @pytest.mark.parametrize("manner", BAD, ids=str)
 def test_a_reply_that_does_not_count_is_an_abstention(manner: str) -> None:
     with endpoint(manner=BAD[manner]) as there:
-        assert votes(there.url, timeout=0.3 if manner in ("late", "a byte at a time") else 5.0) == [ABSTAINED] * 2
+        assert votes(there.url, timeout=0.3 if manner in ("late", "a byte at a time") else 30.0) == [ABSTAINED] * 2
 
 
 def test_a_dead_endpoint_makes_everyone_abstain() -> None:
@@ -210,7 +210,8 @@ def test_nothing_is_logged_or_printed_of_prompts_and_replies(
 @pytest.mark.parametrize("manner", ["late", "not JSON", "an unknown class", "refused", "a redirect", "too long"])
 def test_the_rehearsal_says_why_in_one_line(manner: str) -> None:
     with endpoint(manner=BAD[manner]) as there:
-        teacher = ChatTeacher(there.url, "toy", classes=["no", "yes"], timeout=0.3)
+        timeout = 0.3 if manner == "late" else 30.0  # what is not late must not be late on a busy machine
+        teacher = ChatTeacher(there.url, "toy", classes=["no", "yes"], timeout=timeout)
         with pytest.raises(PreconditionFailed) as refused:
             teacher.rehearse(ROWS, CODES)
     said = str(refused.value)

@@ -69,7 +69,7 @@ class Disagreement(Strategy):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> pool = np.sort(rng.uniform(-1, 1, 200))[rng.permutation(200), None]
+    >>> pool = np.sort(rng.uniform(-1, 1, 100))[rng.permutation(100), None]
     >>> strategy, past = Disagreement(50), History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
     >>> while len(rows := strategy.next_batch(pool, past, np.random.default_rng(1))):
     ...     asked = np.concatenate([past.rows, rows])

@@ -72,7 +72,7 @@ class VersionSpace(Strategy):
 
     Examples
     --------
-    >>> pool = np.random.default_rng(0).uniform(0, 1, (4_000, 1))
+    >>> pool = np.random.default_rng(0).uniform(0, 1, (1_500, 1))
     >>> strategy, past = VersionSpace(500), History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
     >>> while len(rows := strategy.next_batch(pool, past, np.random.default_rng(1))):
     ...     asked = np.concatenate([past.rows, rows])
