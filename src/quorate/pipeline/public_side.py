@@ -12,7 +12,7 @@ from quorate.accounting.figures import several
 from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests
 from quorate.data.column_kinds import column_kinds
-from quorate.data.rows import Rows
+from quorate.data.rows import Rows, take
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.ensemble import as_teacher, with_classes
@@ -21,7 +21,14 @@ from quorate.pipeline.inputs import Inputs, PrivateRows, Views, look
 from quorate.pipeline.models import built_in
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
-from quorate.planning.rehearsal.made_up import MOST_SYNTHETIC, RULES, drawn_rule, synthetic_rows
+from quorate.planning.rehearsal.made_up import (
+    MOST_RULED,
+    MOST_SYNTHETIC,
+    RULES,
+    rule_of,
+    ruled_labels,
+    synthetic_rows,
+)
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.students import as_student
@@ -122,7 +129,7 @@ def rehearsals_of(
     if how in ("auto", "labels"):
         material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)
-    brief = replace(effort, folds=min(2, effort.folds), repeats=1)
+    brief = replace(effort, folds=1, repeats=1)  # rules differ by more than plays of one
     basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
     return tuple(
         Rehearsal(material=ruled_material(side, classes, models, basis, seed), facts=facts, effort=brief, seed=seed)
@@ -157,9 +164,9 @@ def labelled_material(
 
 
 def ruled_material(side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, seed: int) -> Material:
-    """Give the pool labels by a rule that is drawn."""
-    codes = drawn_rule(side.views.numbers(side.pool), len(classes), seed)
-    return _material(side, side.pool, codes, np.arange(len(codes)), basis, classes, models)
+    """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
+    at, codes = ruled_labels(side.views.numbers(side.pool), len(classes), MOST_RULED, rule_of(seed), seed)
+    return _material(side, take(side.pool, at), codes, at, basis, classes, models)
 
 
 def _material(

@@ -12,9 +12,9 @@ Basis: TypeAlias = Literal[
 #: What each basis means, in a sentence for people.
 BASES: Final[dict[Basis, str]] = {
     "labelled public rows": "rehearsed on public rows with their own labels",
-    "rules on the pool": "rehearsed on public rows with labels from rules drawn at random: a guess about another "
-    "labelling, which the true one need not resemble",
-    "synthetic rows": "rehearsed on made-up rows: a guess about other data",
+    "rules on the pool": "rehearsed on public rows with labels from rules drawn at random, easy and hard ones: a guess "
+    "about another labelling, which the true one need not resemble; the range is that of such labellings",
+    "synthetic rows": "rehearsed on made-up rows with labels from rules, easy and hard ones: a guess about other data",
     "learning curve": "computed from the learning curve that was typed in",
     "paid estimate": "computed from a private estimate, which was charged",
 }

@@ -5,47 +5,84 @@ adds a variance in proportion to 1/s to the shares, so :math:`a(s) \approx a(\in
 the whole and of its halves
 
 .. math:: a(K) \approx a(s) + \left(1 - \tfrac{s}{K}\right) \left(a(s) - a(s/2)\right).
+
+The range is to hold one run, so it has the variance of that run about its mean, and that of the estimate:
+
+* *noise of the run*: the variance of a(s) over draws of the noise with the same rows. Which row is right changes from
+  draw to draw, so that few scored rows would exaggerate it. With :math:`c_{ir}` for whether row i of T is right in draw
+  r, that share is 1/T of what the mean over i of :math:`\mathrm{Var}_r c_{ir}` exceeds that of the mean by, and is
+  taken out. The estimate has the whole variance, over the number of plays;
+* *rows that were scored*: :math:`p(1-p)/T` of T rows, with half a row added to the right ones and to the wrong ones,
+  since all right of T is no proof that all of the population are;
+* *rows that played the private ones*: the difference d of the two halves under the same noise has
+  :math:`\mathbf{E} d^2 = 2 v(s/2)`, v(s) being the variance of a(s) over such rows, and to first order
+  :math:`v(s) = v(s/2)/2`. So :math:`v(s) = \mathbf{E} d^2/4`, again without what few scored rows add. Divisions share
+  most of the rows, so that their mean has v(s) nearly in full; the run itself has :math:`v(K) = v(s)\,s/K`;
+* *the correction*: how its mean over divisions varies, and its law. With an exponent β in place of 1 the correction is
+  :math:`1/(2^\beta - 1)` times as large; β evenly between 1/2 and 2 gives a standard deviation of :data:`LAW` of it.
+
+Variances that were themselves estimated from few plays make the law of the whole a Student's, whose degrees of freedom
+are those of Welch and Satterthwaite.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from quorate.deferred import special
 from quorate.planning.expected import Basis, Expected
+from quorate.types import BoolArray, FloatArray
 
-QUANTILE = 1.645  # of the normal law: nine in ten lie within
-UNKNOWN = 0.004  # a standard deviation for what no rehearsal shows: the partition, rows that are no random sample
-HALF = 0.5  # of the correction is taken for its own error
+UPPER = 0.95  # quantile at both ends: nine in ten lie within
+UNKNOWN = 0.004  # a standard deviation for what no rehearsal shows: rows that are no random sample
+LAW = 0.6  # of the correction: a standard deviation, for an exponent of its law between 1/2 and 2
 OF_A_RUN = 0.012  # how far runs differ by their noise, where too few were played to tell
+FEWEST_DEGREES = 2.0
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
 class Played:
     """One rehearsal of one row.
 
     Attributes
     ----------
-    whole, halves : float
-        Accuracy with the whole ensemble, and the mean of those with one half.
+    hits : BoolArray, (3, n_scored)
+        Which rows were right, with the whole ensemble and with each half alone, under the same noise.
     fold : int
         Which rows were held out.
-    n_scored : int
-        How many.
     size : float
         Of the whole, as a share of the true size; at least 1 where nothing has to be corrected.
     answered : float
         Share of the queries that was answered.
     """
 
-    whole: float
-    halves: float
+    hits: BoolArray = field(repr=False)
     fold: int
-    n_scored: int
     size: float
     answered: float = 1.0
+
+    @property
+    def whole(self) -> float:
+        """Accuracy with the whole ensemble."""
+        return float(self.hits[0].mean())
+
+    @property
+    def n_scored(self) -> int:
+        """Rows that were held out."""
+        return self.hits.shape[1]
+
+    @property
+    def missing(self) -> float:
+        """What the true size lacks here, as a share."""
+        return 1 - min(self.size, 1.0)
+
+    @property
+    def correction(self) -> float:
+        """What the true size would add."""
+        return self.missing * (self.whole - float(self.hits[1:].mean()))
 
 
 def estimate(played: list[Played], basis: Basis) -> Expected:
@@ -53,20 +90,94 @@ def estimate(played: list[Played], basis: Basis) -> Expected:
 
     Examples
     --------
-    >>> runs = [Played(whole=0.90, halves=0.88, fold=0, n_scored=1_000, size=0.25)] * 2
-    >>> print(estimate(runs, "labelled public rows"))
+    >>> hits = np.arange(1_000) < np.array([[900], [880], [880]])
+    >>> print(estimate([Played(hits=hits, fold=0, size=0.25)] * 2, "labelled public rows"))
     91.5 % (89.2 to 93.8 %)
     """
-    correction = float(np.mean([(1 - min(each.size, 1.0)) * (each.whole - each.halves) for each in played]))
-    whole = float(np.mean([each.whole for each in played]))
-    accuracy = min(1.0, max(0.0, whole + correction))
-    by_fold: dict[int, list[float]] = {}
-    scored: dict[int, int] = {}
-    for each in played:
-        by_fold.setdefault(each.fold, []).append(each.whole)
-        scored[each.fold] = each.n_scored
-    within = [np.var(runs, ddof=1) for runs in by_fold.values() if len(runs) > 1]
-    of_a_run = float(np.mean(within)) * (1 + 1 / len(played)) if within else OF_A_RUN**2
-    of_scoring = accuracy * (1 - accuracy) / sum(scored.values())
-    spread = QUANTILE * math.sqrt(of_a_run + of_scoring + UNKNOWN**2) + HALF * abs(correction)
+    correction = float(np.mean([each.correction for each in played]))
+    observed = float(np.mean([each.whole for each in played]))
+    accuracy = min(1.0, max(0.0, observed + correction))
+    variance, degrees = _together(
+        [
+            *_of_noise(played),
+            (_of_scoring(played, observed), math.inf),
+            _of_rows(played),
+            _of_correction(played),
+            ((LAW * correction) ** 2 + UNKNOWN**2, math.inf),
+        ]
+    )
+    spread = _quantile(degrees) * math.sqrt(variance)
     return Expected(accuracy=accuracy, low=max(0.0, accuracy - spread), high=min(1.0, accuracy + spread), basis=basis)
+
+
+# --- variances, each with its degrees of freedom ---------------------------------------------------------------------
+
+
+def _of_noise(played: list[Played]) -> list[tuple[float, float]]:
+    """Variance of one run by its noise, and of the estimate by theirs."""
+    corrected = _within(played, [each.whole + each.correction for each in played])
+    found = _within(played, [each.whole for each in played])
+    if found is None or corrected is None:
+        return [(OF_A_RUN**2 * (1 + 1 / len(played)), math.inf)]
+    by_few_rows = []
+    for part in _by_fold(played):
+        if len(part) > 1:
+            hits = np.array([each.hits[0] for each in part], dtype=float)
+            of_a_row, of_the_mean = hits.var(axis=0, ddof=1).mean(), hits.mean(axis=1).var(ddof=1)
+            by_few_rows.append((of_a_row - of_the_mean) / max(part[0].n_scored - 1, 1))
+    of_a_run = max(0.0, found[0] - float(np.mean(by_few_rows)))
+    return [(of_a_run, found[1]), (corrected[0] / len(played), corrected[1])]
+
+
+def _of_scoring(played: list[Played], observed: float) -> float:
+    n = sum({each.fold: each.n_scored for each in played}.values())
+    right = (observed * n + 0.5) / (n + 1)
+    return right * (1 - right) / n
+
+
+def _of_rows(played: list[Played]) -> tuple[float, float]:
+    """Variance of the estimate, and of the run, by the rows that teachers learn from."""
+    squared = []
+    parts = _by_fold(played)
+    for part in parts:
+        apart = np.mean([each.hits[1].astype(float) - each.hits[2] for each in part], axis=0)
+        squared.append(apart.mean() ** 2 - apart.var() / max(len(apart) - 1, 1))
+    found = max(0.0, float(np.mean(squared))) / 4
+    size = float(np.mean([1 - each.missing for each in played]))
+    return found * (1 + size), len(parts)
+
+
+def _of_correction(played: list[Played]) -> tuple[float, float]:
+    means = [float(np.mean([each.correction for each in part])) for part in _by_fold(played)]
+    if len(means) < 2:
+        return 0.0, math.inf
+    return float(np.var(means, ddof=1)) / len(means), len(means) - 1
+
+
+def _by_fold(played: list[Played]) -> list[list[Played]]:
+    return [[each for each in played if each.fold == fold] for fold in sorted({each.fold for each in played})]
+
+
+def _within(played: list[Played], values: list[float]) -> tuple[float, float] | None:
+    """Variance over draws of the noise with the same rows; None where there was one draw each."""
+    folds = np.array([each.fold for each in played])
+    parts: list[FloatArray] = [np.array(values)[folds == fold] for fold in np.unique(folds)]
+    degrees = sum(len(part) - 1 for part in parts)
+    return (sum(float(((part - part.mean()) ** 2).sum()) for part in parts) / degrees, degrees) if degrees else None
+
+
+def _together(parts: list[tuple[float, float]]) -> tuple[float, float]:
+    """Return the sum of variances and its degrees of freedom, after Welch and Satterthwaite.
+
+    Examples
+    --------
+    >>> _together([(1.0, 4.0), (1.0, 4.0)])
+    (2.0, 8.0)
+    """
+    total = sum(variance for variance, _ in parts)
+    unsure = sum(variance**2 / degrees for variance, degrees in parts)
+    return total, max(FEWEST_DEGREES, total**2 / unsure) if unsure else math.inf
+
+
+def _quantile(degrees: float) -> float:
+    return float(special.ndtri(UPPER) if math.isinf(degrees) else special.stdtrit(degrees, UPPER))

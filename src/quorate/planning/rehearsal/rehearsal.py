@@ -61,6 +61,7 @@ class Effort:
         400
         """
         one = (COSTLY if costly else 1) * SECONDS_A_CELL * n_public * min(max(width, 10), WIDEST) * n_classes
+        one *= max(n_classes, 2) / 2  # each class has weights of its own, and takes more steps beside others
         for folds, repeats, teachers, students in (
             (4, 3, 128, 300),
             (3, 2, 128, 190),
@@ -142,7 +143,7 @@ class Rehearsal:
             return None
         _, held = self._divided(fold)
         asked, mechanism = self._asked(row.n_queries, row.mechanism)
-        accuracies, answered = [], 1.0
+        hits, answered = [], 1.0
         for shares in sampled.ensembles:
             codes, share = student_codes(
                 self.material,
@@ -153,13 +154,11 @@ class Rehearsal:
                 held=held,
                 seed=self._seed(fold, repeat),
             )
-            accuracies.append(float((codes == self.material.codes[held]).mean()))
-            answered = answered if len(accuracies) > 1 else share
+            hits.append(codes == self.material.codes[held])
+            answered = answered if len(hits) > 1 else share
         return Played(
-            whole=accuracies[0],
-            halves=float(np.mean(accuracies[1:])),
+            hits=np.stack(hits),
             fold=fold,
-            n_scored=len(held),
             size=sampled.independent / row.n_teachers,
             answered=answered,
         )
@@ -199,20 +198,14 @@ class Rehearsal:
         order = np.random.default_rng(self._seed(fold, 0)).permutation(trained_on)
         parts = [order, *np.array_split(order, 2)]
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
-        accuracies = [
-            float(
-                (
-                    round_codes(self.material, plan, part, held, rows_each=rows_each, seed=self._seed(fold, repeat))
-                    == self.material.codes[held]
-                ).mean()
-            )
+        hits = [
+            round_codes(self.material, plan, part, held, rows_each=rows_each, seed=self._seed(fold, repeat))
+            == self.material.codes[held]
             for part in parts
         ]
         return Played(
-            whole=accuracies[0],
-            halves=float(np.mean(accuracies[1:])),
+            hits=np.stack(hits),
             fold=fold,
-            n_scored=len(held),
             size=len(trained_on) / (facts.rows or len(trained_on)),
         )
 
