@@ -72,7 +72,7 @@ class Played:
     @property
     def n_scored(self) -> int:
         """Rows that were held out."""
-        return self.hits.shape[1]
+        return int(self.hits.shape[1])
 
     @property
     def missing(self) -> float:
