@@ -5,9 +5,10 @@
 
 A rehearsal with labels stands for the truth: on the tables of ``benchmarks.planned`` it was within .03 of it mostly. It
 expects the accuracies of the direct method and of noisy counts by the recipe's number of teachers; rules of several
-agreements expect others, and the agreement in between is the one that the labels have. The range of agreements,
-``HARDEST`` to ``EASIEST`` in :mod:`quorate.planning.rehearsal.made_up`, is an even distribution with the mean and the
-standard deviation of what is found, one value a table.
+agreements expect others, and the agreement in between is the one that the labels have. The agreements of the rules,
+``HARDEST`` to ``EASIEST`` in :mod:`quorate.planning.rehearsal.made_up`, lie evenly, end at 1, since some labels are
+told without any noise, and have the mean that is found, each table counting once. On ten tables it was 0.842, with a
+standard deviation of 0.139: from 0.600 (texas) and 0.676 (the parties of anes96) to 1 (penguins).
 
 None of these tables is among those on which a prediction is reported (docs/planner.md); Adult is there by sex and by
 marital status, since its income is what a9a has. Tables of statsmodels and plotnine are left out
@@ -211,8 +212,7 @@ if __name__ == "__main__":
             compared += hold(name, case)
     if len(agreements) > 1:
         middle, spread = float(np.mean(agreements)), float(np.std(agreements, ddof=1))
-        print(f"mean {middle:.3f}, standard deviation {spread:.3f}: from {middle - 3**0.5 * spread:.3f} to ", end="")
-        print(f"{middle + 3**0.5 * spread:.3f}, at most 1")
+        print(f"mean {middle:.3f}, standard deviation {spread:.3f}: evenly from {2 * middle - 1:.3f} to 1")
     if compared:
         errors = np.array([each[0] for each in compared])
         print(
