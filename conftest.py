@@ -8,10 +8,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import settings
 
 from quorate.ledger import uncounted
@@ -92,6 +94,15 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     if not item.config.getoption("--afresh"):
         FromTheName(item.nodeid).put_in_place()
     return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path: Path) -> Iterator[Any]:
+    """Look for examples where there are any: to search a module takes as long as to collect its tests."""
+    found = yield
+    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+        return [each for each in found if not isinstance(each, DoctestModule)]
+    return found
 
 
 def forget_fits() -> None:
