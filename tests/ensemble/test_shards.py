@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
@@ -38,6 +39,7 @@ TRAINERS = {
 }
 
 
+@cache  # not where the module is imported: every worker of the tests does that
 def adult_units() -> dict[bytes, tuple[Any, Any]]:
     """Units of one to three rows each, by slot: rows of Adult, numbers on public scales."""
     adult = load_adult()
@@ -52,24 +54,26 @@ def adult_units() -> dict[bytes, tuple[Any, Any]]:
     }
 
 
-UNITS = adult_units()
-# In the first shard, so that whatever is handed on from teacher to teacher shows in the later ones.
-SOMEBODY = next(
-    slot for slot, shard in zip(UNITS, hash_shards(list(UNITS), K, KEY).reveal(), strict=True) if shard == 0
-)
+@cache
+def somebody() -> bytes:
+    """In the first shard, so that whatever is handed on from teacher to teacher shows in the later ones."""
+    shards = hash_shards(list(adult_units()), K, KEY).reveal()
+    return next(slot for slot, shard in zip(adult_units(), shards, strict=True) if shard == 0)
+
+
 NEWCOMER = b"person of another table"
 
 
 def neighbouring(change: str) -> dict[bytes, tuple[Any, Any]]:
-    units = dict(UNITS)
-    X, y = units[SOMEBODY]
+    units = dict(adult_units())
+    X, y = units[somebody()]
     if change == "remove":
-        del units[SOMEBODY]
+        del units[somebody()]
     elif change == "add":
         # In front, so that every other row moves down.
         units = {NEWCOMER: (np.vstack([X, X]) + 0.5, np.concatenate([1 - y, y])), **units}
     else:
-        units[SOMEBODY] = (np.vstack([X, X + 1.0, X]), np.concatenate([1 - y, 1 - y, y]))
+        units[somebody()] = (np.vstack([X, X + 1.0, X]), np.concatenate([1 - y, 1 - y, y]))
     return units
 
 
@@ -102,7 +106,7 @@ def honest(teacher, units, rule):
 
 
 def changed_teachers(train, change: str) -> list[int]:
-    before, after = train(UNITS), train(neighbouring(change))
+    before, after = train(adult_units()), train(neighbouring(change))
     return [number for number in range(K) if learned(before[number]) != learned(after[number])]
 
 
@@ -110,8 +114,8 @@ def changed_teachers(train, change: str) -> list[int]:
 @pytest.mark.parametrize("change", ["add", "remove", "replace"])
 def test_one_changed_unit_changes_exactly_one_teacher(name, change):
     teacher = ClassifierTeacher(TRAINERS[name])
-    slot = NEWCOMER if change == "add" else SOMEBODY
-    shard = int(hash_shards([slot, *UNITS], K, KEY).reveal()[0])
+    slot = NEWCOMER if change == "add" else somebody()
+    shard = int(hash_shards([slot, *adult_units()], K, KEY).reveal()[0])
 
     assert changed_teachers(lambda units: honest(teacher, units, hash_shards), change) == [shard]
 
@@ -119,15 +123,15 @@ def test_one_changed_unit_changes_exactly_one_teacher(name, change):
 @pytest.mark.parametrize("name", TRAINERS)
 def test_one_replaced_unit_changes_exactly_one_teacher_under_the_balanced_rule(name):
     teacher = ClassifierTeacher(TRAINERS[name])
-    shards = dict(zip(UNITS, balanced_shards(list(UNITS), K, KEY).reveal(), strict=True))
+    shards = dict(zip(adult_units(), balanced_shards(list(adult_units()), K, KEY).reveal(), strict=True))
 
-    assert changed_teachers(lambda units: honest(teacher, units, balanced_shards), "replace") == [shards[SOMEBODY]]
+    assert changed_teachers(lambda units: honest(teacher, units, balanced_shards), "replace") == [shards[somebody()]]
 
 
 @pytest.mark.parametrize("name", TRAINERS)
 def test_every_teacher_of_the_real_trainers_was_trained(name):
     """Otherwise the tests above would compare abstentions."""
-    voters = honest(ClassifierTeacher(TRAINERS[name]), UNITS, hash_shards)
+    voters = honest(ClassifierTeacher(TRAINERS[name]), adult_units(), hash_shards)
 
     assert all(isinstance(voter, ClassifierVoter) for voter in voters)
     assert len({learned(voter) for voter in voters}) == K

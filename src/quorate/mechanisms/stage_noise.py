@@ -176,7 +176,7 @@ def _check_width(scale: float) -> None:
         raise InvalidParameter("epsilon must be larger for this cutoff: the noise would be wider than 2^40 votes")
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=1024)
 def tight(epsilon: float, delta_: float, cutoff: int) -> StageNoise:
     r"""Return the one-sided noise for which the distance that passes with probability 0.95 is least.
 
