@@ -193,7 +193,7 @@ def test_the_two_commands_of_the_readme_are_what_continuous_integration_runs() -
             for line in block.text.splitlines()]  # fmt: skip
     assert told == ["pip install . && quorate demo", 'pip install ".[dev]" && pytest']
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    for part in ('pip install --quiet ".[dev]"', "\nif ! pytest 2>&1", "\nquorate demo "):
+    for part in ('pip install --quiet ".[dev]"', "\npytest ", "\nquorate demo "):
         assert part in script
 
 
