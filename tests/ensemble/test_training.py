@@ -367,23 +367,6 @@ def test_a_teacher_that_no_worker_can_have_is_refused():
         train(CannotArrive())
 
 
-def test_a_teacher_whose_module_computes_with_polars_is_refused_in_one_line(tmp_path, monkeypatch):
-    """Its children would wait for ever. One that computes when it is called is taken."""
-    lines = (
-        "import polars as pl\nfrom sklearn.linear_model import LogisticRegression as Base\nclass Own(Base):\n    pass\n"
-    )
-    frame = "pl.DataFrame({'x': range(9), 'y': range(9)})[[1, 2]]\n"
-    (tmp_path / "polars_when_imported.py").write_text(lines + frame)
-    (tmp_path / "polars_when_called.py").write_text(
-        lines + "    def fit(self, X, y):\n        " + frame + "        return super().fit(X, y)\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(PreconditionFailed, match="the teacher computes with polars while its module is imported"):
-        train(ClassifierTeacher(importlib.import_module("polars_when_imported").Own()))
-    voters = train(ClassifierTeacher(importlib.import_module("polars_when_called").Own()))
-    assert not any(isinstance(voter, AbstainingVoter) for voter in voters)
-
-
 def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path, monkeypatch):
     """As in a notebook that changes its directory, or its path, between two fits."""
     train(ClassifierTeacher(LogisticRegression()))

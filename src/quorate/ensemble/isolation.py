@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 import numpy as np
 
 from quorate.ensemble.lifetime import be_child, buried, fork
-from quorate.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -89,7 +88,7 @@ def polars_threads() -> bool:
     """Tell whether the threads of polars run in this process: it must not be forked from then.
 
     A child has none of them, and waits for ever where it asks polars for what they do. They are started by what the
-    code of an earlier task does, for example, of which the next one knows nothing.
+    code of an earlier teacher does when it is loaded, for example, of which the next one knows nothing.
     """
     if "polars" not in sys.modules:
         return False
@@ -98,24 +97,6 @@ def polars_threads() -> bool:
             if re.match(r"polars-\d", name.read_text(encoding="utf-8")):
                 return True
     return False
-
-
-def refuse_threads_of_polars(whose: str) -> None:
-    """In a worker, before it forks: refuse code that has started the threads of polars by being loaded.
-
-    Workers in which they ran before are replaced (:mod:`quorate.ensemble.workers`), so they are this code's doing, in
-    each worker and for every row: a public fact. Its children would wait for ever.
-
-    Raises
-    ------
-    PreconditionFailed
-        In one line, with the remedy.
-    """
-    if polars_threads():
-        raise PreconditionFailed(
-            f"{whose} computes with polars while its module is imported, and no process can be forked after that; "
-            "move that work into the function that is called"
-        )
 
 
 def seed_global_generators(seed: int) -> None:

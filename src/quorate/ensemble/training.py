@@ -14,13 +14,7 @@ from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take, width
 from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
-from quorate.ensemble.isolation import (
-    Lost,
-    in_children,
-    load_what_children_need,
-    refuse_threads_of_polars,
-    seed_global_generators,
-)
+from quorate.ensemble.isolation import Lost, in_children, load_what_children_need, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
@@ -252,7 +246,6 @@ def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) 
             f"a worker process cannot load the teacher: {type(error).__name__}. "
             "Its code must be importable, or defined in the main script."
         ) from None
-    refuse_threads_of_polars("the teacher")
     together = bool(getattr(teacher, "keeps_no_global_state", False))
     if "sklearn" in sys.modules:
         # What its checks look up once in a process (which libraries of frames there are) is looked up here, on one
