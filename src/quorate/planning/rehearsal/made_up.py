@@ -110,7 +110,7 @@ def ruled_labels(points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int
     --------
     >>> points = np.random.default_rng(0).normal(size=(400, 5))
     >>> at, codes = ruled_labels(points, 2, 1_000, Rule(agreement=0.9), 0)
-    >>> np.bincount(at).min(), np.bincount(at).max(), bool(np.bincount(codes).min() > 100)
+    >>> int(np.bincount(at).min()), int(np.bincount(at).max()), bool(np.bincount(codes).min() > 100)
     (2, 3, True)
     """
     rng = np.random.default_rng(seed)
