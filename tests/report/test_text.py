@@ -57,7 +57,7 @@ def test_every_figure_of_the_table_is_that_of_the_facts(facts):
     assert "1,037 asked · 1,037 answered · 0 declined · 0 never asked" in text
     assert "accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.1 % · 2,003 rows" in text
     assert "guarantee   ε ≤ 0.9988, δ ≤ 1e-5 for any one patient\n" in text
-    assert "left        183 answers; ε 0.00129 of 1, δ 0 of 1e-5\n" in text
+    assert "left        183 answers, already charged; ε 0.00129 of 1, δ 0 of 1e-5\n" in text
     assert "report      run/public/report.html\n" in text
     assert "run/public/student.skops\n" in text
     assert "try next    quorate ask run/\n" in text

@@ -30,7 +30,7 @@ queries     100 asked · 100 answered · 0 declined · 0 never asked
             yes 20 ▪▪▪▪▪
 guarantee   ε ≤ 1, δ ≤ 1e-5 for any one patient
 spent       ε 1 of 2, δ 1e-5 of 2e-5
-left        12 answers; ε 1 of 2, δ 1e-5 of 2e-5
+left        12 answers, already charged; ε 1 of 2, δ 1e-5 of 2e-5
 report      run/public/report.html
 ────────────────────────────────────────────────────────────────────────
 >>> render_html(facts).startswith("<!doctype html>"), render_json(facts)[:16], "# ward 7" in model_card(facts)

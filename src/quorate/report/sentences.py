@@ -199,7 +199,9 @@ def left(facts: Facts) -> str:
         f"ε {epsilon_left(facts)} of {at_most(spending.budget_epsilon)}, "
         f"δ {at_least(spending.left_delta)} of {at_most(spending.budget_delta)}"
     )
-    return words if spending.answers_left is None else f"{several(spending.answers_left, 'answer')}; {words}"
+    if spending.answers_left is None:
+        return words
+    return f"{several(spending.answers_left, 'answer')}, already charged; {words}"
 
 
 def delta_in_tens(delta: float) -> str:
