@@ -104,7 +104,7 @@ def _hash_rows(n_columns: int, numbers: _Numbers, text: NDArray[Any] | None) -> 
     body[starts[:-1]] = False
     cells["column"][starts[:-1]], cells["value"][starts[:-1]] = n_columns, counts
     cells["column"][body], cells["value"][body] = positions, values
-    buffer = memoryview(cells.tobytes())
+    buffer = memoryview(cells.view(np.uint8))
     cuts = (starts * _NUMBER.itemsize).tolist()
     ends = pairwise(cuts)
     if text is None:
@@ -155,12 +155,14 @@ def _sparse_blocks(X: Rows) -> Iterator[tuple[_Numbers, None]]:
         pointers = X.indptr[start : start + step + 1].astype(np.int64)
         inside = slice(pointers[0], pointers[-1])
         values = X.data[inside].astype(np.float64)
+        counts, positions = np.diff(pointers), X.indices[inside]
         kept = values != 0
-        before = np.concatenate([[0], np.cumsum(kept)])
-        counts = np.diff(before[pointers - pointers[0]])
-        values = values[kept]
+        if not kept.all():  # seldom: zeros that are stored
+            before = np.concatenate([[0], np.cumsum(kept)])
+            counts = np.diff(before[pointers - pointers[0]])
+            positions, values = positions[kept], values[kept]
         values[np.isnan(values)] = np.nan
-        yield (counts, X.indices[inside][kept], values), None
+        yield (counts, positions, values), None
 
 
 def _frame_cells(block: Rows, kinds: tuple[str, ...]) -> tuple[_Numbers, NDArray[Any] | None]:

@@ -141,7 +141,8 @@ def _product(images: Any, matrix: Any, often: IntArray, place: IntArray) -> Any:
     values = images.data.astype(np.float32)
     dense = np.zeros((images.shape[0], len(often)), dtype=np.float32)
     dense[whose[well], where[well]] = values[well]
-    starts = np.concatenate([[0], np.cumsum(rest)])[images.indptr]
+    counts = np.bincount(whose[rest], minlength=images.shape[0])
+    starts = np.concatenate([[0], np.cumsum(counts)])
     seldom = sparse.csr_matrix((values[rest], images.indices[rest], starts), shape=images.shape)
     product = seldom @ matrix
     product += dense @ matrix[often]

@@ -50,7 +50,8 @@ def leading_spectrum(features: Any) -> Spectrum:
     squares, turned = np.linalg.eigh((across.T @ across).astype(np.float64))
     kept = squares > 1e-6 * squares[-1]
     squares, turned = squares[kept][::-1][:DIRECTIONS], turned[:, kept][:, ::-1][:, :DIRECTIONS]
-    vectors = across @ (turned / np.sqrt(squares)).astype(np.float32)
+    # The same as across @ turned; texts are fewer than words, and hold few words each.
+    vectors = both.transposed_times(seen @ (turned / np.sqrt(squares)).astype(np.float32))
     left = max(float((features.data**2).sum()) - float(squares.sum()), 0.0) / m
     others = min(m, width) - len(squares)
     return Spectrum(squares / m, vectors, np.full(others, left / max(others, 1)))
