@@ -56,7 +56,8 @@ def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf: PrivateCl
     assert "left 30 answers, already charged; ε 0 of 4" in said
     assert "ledger in memory: nothing durable was recorded" in said
     assert repr(clf).startswith("PrivateClassifier(")
-    assert repr(clf).endswith("\n  guarantee: ε ≤ 4, δ ≤ 1e-5 for any one record\n  left: 30 answers, already charged; ε 0 of 4")
+    shown = "\n  guarantee: ε ≤ 4, δ ≤ 1e-5 for any one record\n  left: 30 answers, already charged; ε 0 of 4"
+    assert repr(clf).endswith(shown)
     clf.ask(table(3, 8)[0])
     assert "left 27 answers" in words(card(clf))
     assert str(N) not in said

@@ -180,7 +180,9 @@ class Schema:
     def numbers(self, rows: Rows) -> Any:
         """Return rows of the pool's kind as numbers: float64, dense or CSR."""
         encoded: Any = rows if self.encoder is None else self.encoder.transform(self.kinds(rows))
-        return encoded.astype(np.float64, copy=False).tocsr() if kind(encoded) == "sparse" else np.asarray(encoded, np.float64)
+        if kind(encoded) == "sparse":
+            return encoded.astype(np.float64, copy=False).tocsr()
+        return np.asarray(encoded, np.float64)
 
     @_QUIET
     def parsed(self, X: Any, name: str = "X") -> tuple[Rows, NDArray[np.bool_]]:
@@ -197,7 +199,8 @@ class Schema:
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
         if _is_sparse(rows):
-            csr = summed_cells(rows.astype(np.float64, copy=False))  # first: two finite parts of a cell may sum to an infinite one
+            # First: two finite parts of a cell may sum to an infinite one. This is a copy, whatever the rows are.
+            csr = summed_cells(rows.astype(np.float64, copy=False))
             csr.eliminate_zeros()  # a stored zero is none: what is done to a row next must not tell them apart
             odd = ~_finite(csr)
             if kind(self.pool) == "sparse":

@@ -13,7 +13,7 @@ from quorate.data.rows import texts_like
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.resumable import charged, went_on
-from quorate.estimators.shown import Standing, answers_in_words
+from quorate.estimators.shown import Standing
 from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
@@ -24,6 +24,7 @@ from quorate.pipeline.resumed import recall_answers
 from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
+from quorate.report.sentences import answers_in_words
 from quorate.types import Secret
 
 

@@ -13,7 +13,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from quorate.accounting import Guarantee
-from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.figures import at_least, at_most
 from quorate.ledger import Ledger
 from quorate.report.element import Markup, element
 from quorate.report.sentences import bound
@@ -72,17 +72,6 @@ class Standing:
         if self.guarantee.seeded:
             return "none: the noise was seeded, which is reproducible, therefore not private"
         return f"{bound(self.guarantee.epsilon, self.guarantee.delta)} for {self.guarantee.neighbouring.any_one}"
-
-
-def answers_in_words(answers: int) -> str:
-    """Say how many answers are left.
-
-    Examples
-    --------
-    >>> answers_in_words(1), answers_in_words(1_200)
-    ('1 answer', '1,200 answers')
-    """
-    return several(answers, "answer")
 
 
 class ShownEstimator(BaseEstimator):

@@ -201,7 +201,18 @@ def left(facts: Facts) -> str:
     )
     if spending.answers_left is None:
         return words
-    return f"{several(spending.answers_left, 'answer')}, already charged; {words}"
+    return f"{answers_in_words(spending.answers_left)}; {words}"
+
+
+def answers_in_words(answers: int) -> str:
+    """Say how many answers are left, each charged when it was kept back.
+
+    Examples
+    --------
+    >>> answers_in_words(1), answers_in_words(1_200)
+    ('1 answer, already charged', '1,200 answers, already charged')
+    """
+    return f"{several(answers, 'answer')}, already charged"
 
 
 def delta_in_tens(delta: float) -> str:
