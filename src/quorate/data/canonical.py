@@ -104,7 +104,7 @@ def _hash_rows(n_columns: int, numbers: _Numbers, text: NDArray[Any] | None) -> 
     body[starts[:-1]] = False
     cells["column"][starts[:-1]], cells["value"][starts[:-1]] = n_columns, counts
     cells["column"][body], cells["value"][body] = positions, values
-    buffer = memoryview(cells.view(np.uint8))
+    buffer = cells.view(np.uint8).data  # without a copy
     cuts = (starts * _NUMBER.itemsize).tolist()
     ends = pairwise(cuts)
     if text is None:
