@@ -25,6 +25,7 @@ SECONDS = 16.0  # that all students together may take, more or less
 COSTLY = 8  # times as long as a logistic regression takes the default student, which compares models in folds
 WIDEST = 1_000  # columns beyond which a student is not taken to cost more: it reads directions of the pool
 FEWEST_ASKED = 400
+FEWEST_FOLDS = 4  # of the direct method, whose rounds take less time than students of votes do
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,8 +131,12 @@ class Rehearsal:
     def _played(self, facts: PublicFacts, row: PlanRow, folds: Sequence[int], repeats: int) -> list[Played]:
         if row.cannot or (row.way == "votes" and row.mechanism is None):
             return []
-        play = self._play_votes if row.way == "votes" else self._play_direct
-        found = [play(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
+        if row.way == "votes":
+            found = [self._play_votes(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
+        else:
+            if len(folds) == self.effort.folds > 1:
+                folds = range(self._direct_folds)
+            found = [self._play_direct(facts, fold, repeat) for fold in folds for repeat in range(repeats)]
         return [each for each in found if each is not None]
 
     # --- teachers ----------------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ class Rehearsal:
         sampled = self._sampled(row.n_teachers, fold)
         if sampled is None:
             return None
-        _, held = self._divided(fold)
+        _, held = self._divided(fold, self.effort.folds)
         asked, mechanism = self._asked(row.n_queries, row.mechanism)
         hits, answered = [], 1.0
         for shares in sampled.ensembles:
@@ -175,7 +180,7 @@ class Rehearsal:
     def _sampled(self, n_teachers: int, fold: int) -> SampledVotes | None:
         key = (n_teachers, fold)
         if key not in self._votes:
-            trained_on, held = self._divided(fold)
+            trained_on, held = self._divided(fold, self.effort.folds)
             rows_each = max(1, round((self.facts.rows or n_teachers) / n_teachers))
             self._votes[key] = sample_votes(
                 self.material,
@@ -189,12 +194,11 @@ class Rehearsal:
 
     # --- rounds ------------------------------------------------------------------------------------------------------
 
-    def _play_direct(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
-        del row  # its settings follow from the facts
+    def _play_direct(self, facts: PublicFacts, fold: int, repeat: int) -> Played | None:
         if self.material.schema is None:
             return None
         plan = self.direct_plan(facts)
-        trained_on, held = self._divided(fold)
+        trained_on, held = self._divided(fold, self._direct_folds)
         order = np.random.default_rng(self._seed(fold, 0)).permutation(trained_on)
         parts = [order, *np.array_split(order, 2)]
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
@@ -226,11 +230,16 @@ class Rehearsal:
 
     # --- who plays what ----------------------------------------------------------------------------------------------
 
-    def _divided(self, fold: int) -> tuple[IntArray, IntArray]:
+    def _divided(self, fold: int, folds: int) -> tuple[IntArray, IntArray]:
         """Return the labelled rows that play private ones, and those that are scored on."""
         order = np.random.default_rng([self.seed, 2]).permutation(len(self.material.codes))
-        held = np.array_split(order, max(2, self.effort.folds))[fold]
+        held = np.array_split(order, max(2, folds))[fold]
         return np.setdiff1d(order, held), np.sort(held)
+
+    @property
+    def _direct_folds(self) -> int:
+        """Divisions for the direct method: the fewer there are, the fewer rows play all of the private ones."""
+        return self.effort.folds if self.effort.folds == 1 else max(self.effort.folds, FEWEST_FOLDS)
 
     def _seed(self, fold: int, repeat: int) -> int:
         return 1 + self.seed + 1_000 * fold + 17 * repeat
