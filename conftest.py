@@ -8,6 +8,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from hashlib import blake2b
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ from quorate.types import WordArray
 # that keeps no bytecode would take longer over compiling than over testing.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+SOURCES = Path(__file__).parent / "src"
 
 # It has no example, and every worker that looks for some would load torch for it.
 collect_ignore = ["src/quorate/experiments/small_net.py"]
@@ -98,10 +101,18 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file(file_path: Path) -> Iterator[Any]:
-    """Look for examples where there are any: to search a module takes as long as to collect its tests."""
+    """Look for examples where there are any: to search a module takes as long as to collect its tests.
+
+    A module of the package is imported as everybody imports it. Where the package is installed, and not linked, pytest
+    would execute the file in the checkout beside it: a second copy, which its room then names in place of the first.
+    """
     found = yield
-    if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+    if file_path.suffix != ".py":
+        return found
+    if ">>>" not in file_path.read_text(encoding="utf-8"):
         return [each for each in found if not isinstance(each, DoctestModule)]
+    if SOURCES in file_path.parents:
+        import_module(".".join(file_path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__"))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -291,3 +292,11 @@ def test_a_room_says_what_belongs_there_and_where_to_begin(room: str) -> None:
     for named in re.findall(r":mod:`~?quorate\.([\w.]+)`", said):
         place = SOURCE.joinpath(*named.split("."))
         assert place.is_dir() or place.with_suffix(".py").is_file(), named
+
+
+def test_there_is_one_copy_of_each_module() -> None:
+    """Examples are looked for in the checkout's files; where the package is installed, these would be second copies."""
+    places = {name: getattr(sys.modules[name], "__file__", None) for name in list(sys.modules)}
+    places = {name: file for name, file in places.items() if file and name.partition(".")[0] == "quorate"}
+    assert len(places) > 10
+    assert [name for name, file in places.items() if SOURCE not in Path(file).parents] == []
