@@ -17,7 +17,7 @@ from quorate.arguments import real
 from quorate.deferred import special
 from quorate.types import FloatArray, Secret
 
-_CELLS_AT_ONCE = 2**13  # of queries × orders: they stay in a core's cache, and no memory is asked for anew
+_CELLS_AT_ONCE = 2**14  # of queries × orders: they stay in a core's cache, and no memory is asked for anew
 _MOSTLY = 0.75  # of the queries are different from each other: then each is priced by itself
 _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the last place of 1, and so is its log
 
@@ -111,7 +111,7 @@ def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
     r"""Return :math:`\log\sum_c \Phi^c(gap_c / (\sqrt2\sigma))` per query; with integer noise, gap − ½.
 
     Half a vote covers the lattice at every gap above 0. At a tie the sum is above ½ as it stands, which is all that
-    counts there: Thm 6 says nothing above 1/e.
+    counts there: Thm 6 says nothing above 1/e. The gaps of a query stand in ascending order.
 
     Examples
     --------
@@ -120,16 +120,16 @@ def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
     """
     half = 0.5 if noise == "discrete" else 0.0
     columns = np.ascontiguousarray(gaps.T)  # a sum over a few classes is quick along the queries
-    highest = float(columns.max(initial=0.0))
+    highest = float(columns[-1].max(initial=0.0))
     if highest < columns.size and np.array_equal(columns, places := columns.astype(np.int64)):
         # Gaps of votes are whole numbers, far fewer than there are queries: each is looked up.
         terms = special.log_ndtr(-(np.arange(highest + 1) - half) / (sqrt(2) * sigma))[places]
     else:
         terms = special.log_ndtr(-(columns - half) / (sqrt(2) * sigma))
-    largest = terms.max(axis=0)
-    terms -= largest
-    np.exp(terms, out=terms)
-    return np.asarray(np.log(terms.sum(axis=0)) + largest)
+    largest, others = terms[0], terms[1:]  # the smallest gap is the likeliest to be closed
+    others -= largest
+    np.exp(others, out=others)
+    return np.asarray(np.log1p(others.sum(axis=0)) + largest)
 
 
 def log_q_laplace(gaps: FloatArray, scale: float, noise: Noise) -> FloatArray:
