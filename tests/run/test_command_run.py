@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
+import shutil
+import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
+from tests.preloaded import Forked
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger import Budget, Ledger
 from quorate.pipeline.models import teacher_of
 from quorate.run.batch import execute, load_run
 from quorate.run.online import ask
@@ -78,6 +86,135 @@ def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run: 
 
     assert code == 2
     assert "exit code 1; it printed: no such column: blood" in err
+
+
+ANEW = """
+import csv, os, pathlib, sys
+with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
+    calls.write(os.environ["QUORATE_SEED"] + "\\n")
+rows = list(csv.DictReader(open(sys.argv[1])))
+ages = {label: [float(row["age"]) for row in rows if row["label"] == label] for label in ("no", "yes")}
+middle = sum(sum(each) / len(each) for each in ages.values()) / 2
+with open(sys.argv[3], "w") as votes:
+    for row in csv.DictReader(open(sys.argv[2])):
+        votes.write("yes\\n" if float(row["age"]) > middle else "no\\n")
+"""
+COUNT = 6
+
+
+def trained_anew(make_run: Any, **changes: Any) -> Path:
+    """A run whose teachers are calls that leave nothing but votes, and that is known by its key already."""
+    command = [sys.executable, "-S", "-E", "teach.py"]
+    root: Path = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
+    (root / "teach.py").write_text(ANEW, encoding="utf-8")
+    load_run(root)
+    (root / "calls").write_text("")  # without the rehearsal's
+    return root
+
+
+def seeds(root: Path) -> list[str]:
+    """By which teachers' calls are told apart; those of the rehearsals are small."""
+    return [seed for seed in (root / "calls").read_text().split() if int(seed) > 1000]
+
+
+def broken_off(root: Path, at: int) -> None:
+    """Run it until so many teachers have voted, and no further."""
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if stage == "votes" and done >= at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(load_run(root), command="test", watch=interrupt)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
+    make_run: Any, tmp_path: Path, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate.pipeline.kept_votes.ROUNDS", 2)
+    monkeypatch.setattr("quorate.pipeline.kept_votes.BLOCK", 100)  # of 150 queries: two calls a teacher
+    monkeypatch.setattr("quorate.ensemble.votes.BLOCK", 100)
+    root = trained_anew(make_run, **{"run.n_jobs": n_jobs})
+    whole = shutil.copytree(root, tmp_path / "whole")
+    execute(load_run(whole), command="test")
+    broken_off(root, 3)
+    before = seeds(root)
+    assert len(before) == (6 if n_jobs == 1 else 8)
+    kept = list((root / "private").glob("called-*.stage"))
+    assert len(kept) == len(before) / 2
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+    execute(load_run(root), command="test")
+    assert sorted(seeds(root)) == sorted(seeds(whole))
+    assert len(seeds(root)) == 2 * COUNT
+    votes = (root / "private" / "votes.stage").read_bytes()
+    assert votes == (whole / "private" / "votes.stage").read_bytes()
+    monkeypatch.setattr("quorate.pipeline.flow.are_calls", lambda task: False)  # as they were counted without a copy
+    (whole / "private" / "votes.stage").unlink()
+    shutil.rmtree(whole / "public")
+    execute(load_run(whole), command="test")
+    assert votes == (whole / "private" / "votes.stage").read_bytes()
+
+
+def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: Any) -> None:
+    root = trained_anew(make_run)
+    (root / "teach.py").write_text(f"import time\ntime.sleep(0.3)\n{ANEW}", encoding="utf-8")
+    process = Forked("from quorate.cli import main; main()", "run", root, said=root / "said.txt")
+    until = time.monotonic() + 120
+    while not (root / "private" / "called-00002.stage").exists():
+        assert process.poll() is None, (root / "said.txt").read_text()
+        assert time.monotonic() < until
+        time.sleep(0.0005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    stored = len(list((root / "private").glob("called-*.stage")))
+    assert stored >= 3
+    assert f"· votes: {stored} of {COUNT} teachers" in cli("status", root)[1]
+    assert json.loads(cli("status", root, "--json")[1])["votes_stored"] == stored
+    (root / "calls").write_text("")
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == COUNT - stored
+    assert "✓ votes\n" in cli("status", root)[1]
+
+
+@pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])
+def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change: str) -> None:
+    root = trained_anew(make_run)
+    broken_off(root, 3)
+    (root / "calls").write_text("")
+    settings = (root / "quorate.toml").read_text()
+    if change == "script":
+        (root / "teach.py").write_text(ANEW + "# another\n", encoding="utf-8")
+    elif change == "timeout":
+        (root / "quorate.toml").write_text(settings.replace("[teachers]", "[teachers]\ntimeout = 77.0"))
+    elif change == "count":
+        (root / "quorate.toml").write_text(settings.replace(f"count = {COUNT}", f"count = {COUNT - 1}"))
+    elif change == "shards":
+        (root / "private" / "run.key").write_bytes(bytes(32))
+    else:
+        (root / "quorate.toml").write_text(settings.replace('queries = "all"', "queries = 20"))
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == COUNT - (change == "count")
+
+
+def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(make_run: Any) -> None:
+    root = trained_anew(make_run)
+    fails = "if int(os.environ['QUORATE_SEED']) > 1000: raise SystemExit(3)\n"  # on private rows alone
+    (root / "teach.py").write_text(ANEW.replace("rows =", fails + "rows ="), encoding="utf-8")
+    broken_off(root, 3)
+    assert len(seeds(root)) == 2 * 3
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == 2 * COUNT
+    _, _, content = (root / "private" / "votes.stage").read_bytes().partition(b"\n")
+    assert np.load(io.BytesIO(content)).sum() == 0
+
+
+def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400})
+    Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
+    (root / "private").mkdir()
+    (root / "private" / "called-00000.stage").write_bytes(b"x")
+    assert "· votes\n" in cli("status", root)[1]
 
 
 @pytest.mark.parametrize(

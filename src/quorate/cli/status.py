@@ -10,7 +10,7 @@ import click
 from quorate.cli.options import as_json, print_json, run_folder
 
 if TYPE_CHECKING:
-    from quorate.run.status import AccountStatus
+    from quorate.run.status import AccountStatus, RunStatus
 
 
 @click.command(name="status")
@@ -29,8 +29,7 @@ def command(run: Path, as_json: bool) -> None:
         return
     click.echo(f"run        {status.run}: {status.state}")
     for name, done in status.stages.items():
-        stored = status.teachers_stored if name == "teachers" and not status.stages["votes"] else 0
-        click.echo(f"  {'✓' if done else '·'} {name}{f': {stored:,} stored' if stored else ''}")
+        click.echo(f"  {'✓' if done else '·'} {name}{_partly(status, name)}")
     if status.answers is not None:
         click.echo(f"queries    {counted(status.answers)}")
     if status.rounds is not None:
@@ -56,6 +55,18 @@ def command(run: Path, as_json: bool) -> None:
     if status.seeded:
         click.echo(f"guarantee  none: {SEEDED}")
     click.echo(f"next       {status.next_step}")
+
+
+def _partly(status: RunStatus, stage: str) -> str:
+    """Say how much of a stage is stored, before its votes are whole."""
+    if status.stages.get("votes", True):
+        return ""
+    if stage == "teachers" and status.teachers_stored:
+        return f": {status.teachers_stored:,} stored"
+    if stage == "votes" and status.votes_stored:
+        of = "" if status.teachers is None else f" of {status.teachers:,}"
+        return f": {status.votes_stored:,}{of} teacher{'s' * ((status.teachers or status.votes_stored) != 1)}"
+    return ""
 
 
 def _estimates(account: AccountStatus) -> str:

@@ -21,7 +21,7 @@ from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from quorate.ensemble.ensemble import Ensemble
     from quorate.ensemble.scheduler import DaskScheduler
@@ -164,6 +164,51 @@ def _count_block(
             group.add(codes)
     group.count()
     tell(len(voters))  # for all at once: how many had to be asked depends on private rows
+
+
+def votes_of_each(
+    voters: Mapping[int, Voter],
+    X: Any,
+    n_classes: int,
+    *,
+    n_jobs: int = 1,
+    scheduler: DaskScheduler | None = None,
+) -> Iterator[tuple[int, IntArray]]:
+    """Ask voters in processes of their own, and yield the votes of each when it is done.
+
+    Parameters
+    ----------
+    voters : mapping
+        Who is asked, by number, one a task: the first one that waits is asked as soon as another is done.
+    X : rows, (n_queries, n_features)
+        About what, all at once.
+    n_classes : int
+        C.
+    n_jobs : int, default 1
+        Worker processes.
+    scheduler : DaskScheduler, optional
+        Whose workers ask in their place.
+
+    Yields
+    ------
+    (int, IntArray)
+        A number, and codes ``(n_queries,)``, -1 for no vote.
+
+    Examples
+    --------
+    >>> dict(votes_of_each({7: AbstainingVoter()}, np.zeros((2, 4)), 2))
+    {7: array([-1, -1], dtype=int8)}
+    """
+    n_queries, kept = n_rows(X), code_type(n_classes)
+    asked = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
+    work = partial(_vote_batch, X, n_queries, n_classes, False, None)
+    nothing = np.full(n_queries, ABSTAINED, dtype=kept)
+    for number, result in isolated_map(
+        work, voters.__getitem__, asked, n_jobs=n_jobs, batch=1, scheduler=scheduler if asked else None
+    ):
+        yield number, nothing if result is None else np.frombuffer(result, dtype=kept)
+    for number in sorted(set(voters) - set(asked)):  # last, so that the first to come tell of no empty shard
+        yield number, nothing
 
 
 def voters_a_task(n_voters: int, n_jobs: int) -> int:

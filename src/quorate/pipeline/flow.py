@@ -33,6 +33,7 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline import checks
+from quorate.pipeline.kept_votes import are_calls, votes_by_call
 from quorate.pipeline.prompted import are_prompts, votes_by_prompt
 from quorate.pipeline.scope import scope_of
 from quorate.pipeline.stages import CHUNK, FINISHED, NoStages, StageStore, stage_key
@@ -246,7 +247,7 @@ def asked_of(
 ) -> Secret[Any]:
     """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
 
-    `stages` keep votes of prompts on the run's own queries, and on no others.
+    `stages` keep votes of prompts and of commands on the run's own queries, and on no others.
 
     Raises
     ------
@@ -255,6 +256,8 @@ def asked_of(
     """
     if are_prompts(task):
         return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
+    if stages is not None and stages.keeps and are_calls(task):
+        return votes_by_call(task, ensemble, asked, stages=stages, progress=progress)
     if task.recipe.mechanism.takes == "scores":
         return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
     return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)

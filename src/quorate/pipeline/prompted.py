@@ -17,11 +17,12 @@ import numpy as np
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.ensemble import ChatTeacher, Ensemble
-from quorate.ensemble.counting import add_votes, code_type
+from quorate.ensemble.counting import add_votes
 from quorate.ensemble.prompted import Unanswered
 from quorate.ensemble.votes import votes_of_prompt
 from quorate.errors import TeachersSilent
-from quorate.pipeline.stages import NoStages, StageStore, stage_key
+from quorate.pipeline.kept_votes import KeptVotes
+from quorate.pipeline.stages import PROMPTED, NoStages, StageStore
 from quorate.pipeline.task import Task
 from quorate.types import IntArray, Secret
 
@@ -76,36 +77,33 @@ def votes_by_prompt(
     TeachersSilent
         If a public row without private ones beside it gets no reply. Nothing was drawn.
     """
-    stages, voters = stages or NoStages(), ensemble.voters.reveal()
-    n_queries, kept = n_rows(asked), code_type(task.n_classes)
+    kept, voters = KeptVotes(task, stages or NoStages(), PROMPTED), ensemble.voters.reveal()
+    n_queries = n_rows(asked)
     counts = np.zeros((n_queries, task.n_classes), dtype=np.int64)
-    waiting: dict[tuple[str, str], bytes] = {}  # votes since the public row was last answered, by stage and key
+    waiting: dict[int, Any] = {}  # votes since the public row was last answered, by teacher
     since = 0
     for number, voter in enumerate(voters):
-        stage = f"prompted-{number:05d}"
-        key = stage_key(task.key, stage, task.cache_inputs) if stages.keeps else ""
-        codes = np.frombuffer(stages.load(stage, key) or b"", dtype=kept)
+        codes = kept.of(number)
         while len(codes) < n_queries:
             block = take(asked, np.arange(len(codes), min(len(codes) + BLOCK, n_queries)))
             codes = np.concatenate([codes, votes_of_prompt(voter, block, task.n_classes)])
-            waiting[stage, key], since = codes.tobytes(), since + n_rows(block)
+            waiting[number], since = codes, since + n_rows(block)
             if since >= BLOCK:
-                _keep(task, stages, waiting)
+                _keep(task, kept, waiting)
                 since = 0
         add_votes(codes[np.newaxis], counts)
         if progress is not None:
             progress(number + 1, len(voters))
-    _keep(task, stages, waiting)
+    _keep(task, kept, waiting)
     return Secret(counts)
 
 
-def _keep(task: Task, stages: StageStore, waiting: dict[tuple[str, str], bytes]) -> None:
+def _keep(task: Task, kept: KeptVotes, waiting: dict[int, Any]) -> None:
     """Keep votes once a public row is answered: before that they may be those of an endpoint that is gone."""
     if not waiting:
         return
     see_that_it_answers(task)
-    for (stage, key), content in waiting.items():
-        stages.save(stage, key, content)
+    kept.keep(waiting)
     waiting.clear()
 
 

@@ -19,6 +19,7 @@ CHUNK = 64  # teachers a stage: what a killed run trains again at most
 COORDINATES = "coordinates"  # the stage of the direct method: what its rounds are computed in
 FIRST_TEACHERS = "teachers-00000"  # the stage of the first chunk of them
 FINISHED = "asked"  # the stage that says that a strategy has stopped
+PROMPTED, CALLED = "prompted", "called"  # how stages begin that hold one teacher's votes: a prompt's, or a command's
 
 
 def coordinates_stage(key: str) -> str:
@@ -30,6 +31,24 @@ def coordinates_stage(key: str) -> str:
         Hash of the public facts that the plan follows from.
     """
     return f"{COORDINATES}-{key}"
+
+
+def votes_stage(kind: str, number: int) -> str:
+    """Name the stage that holds the votes of one teacher.
+
+    Parameters
+    ----------
+    kind : str
+        :data:`PROMPTED` or :data:`CALLED`.
+    number : int
+        The teacher's number.
+
+    Examples
+    --------
+    >>> votes_stage(CALLED, 7)
+    'called-00007'
+    """
+    return f"{kind}-{number:05d}"
 
 
 class StageStore(Protocol):

@@ -9,7 +9,7 @@ from typing import Any
 
 from quorate.errors import LedgerBusy
 from quorate.ledger import Ledger
-from quorate.pipeline.stages import CHUNK, COORDINATES, FINISHED
+from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND, LABEL, TUNING, is_closed
 from quorate.report.baseline import baseline
@@ -103,6 +103,10 @@ class RunStatus:
         Whether each stage is done.
     teachers_stored : int
         How many teachers are stored: whole parts of them, and never more than there are.
+    votes_stored : int
+        Of how many teachers the votes are stored, where teachers are prompts or a command.
+    teachers : int or None
+        How many teachers there are to be, where the settings say it.
     account : AccountStatus or None
         What the ledger says; None where there is none yet, or another process holds it.
     answers : AnswerCounts or None
@@ -120,6 +124,8 @@ class RunStatus:
     seeded: bool
     stages: dict[str, bool]
     teachers_stored: int
+    votes_stored: int
+    teachers: int | None
     account: AccountStatus | None
     answers: AnswerCounts | None
     rounds: Rounds | None
@@ -151,6 +157,7 @@ class RunStatus:
             "seeded": self.seeded,
             "stages": self.stages,
             "teachers_stored": self.teachers_stored,
+            "votes_stored": self.votes_stored,
             "budget": account and account.budget.tree(),
             "spent": account and account.spent.tree(),
             "left": account and account.left.tree(),
@@ -185,7 +192,7 @@ def read_status(run: Path) -> RunStatus:
         except LedgerBusy:
             busy = True
     finished = is_finished(folder)
-    teachers = _teachers_stored(folder, settings)
+    teachers, voted = _teachers_stored(folder, settings), _votes_stored(folder, settings)
     drawn = account is not None and account.drawn
     stages = (
         _stages_of_rounds(folder, drawn=drawn, finished=finished)
@@ -193,7 +200,7 @@ def read_status(run: Path) -> RunStatus:
         else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
     )
     charged = folder.has_ledger and (account is None or account.run_charged)
-    begun = charged or teachers > 0 or any(stages.values())
+    begun = charged or teachers > 0 or voted > 0 or any(stages.values())
     facts = read_facts(run) if finished else None
     return RunStatus(
         run=run,
@@ -201,6 +208,8 @@ def read_status(run: Path) -> RunStatus:
         seeded=settings.run.unsafe_noise_seed is not None,
         stages=stages,
         teachers_stored=teachers,
+        votes_stored=voted,
+        teachers=None if settings.teachers.count == "auto" else int(settings.teachers.count),
         account=account,
         answers=facts.answers if facts is not None and facts.rounds is None else None,
         rounds=None if facts is None else facts.rounds,
@@ -261,6 +270,19 @@ def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict
 
 def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
     stored = CHUNK * len(list(folder.private.glob("teachers-*.stage")))
+    return _at_most_declared(stored, settings)
+
+
+def _votes_stored(folder: RunFolder, settings: Settings) -> int:
+    """Count the stages of single teachers' votes; nothing where each unit has a teacher: that would count units."""
+    if settings.teachers.partition == "unit":
+        return 0
+    sizes = [path.stat().st_size for kind in (PROMPTED, CALLED) for path in folder.private.glob(f"{kind}-*.stage")]
+    # A prompt that was broken off amid its questions has a smaller file than those before it.
+    return _at_most_declared(sizes.count(max(sizes, default=0)), settings)
+
+
+def _at_most_declared(stored: int, settings: Settings) -> int:
     asked = settings.teachers.count
     return stored if asked == "auto" else min(stored, int(asked))
 
