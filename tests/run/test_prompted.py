@@ -305,6 +305,22 @@ def test_check_says_how_often_the_endpoint_will_be_asked(
     assert requests_for_votes(there) == []
 
 
+def test_check_says_that_prompts_show_a_small_part_of_their_shards(
+    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "run", there.url)
+    assert N // K >= 2 * 4
+    assert quorate(["check", str(root)]) == 0
+    said = capsys.readouterr().out
+    assert "each prompt shows 4 of the about 12 rows of its shard" in said
+    assert f"up to {K * 12 // 4} teachers would show as many each" in said
+    assert f"Each further teacher is asked about {M} rows" in said
+    settings = (root / "quorate.toml").read_text().replace("shots = 4", 'shots = 4\nchoose = "similar"')
+    (root / "quorate.toml").write_text(settings)
+    assert quorate(["check", str(root)]) == 0
+    assert "each prompt shows" not in capsys.readouterr().out  # all rows are looked through for similar ones
+
+
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

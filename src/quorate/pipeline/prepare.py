@@ -53,6 +53,7 @@ from quorate.planning import (
     recipe,
     refuse_hopeless,
     rows_caution,
+    shown_rows_caution,
 )
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
@@ -117,7 +118,8 @@ def prepare(
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, _with_directions_told(made, views), inputs, views, facts)
-    made = _with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts))
+    made = _with_pool_looked_at(config, made, inputs, views, facts)
+    made = _with_requests_told(asked.teacher, made, facts)
     if not config.allow_hopeless:
         refuse_hopeless(made.considered)
     return Task(
@@ -263,11 +265,16 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
     return "unit" if alone and config.recipe == "now" else "hash"
 
 
-def _with_requests_told(teacher: Any, made: Recipe) -> Recipe:
-    """Say how often an endpoint will be asked, where teachers are prompts."""
+def _with_requests_told(teacher: Any, made: Recipe, facts: PublicFacts) -> Recipe:
+    """Say how often an endpoint will be asked, and how much of a shard it is shown, where teachers are prompts."""
     if not isinstance(teacher, ChatTeacher):
         return made
-    return replace(made, why=(*made.why, requests(teacher, made.n_teachers, made.n_queries + made.online_answers)))
+    answers = made.n_queries + made.online_answers
+    each = None if facts.rows is None else round(facts.rows / made.n_teachers)
+    shown = teacher.shots if teacher.choose == "random" else None  # the nearest of all rows are chosen for a question
+    found = shown_rows_caution(shown, n_rows_each=each, n_teachers=made.n_teachers, answers=answers)
+    told = requests(teacher, made.n_teachers, answers)
+    return replace(made, why=(*made.why, told), considered=(*made.considered, found))
 
 
 def _with_directions_told(made: Recipe, views: Views) -> Recipe:

@@ -13,6 +13,7 @@ from quorate.planning.cautions import (
     EPSILON_PROMISES_LITTLE,
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
+    PROMPTS_SHOW_FEW_ROWS,
     REHEARSED_AT_THE_COMMONEST,
     ROWS_ARE_UNKNOWN,
     TEACHERS_ARE_CONSTANTS,
@@ -22,6 +23,7 @@ from quorate.planning.cautions import (
     reach,
     rehearsal_caution,
     rows_caution,
+    shown_rows_caution,
     unanimous_right,
 )
 from quorate.planning.hopeless import NOTHING_CAN_BE_ANSWERED, is_hopeless, refuse_hopeless
@@ -63,7 +65,9 @@ __all__ = [
     "DELTA_GIVES_AWAY_A_UNIT",
     "ROWS_ARE_UNKNOWN",
     "TEACHERS_ARE_CONSTANTS",
+    "PROMPTS_SHOW_FEW_ROWS",
     "constant_teachers_caution",
+    "shown_rows_caution",
     "rows_caution",
     "DELTA_NOT_COMPARED",
     "EPSILON_PROMISES_LITTLE",

@@ -21,6 +21,7 @@ ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
 DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
+PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
 DELTA_NOT_COMPARED = "delta-was-not-compared"
 EPSILON_PROMISES_LITTLE = "epsilon-promises-little"
 REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
@@ -175,6 +176,39 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
         "fails: so it did on samples of the public rows, and the budget would be spent for nothing. Give fewer "
         "teachers, or a model that learns from so few rows (trees: fewer rows in a leaf)"
         if constant
+        else None,
+    )
+
+
+def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Caution:
+    """Say that prompts show a small part of their shards, so that more teachers would know as much each.
+
+    Parameters
+    ----------
+    shown : int or None
+        Rows of its shard that each prompt shows; None where teachers learn from all of them.
+    n_rows_each : int or None
+        Rows of a shard, on average.
+    n_teachers, answers : int
+        K, and how many rows each of them is asked about.
+
+    Examples
+    --------
+    >>> shown_rows_caution(2, n_rows_each=30, n_teachers=30, answers=250).words.split(":")[0]
+    'each prompt shows 2 of the about 30 rows of its shard, and nothing is learned from the others'
+    >>> shown_rows_caution(8, n_rows_each=10, n_teachers=90, answers=250).applies
+    False
+    >>> shown_rows_caution(None, n_rows_each=30, n_teachers=30, answers=250).applies
+    False
+    """
+    most = 0 if shown is None or n_rows_each is None else n_teachers * n_rows_each // shown
+    return caution(
+        PROMPTS_SHOW_FEW_ROWS,
+        Severity.WARNING,
+        f"each prompt shows {shown:,} of the about {n_rows_each:,} rows of its shard, and nothing is learned from the "
+        f"others: up to {most:,} teachers would show as many each, and the noise counts less against more votes. Each "
+        f"further teacher is asked about {several(answers, 'row')}; choose their number by what requests cost"
+        if most >= 2 * n_teachers
         else None,
     )
 

@@ -207,8 +207,18 @@ def test_nothing_is_logged_or_printed_of_prompts_and_replies(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("manner", ["late", "not JSON", "an unknown class", "refused", "a redirect", "too long"])
-def test_the_rehearsal_says_why_in_one_line(manner: str) -> None:
+@pytest.mark.parametrize(
+    ("manner", "remedy"),
+    [
+        ("late", "Raise timeout"),
+        ("not JSON", "up to and without /chat/completions"),
+        ("an unknown class", "Say in instruction that a label alone is wanted"),
+        ("refused", "See that api_key_env names the environment variable"),
+        ("a redirect", "Give the address that it sends to as url"),
+        ("too long", "up to and without /chat/completions"),
+    ],
+)
+def test_the_rehearsal_says_why_in_one_line_and_what_to_do(manner: str, remedy: str) -> None:
     with endpoint(manner=BAD[manner]) as there:
         timeout = 0.3 if manner == "late" else 30.0  # what is not late must not be late on a busy machine
         teacher = ChatTeacher(there.url, "toy", classes=["no", "yes"], timeout=timeout)
@@ -218,3 +228,4 @@ def test_the_rehearsal_says_why_in_one_line(manner: str) -> None:
     assert "\n" not in said
     assert "perhaps" not in said
     assert "gave no class for 4 of 4 public rows" in said
+    assert remedy in said

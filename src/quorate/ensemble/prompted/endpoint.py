@@ -31,11 +31,27 @@ _TOLD = {
     "long": "the reply is longer than 256 KiB",
     "malformed": "the reply is not of the chat-completions protocol",
 }
+_RUNNING = "See that the model is running there"
+_REMEDIES = {
+    "late": "Raise timeout, lower connections, or take a quicker model",
+    "long": "See that url leads to such an endpoint, up to and without /chat/completions",
+    "malformed": "See that url leads to such an endpoint, up to and without /chat/completions",
+}
+_OF_STATUS = {
+    401: "See that api_key_env names the environment variable that holds the key for this endpoint",
+    403: "See that the key that api_key_env names may use this model",
+    404: "See that url is right up to and without /chat/completions, and that model is a name that it knows",
+    429: "Lower connections, or wait until the endpoint takes requests again",
+}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Unanswered(Exception):
-    """The endpoint gave no reply that counts. The message holds nothing of prompt or reply."""
+    """The endpoint gave no reply that counts. The message holds nothing of prompt or reply; `remedy` is what to do."""
+
+    def __init__(self, told: str, remedy: str = _RUNNING) -> None:
+        self.remedy = remedy
+        super().__init__(told)
 
 
 @dataclass(frozen=True)
@@ -145,7 +161,7 @@ class ChatEndpoint:
                 return self._once(body)
             except _Again as again:
                 if repeated == self.retries:
-                    raise Unanswered(str(again)) from None
+                    raise again.told from None
                 if again.pause:
                     time.sleep(_PAUSE * 2**repeated)
         raise AssertionError  # the loop ends by itself
@@ -159,14 +175,18 @@ class ChatEndpoint:
         except ExchangeFailed as failed:
             told = _TOLD[failed.kind].format(timeout=self.timeout)
             if failed.kind == "connection":
-                raise _Again(told, pause=False) from None
-            raise Unanswered(told) from None
+                raise _Again(Unanswered(told), pause=False) from None
+            raise Unanswered(told, _REMEDIES[failed.kind]) from None
         if 300 <= status < 400:
-            raise Unanswered(f"it sends elsewhere (status {status}), and no redirect is followed")
+            raise Unanswered(
+                f"it sends elsewhere (status {status}), and no redirect is followed",
+                "Give the address that it sends to as url",
+            )
+        answered = Unanswered(f"it answers with status {status}", _OF_STATUS.get(status, _RUNNING))
         if status in _AGAIN:
-            raise _Again(f"it answers with status {status}", pause=True)
+            raise _Again(answered, pause=True)
         if status != 200:
-            raise Unanswered(f"it answers with status {status}")
+            raise answered
         return _said(content)
 
     def _key(self) -> dict[str, str]:
@@ -174,16 +194,19 @@ class ChatEndpoint:
             return {}
         key = os.environ.get(self.api_key_env, "").strip()
         if not key or not key.isascii() or not key.isprintable():
-            raise Unanswered(f"the environment variable {self.api_key_env} holds no key")
+            raise Unanswered(
+                f"the environment variable {self.api_key_env} holds no key",
+                f"Export {self.api_key_env} where quorate runs, or name the variable that holds the key in api_key_env",
+            )
         return {"Authorization": f"Bearer {key}"}
 
 
 class _Again(Exception):
     """A failure after which the request is repeated."""
 
-    def __init__(self, told: str, *, pause: bool) -> None:
-        self.pause = pause
-        super().__init__(told)
+    def __init__(self, told: Unanswered, *, pause: bool) -> None:
+        self.told, self.pause = told, pause
+        super().__init__(str(told))
 
 
 @lru_cache(maxsize=8)  # certificates take longer to load than a request
@@ -217,9 +240,9 @@ def _said(content: bytes) -> str:
         reply = json.loads(content.decode("utf-8"))
         said = reply["choices"][0]["message"]["content"]
     except (ValueError, LookupError, TypeError, RecursionError):
-        raise Unanswered(_TOLD["malformed"]) from None
+        raise Unanswered(_TOLD["malformed"], _REMEDIES["malformed"]) from None
     if not isinstance(said, str):
-        raise Unanswered(_TOLD["malformed"])
+        raise Unanswered(_TOLD["malformed"], _REMEDIES["malformed"])
     return said
 
 

@@ -29,6 +29,7 @@ ENDPOINT_IS_STATED = (
     "the owner's statement and was not checked; the endpoint sees the rows that stand in prompts, which no guarantee "
     "covers"
 )
+_LABEL_ALONE = "Say in instruction that a label alone is wanted, give other names of classes, or take another model"
 REHEARSED = 8  # public rows that a rehearsal asks about
 # How long an endpoint may be silent before it counts as gone: the same whatever it was asked before. It may still be
 # busy with prompts that hold private rows, or have been started anew after one; that must not decide a refusal.
@@ -167,8 +168,7 @@ class ChatTeacher:
         if 2 * len(failed) >= len(replies):
             raise PreconditionFailed(
                 f"the endpoint {self.endpoint.url} gave no class for {len(failed)} of {len(replies)} public rows: "
-                f"{failed[0]}. On private rows such teachers abstain. See that the model is running and answers with a "
-                "label alone"
+                f"{failed[0]}. On private rows such teachers abstain. {failed[0].remedy}"
             )
 
     def probe(self, X: Any) -> None:
@@ -258,4 +258,4 @@ class ChatVoter:
         except Unanswered as failed:
             return failed
         code = self.prompt.code_of(said)
-        return code if code >= 0 else Unanswered("the reply is none of the classes")
+        return code if code >= 0 else Unanswered("the reply is none of the classes", _LABEL_ALONE)
