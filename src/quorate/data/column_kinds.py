@@ -320,6 +320,17 @@ def text_column_kind(cells: Sequence[str | None], rows: int) -> ColumnKind:
     return "dropped" if len(counts) >= ALL_DIFFERENT * present else "category"
 
 
+def words_of(text: str) -> list[str]:
+    """Return the words of an entry, in small letters.
+
+    Examples
+    --------
+    >>> words_of("A good film!")
+    ['good', 'film']
+    """
+    return _WORD.findall(text.lower())
+
+
 def word_figures(different: Sequence[str]) -> tuple[float, float]:
     """Return how many words an entry has on average, and which share of them another entry has too.
 
@@ -328,12 +339,12 @@ def word_figures(different: Sequence[str]) -> tuple[float, float]:
     >>> word_figures(["a good film", "a bad film"])
     (2.0, 0.5)
     """
-    entries = [set(_WORD.findall(text.lower())) for text in different]
+    entries = [set(words_of(text)) for text in different]
     counts = Counter(word for words in entries for word in words)
     total = counts.total()
     if not total:
         return 0.0, 0.0
-    mean = sum(len(_WORD.findall(text)) for text in different) / len(different)
+    mean = sum(len(words_of(text)) for text in different) / len(different)
     return mean, sum(times for times in counts.values() if times > 1) / total
 
 

@@ -69,7 +69,7 @@ def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
         mine, theirs = _values(private, position), _values(public, position)
         if min(len(mine), len(theirs)) < FEWEST or min(len(np.unique(mine)), len(np.unique(theirs))) < DISTINCT:
             continue
-        if _differ(mine, theirs):
+        if min(_unlike_most(mine), _unlike_most(theirs)) >= FEWEST and _differ(mine, theirs):
             differing.append(name)
         if _fitted_on(mine) and not _fitted_on(theirs):
             fitted.append(name)
@@ -96,17 +96,38 @@ def _values(X: Rows, position: int) -> FloatArray:
     return values[np.isfinite(values)]
 
 
+def _unlike_most(values: FloatArray) -> int:
+    """How many values are not the one in the middle: of a pixel at the edge of images, a few that are not 0."""
+    return int(np.count_nonzero(values != np.median(values)))
+
+
 def _differ(mine: FloatArray, theirs: FloatArray) -> bool:
-    """Whether one side's values are spread out more than :data:`RATIO` times as far, or nine in ten lie apart."""
+    """Whether one side's values are spread out more than :data:`RATIO` times as far, or nine in ten lie apart.
+
+    A step that scales values scales both measures of their spread. A column that is nearly always 0, such as a pixel at
+    the edge of an image, has a quartile of 0 on one side and not on the other by chance alone.
+    """
     (low, first, third, high), (their_low, their_first, their_third, their_high) = (
         np.quantile(side, [0.05, 0.25, 0.75, 0.95]) for side in (mine, theirs)
     )
-    ours, others = third - first or mine.std(), their_third - their_first or theirs.std()
-    apart = high < their_low or their_high < low
-    return bool(apart or max(ours, others) > RATIO * min(ours, others))
+    if high < their_low or their_high < low:
+        return True
+    spreads = [(mine.std(), theirs.std())]
+    if third > first and their_third > their_first:
+        spreads.append((third - first, their_third - their_first))
+    return all(ours > RATIO * others for ours, others in spreads) or all(
+        others > RATIO * ours for ours, others in spreads
+    )
 
 
 def _fitted_on(values: FloatArray) -> bool:
     """Whether these are values that a scaler was fitted on: standardised, or brought to the range from 0 to 1."""
     standardised = abs(values.mean()) < EXACT and abs(values.std() - 1) < EXACT
-    return bool(standardised or (abs(values.min()) < ROUNDING and abs(values.max() - 1) < ROUNDING))
+    full = abs(values.min()) < ROUNDING and abs(values.max() - 1) < ROUNDING
+    return bool(standardised or (full and not _are_bytes(values)))
+
+
+def _are_bytes(values: FloatArray) -> bool:
+    """Whether these are whole numbers of 255ths: pixels that were divided by a number that everybody knows."""
+    steps = values * 255
+    return bool((np.abs(steps - np.rint(steps)) < 1e-4).all())  # also of float32

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from quorate.accounting.figures import plural
 from quorate.data import is_frame
 from quorate.data.columns import column, in_words
-from quorate.data.rows import Rows, columns
+from quorate.data.rows import Rows, columns, n_rows
 from quorate.data.scales import compared_scales
 from quorate.data.unit_keys import count_units
+from quorate.data.unlike_cells import unlike_cells
 from quorate.errors import DataRefused
 from quorate.mechanisms import own_statement
 from quorate.pipeline.task import Task
@@ -130,7 +131,8 @@ def private_notes(
     Privacy: outside the guarantee. For the owner's terminal and the internal edition of the report alone.
     """
     numbers = _declared_numbers(task, n_records=n_records, n_rows=n_rows)
-    return Secret((*numbers, *_scales(task, private=private, public=public)))
+    called = {"private": private, "public": public}
+    return Secret((*numbers, *_cells(task, **called), *_scales(task, **called)))
 
 
 def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Note]:
@@ -148,6 +150,32 @@ def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[No
             "declared-number-is-off",
             f"{n_records} = {declared:,} is more than 10 % off the number of {plural(task.unit)} in the "
             "private table; the teachers and the noise were chosen for the declared one",
+        )
+
+
+def _cells(task: Task, *, private: str, public: str) -> Iterator[Note]:
+    inputs = task.inputs
+    rows = inputs.private.reveal().X
+    found = unlike_cells(rows, inputs.public, inputs.kinds).reveal()
+    if found.empty:
+        yield Note(
+            "private-columns-are-empty",
+            f"every cell is missing, or could not be read, in {in_words(list(found.empty))} of {private}, though not "
+            f"in {public}: teachers learn nothing from that, and are asked about rows that have it",
+        )
+    if found.foreign:
+        yield Note(
+            "private-words-are-unknown",
+            f"{private} and {public} have no entry and no word in common in {in_words(list(found.foreign))}: nothing "
+            "that teachers learn of it tells them about the rows that they are asked about. See that both are written "
+            "in the same way",
+        )
+    if found.blank > TOLERATED * n_rows(rows):
+        share = "every row" if found.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
+        yield Note(
+            "private-rows-are-blank",
+            f"{share} of {private} hold{'s' * (found.blank == n_rows(rows))} 0 alone, as an image does that is missing "
+            f"or could not be read; no row of {public} does. See that the files are where the table says",
         )
 
 

@@ -1,0 +1,111 @@
+"""Whether private cells say anything to who knows the public ones: told to the owner, and to nobody else.
+
+A private cell that cannot be read is missing, and refuses nothing. Where that is so of a whole column, or where a
+column holds other words than the public one does, teachers learn from nothing, and all of a budget would be spent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from quorate.data.column_kinds import ColumnKinds, words_of
+from quorate.data.columns import column, families, texts
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
+from quorate.data.streamed import StreamedFrame
+from quorate.types import Secret
+
+FEWEST = 20  # cells on either side; fewer may happen to have nothing in common
+LOOKED_AT = 5_000  # entries of a column of texts
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeCells:
+    """What private cells lack.
+
+    Attributes
+    ----------
+    empty : tuple of str
+        Columns whose private cells are all missing, though public ones are not.
+    foreign : tuple of str
+        Columns of text whose private cells share no entry and no word with the public ones.
+    blank : int
+        Rows of an array that hold 0 alone, where no public row does: images that could not be read are such rows.
+    """
+
+    empty: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    blank: int = 0
+
+
+def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) -> Secret[UnlikeCells]:
+    """Compare the cells of two tables of one schema.
+
+    Parameters
+    ----------
+    private, public : Rows
+        Feature tables, the columns in the same order. Sparse ones, and tables that stay in their files, are not looked
+        at.
+    kinds : ColumnKinds, optional
+        What each column is read as: of dates, and of columns that are left out, no words are compared.
+
+    Notes
+    -----
+    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
+
+    Examples
+    --------
+    >>> import polars
+    >>> public = polars.DataFrame({"age": [39.0, 50.0] * 10, "town": ["Ulm", "Bonn"] * 10})
+    >>> private = polars.DataFrame({"age": [None] * 20, "town": ["89073", "53111"] * 10}, schema=public.schema)
+    >>> unlike_cells(private, public).reveal()
+    UnlikeCells(empty=('age',), foreign=('town',), blank=0)
+    >>> unlike_cells(public, public).reveal()
+    UnlikeCells(empty=(), foreign=(), blank=0)
+    """
+    if kind(private) == "sparse" or isinstance(private, StreamedFrame) or min(n_rows(private), n_rows(public)) < FEWEST:
+        return Secret(UnlikeCells())
+    if not is_frame(private):
+        blank = 0 if _blank(public) else _blank(private)
+        return Secret(UnlikeCells(blank=blank))
+    empty, foreign = [], []
+    of_kind = {} if kinds is None else kinds.kinds
+    family = families(public)
+    for position, name in enumerate(columns(public) or ()):
+        mine, theirs, is_text = column(private, position), column(public, position), family[name] == "text"
+        if _n_present(theirs, is_text=is_text) < FEWEST or of_kind.get(name) == "dropped":
+            continue
+        if not _n_present(mine, is_text=is_text):
+            empty.append(name)
+        elif is_text and of_kind.get(name) in (None, "category", "text") and _are_foreign(mine, theirs):
+            foreign.append(name)
+    return Secret(UnlikeCells(tuple(empty), tuple(foreign)))
+
+
+def _n_present(series: Any, *, is_text: bool) -> int:
+    """Count the cells that hold something; blanks are nothing."""
+    if is_text:
+        return sum(1 for each in texts(series) if each is not None and each.strip())
+    return len(series) - int(series.isna().sum() if hasattr(series, "isna") else series.null_count())
+
+
+def _are_foreign(mine: Any, theirs: Any) -> bool:
+    """Whether two columns of text have nothing in common, neither an entry nor a word."""
+    entries, others = (_distinct(each) for each in (mine, theirs))
+    if len(entries) == 0 or len(others) == 0 or entries & others:
+        return False
+    words, known = ({word for entry in each for word in words_of(entry)} for each in (entries, others))
+    return not words & known
+
+
+def _distinct(series: Any) -> set[str]:
+    present = (each.strip() for each in texts(series) if each is not None and each.strip())
+    return set(islice(dict.fromkeys(present), LOOKED_AT))
+
+
+def _blank(X: Any) -> int:
+    values = np.asarray(X).reshape(len(X), -1)
+    return int(np.count_nonzero(~np.any(values, axis=1)))
