@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from sklearn.datasets import load_digits
 
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, load
 from quorate.data.images import ImageForm, private_images, public_images, read_image
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -272,6 +272,29 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
     assert "accuracy 9" in out or "accuracy 100" in out
     assert not how or "patches" in out
     assert cli("run", root)[0] == 0
+    read = read_image(root / "scans", "5.pgm")
+    shown = np.stack([read, 255 - read])
+    loaded = load(root)
+    assert list(loaded.predict(shown)) == list(loaded.predict(shown.reshape(2, -1)))
+    assert loaded.predict_proba(shown).shape == (2, 2)
+    card = (root / "public" / "model_card.md").read_text(encoding="utf-8")
+    assert "one image a row: 256 numbers, its pixels row by row, from 0 to " in card
+
+
+@pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
+def test_that_most_private_images_are_missing_is_told_to_the_owner(
+    how: dict[str, Any], make_run: Any, cli: Any
+) -> None:
+    root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **how})
+    folder(root)
+    said = "more than 10% of the rows of private.csv hold 0 alone, as an image does that is missing"
+    assert said not in cli("check", root)[1]
+    for name in range(7, N):
+        (root / "scans" / f"{name}.pgm").unlink()
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert (said in out) != bool(how)  # of a direct run nothing is said that depends on private rows
+    assert "hold 0 alone" not in cli("check", root, "--json")[1]
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
         return
     if done:
         click.echo(
-            f"The run in {run} is finished, with these settings and files; quorate run {run} would charge and change "
-            "nothing. What it was made from:\n"
+            f"The run in {run} is finished, with these settings and files; quorate run {run} would charge nothing, "
+            "and write the same student and its report again. What it was made from:\n"
         )
     click.echo(result.text(private=True))
     click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")

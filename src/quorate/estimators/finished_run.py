@@ -104,11 +104,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._fitted().predict(X))
+        return np.asarray(self._fitted().predict(_one_image_a_row(X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
-        return class_probabilities(self._fitted(), X, self.classes_.tolist())
+        return class_probabilities(self._fitted(), _one_image_a_row(X), self.classes_.tolist())
 
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
@@ -216,6 +216,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         self.guarantee_: Guarantee = found.guarantee
         kept = str(RunFolder(self._root).ledger) if self._is_run else "with the run, not in what was exported"
         self._standing = Standing(guarantee=found.guarantee, left=left(found), kept=kept)
+
+
+def _one_image_a_row(X: Any) -> Any:
+    """Return images ``(n, height, width)`` or ``(n, height, width, 3)`` as the student takes them, as ``fit`` does."""
+    return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else X
 
 
 def _no_run(root: Path) -> str:

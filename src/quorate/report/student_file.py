@@ -44,16 +44,24 @@ class StudentFile(Plain):
         "time", "duration", "category", "number" or "text".
     trusted : tuple of str
         Types that skops opens only where it is told to.
+    pixels : int or None
+        Of images: how many numbers one has; None where an earlier version wrote the facts.
+    lightest : float or None
+        Of images: the largest number among the public ones.
 
     Examples
     --------
     >>> StudentFile(rows="table", read_as=["date"]).task
     'tabular-classification'
+    >>> StudentFile(rows="images", pixels=784, lightest=255.0).takes
+    'an array with one image a row: 784 numbers, its pixels row by row, from 0 to 255 in the public images'
     """
 
     rows: str
     read_as: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
+    pixels: int | None = None
+    lightest: float | None = None
 
     def _check(self) -> None:
         require(self.rows in ROWS, f"rows must be one of {', '.join(ROWS)}, got {self.rows!r}")
@@ -63,6 +71,17 @@ class StudentFile(Plain):
     def task(self) -> str:
         """The task, in the word of model hubs."""
         return _TASKS.get(self.rows, "tabular-classification")
+
+    @property
+    def takes(self) -> str:
+        """What the student takes, in words."""
+        takes = _TAKES[self.rows]
+        if self.pixels is not None and self.lightest is not None:
+            takes = (
+                f"an array with one image a row: {self.pixels:,} numbers, its pixels row by row, from 0 to "
+                f"{self.lightest:g} in the public images"
+            )
+        return "; ".join((takes, ", ".join(_READ[kind] for kind in self.read_as))).removesuffix("; ")
 
 
 def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
@@ -93,5 +112,5 @@ def how_to_use(file: StudentFile | None, *, seeded: bool) -> str:
     else:
         load = 'skops.io.load("student.skops")  # no type has to be trusted'
     if file is not None:
-        takes = "; ".join((_TAKES[file.rows], ", ".join(_READ[kind] for kind in file.read_as))).removesuffix("; ")
+        takes = file.takes
     return f"```python\nimport skops.io\n\n{opened}student = {load}\nstudent.predict(rows)  # {takes}\n```"

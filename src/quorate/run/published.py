@@ -136,9 +136,8 @@ def refuse_filled(destination: Path) -> None:
         If other files are there.
     """
     if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
-        raise PreconditionFailed(
-            f"{destination} is not empty; choose a new folder, so that nothing else leaves with it"
-        )
+        what = "is not empty" if destination.is_dir() else "is there already, and is no folder"
+        raise PreconditionFailed(f"{destination} {what}; choose a new folder, so that nothing else leaves with it")
 
 
 def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.errors import PreconditionFailed
@@ -57,8 +59,10 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
     images : bool
         Whether they are pixels of images.
     """
+    if images:
+        return StudentFile(rows="images", pixels=pool.shape[1], lightest=float(np.max(pool, initial=0.0)))
     if not is_frame(pool):
-        return StudentFile(rows="images" if images else "sparse" if kind(pool) == "sparse" else "numbers")
+        return StudentFile(rows="sparse" if kind(pool) == "sparse" else "numbers")
     found = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}
     texts = set(kinds.kinds.values()) - {"dropped"} == {"text"}
     return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(found)))
