@@ -118,8 +118,7 @@ def prepare(
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, _with_directions_told(made, views), inputs, views, facts)
-    made = _with_pool_looked_at(config, made, inputs, views, facts)
-    made = _with_requests_told(asked.teacher, made, facts)
+    made = _with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
     if not config.allow_hopeless:
         refuse_hopeless(made.considered)
     return Task(
