@@ -28,6 +28,7 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.command import process
 from quorate.ensemble.command.files import CommandFailed, read_votes, spellings
+from quorate.ensemble.command.words import last_words
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.release.described import described
 from quorate.types import Secret
@@ -390,10 +391,16 @@ def test_what_it_prints_is_heard_on_public_rows_alone(tmp_path, capfd):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("exit 7", "it ended with exit code 7, and printed nothing"),
+        (
+            "exit 7",
+            "it ended with exit code 7; it printed nothing. Mend it; it is called with the files TRAIN, QUESTIONS",
+        ),
         ("kill -KILL $$", "signal 9 ended it"),
-        ("sleep 600", "it was not done after timeout = 0.3 seconds"),
-        ("true", "it wrote no file of votes"),
+        (
+            "echo slow; sleep 600",
+            "not done after timeout = 0.3 seconds of its own time; it printed: slow. Raise timeout",
+        ),
+        ("echo so >&2", "it wrote no file of votes; it printed: so"),
         ('echo yes > "$3"', "it wrote 1 votes for 200 questions"),
         ('tail -n +2 "$2" | sed s/.*/maybe/ > "$3"', "line 1 of its votes is 'maybe'; expected one of no, yes"),
     ],
@@ -406,12 +413,110 @@ def test_a_command_that_fails_on_public_rows_is_refused_before_anything_is_charg
     with pytest.raises(InvalidParameter) as refused:
         clf.fit(X, np.array(["no", "yes"])[Y], public=PublicPool(RNG.normal(size=(60, 2))))
     assert said in str(refused.value)
+    assert str(refused.value).startswith("the command sh teach.sh fails on public rows: ")
+    assert not any(word in str(refused.value) for word in ("CommandTeacher", "Command", "(numpy)", "fit and predict"))
     assert left(tmp_path) == []
 
 
+def refused(made: CommandTeacher, rows=X) -> str:
+    """What the rehearsal says of it."""
+    with pytest.raises((CommandFailed, OSError)) as failed:
+        made.on_public_rows().train(rows, Y, 1).vote(rows)
+    return str(made.refusal(failed.value))
+
+
+TRACEBACK = """
+import sys
+def load(path):
+    return {"a long name of something": path}["a quite long name of a column that is not there, and more of it"]
+def middle(path):
+    return load(path) + load(path) + load(path) + load(path) + load(path) + load(path) + load(path) + load(path)
+print("begun", "x" * 500)
+middle(sys.argv[1])
+"""
+
+
+def test_of_a_traceback_the_last_lines_are_shown_whole(tmp_path):
+    script(tmp_path, TRACEBACK, "teach.py")
+    said = refused(CommandTeacher([sys.executable, "-S", "-E", "teach.py"], folder=tmp_path, classes=["no", "yes"]))
+    shown = said.partition("it printed: ")[2]
+    assert shown.startswith("… / ")
+    assert "/ KeyError: 'a quite long name of a column that is not there, and more of it'. Mend it" in shown
+    assert "^^" not in shown
+
+
+@pytest.mark.parametrize(
+    ("printed", "shown"),
+    [
+        (b"", ""),
+        (b"one\n\n  two  words\n", "one / two words"),
+        (b"\x1b[31mError:\x1b[0m no\tcolumn\x07\n", "Error: no column"),
+        (b"first " * 60 + b"\nthe cause\n", "first " * 38 + "… / the cause"),
+        (b"Error in fit: " + b"long " * 60 + b"\nhalted", "Error in fit: " + "long " * 43 + "… / halted"),
+        (b"a\n" * 50 + b"word " * 47 + b"end", "… / " + "word " * 47 + "end"),
+        (b"x" * 300, "x" * 240 + " …"),
+        (b"\n".join(b"line" for _ in range(30_000)) + b"\nlast", "… / " + "line / " * 33 + "last"),
+        (b"ab" * 50_000 + b" cause of it", "… / cause of it"),
+    ],
+)
+def test_what_is_shown_of_many_words_is_whole_lines_and_says_where_some_are_left_out(tmp_path, printed, shown):
+    (tmp_path / "printed").write_bytes(printed)
+    assert last_words(tmp_path / "printed") == shown
+
+
+def test_a_file_that_it_names_and_that_is_not_there_is_named(tmp_path):
+    (tmp_path / "nb.awk").touch()
+    told = refused(CommandTeacher("sh -c 'exit 2' nbb.awk", folder=tmp_path))
+    assert "exit code 2" in told
+    assert f"It names 'nbb.awk', and there is no such file in {tmp_path}; did you mean 'nb.awk'? Mend it" in told
+    assert "It names" not in refused(CommandTeacher("sh -c 'exit 2' nb.awk 0.5 --out=a.txt", folder=tmp_path))
+
+
+def test_a_program_that_cannot_be_started_is_refused_in_words(tmp_path):
+    script(tmp_path, "words", "teach").chmod(0o755)
+    told = refused(CommandTeacher(["./teach"], folder=tmp_path))
+    assert "fails on public rows: it cannot be started, or its files not be written: Exec format error. Mend" in told
+
+
+def test_with_a_kept_model_both_calls_are_named(tmp_path):
+    told = refused(teacher(tmp_path, "exit 1", keeps_model=True))
+    assert told.endswith("it is called with train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES")
+
+
+def test_a_sign_of_a_shell_is_told_where_a_list_has_it(tmp_path):
+    told = refused(CommandTeacher(["sh", "-c", "exit 1", "|", "sort"], folder=tmp_path))
+    assert "No shell reads its words, and '|' is one of them. Mend it" in told
+
+
+@pytest.mark.parametrize(
+    ("command", "sign"),
+    [
+        ("sh teach.sh | sort", "'|' is a word of the program's: write what a shell is to do into a script"),
+        ("sh teach.sh > log", "'>' is a word"),
+        ("sh a.sh && sh b.sh", "'&&' is a word"),
+        ("sh a.sh; sh b.sh", "';' is a word"),
+        ("sh `which teach`", "'`' is a word"),
+        ("sh $(which teach)", "'$(' is a word"),
+        ("sh $HOME/teach.sh", "'$HOME' stays as it is: write what it stands for"),
+        ("~/bin/teach", "'~' stays as it is"),
+    ],
+)
+def test_what_only_a_shell_would_read_is_refused_in_a_text(command, sign):
+    with pytest.raises(InvalidParameter) as refused:
+        CommandTeacher(command)
+    assert str(refused.value).startswith(f"command is {command!r}; no shell reads its words, so {sign}")
+
+
+@pytest.mark.parametrize(
+    "command", ["sh -c 'a | b > $1; c'", 'sh -c "a | b > $1; c"', r"sh --sep=\| \; it\'s", ["sh", "-F", "|"]]
+)
+def test_in_quotes_or_a_list_it_is_a_word(command):
+    assert CommandTeacher(command).command[0] == "sh"
+
+
 def test_sparse_rows_are_refused_in_words(tmp_path):
-    with pytest.raises(CommandFailed, match="these rows are sparse"):
-        teacher(tmp_path, COMMONEST, strict=True).train(scipy.sparse.csr_array(X), Y, 1).vote(scipy.sparse.csr_array(X))
+    told = refused(teacher(tmp_path, COMMONEST), scipy.sparse.csr_array(X))
+    assert told.endswith("and these rows are sparse. Give a dense table, or a Pipeline that takes sparse rows")
 
 
 @pytest.mark.parametrize(

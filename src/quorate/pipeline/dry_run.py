@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import kind, n_rows, take
-from quorate.ensemble import ABSTAINED, ChatTeacher, ClassifierTeacher, Teacher
+from quorate.ensemble import ABSTAINED, ChatTeacher, ClassifierTeacher, CommandTeacher, Teacher
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.plain_classes import is_plain
 from quorate.ensemble.prompted.teacher import REHEARSED
@@ -71,7 +71,9 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
             trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
             votes, least = np.asarray(trial.train(seen, codes, 0).vote(seen)), ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
-        raise _refusal("teacher", model, seen, NO_LABEL)
+        raise (
+            model.refusal(NO_LABEL) if isinstance(model, CommandTeacher) else _refusal("teacher", model, seen, NO_LABEL)
+        )
 
 
 def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
@@ -211,6 +213,8 @@ def _told(role: str, model: Any, seen: Any) -> Iterator[None]:
         with _quiet():
             yield
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code, on public rows
+        if isinstance(model, CommandTeacher):
+            raise model.refusal(error) from None
         said = " ".join(str(error).split())
         failure = f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__
         raise _refusal(role, model, seen, failure) from None

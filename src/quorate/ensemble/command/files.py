@@ -25,9 +25,21 @@ _MOST_MODEL_FILES = 10_000
 class CommandFailed(Exception):
     """A command did not do what the protocol says. On private rows nobody is told; on public rows its owner is."""
 
+    remedy = ""  # what to do about it, where that is not to mend the command
+    before_the_call = False
+
 
 class CommandLate(CommandFailed):
     """Its own time was up: the one failure that no other call has a part in."""
+
+    remedy = "Raise timeout, or have it need less time"
+
+
+class RowsUnwritable(CommandFailed):
+    """The rows cannot be written into a file with a cell for every value."""
+
+    before_the_call = True
+    remedy = "Give a dense table, or a Pipeline that takes sparse rows"
 
 
 def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format: FileFormat) -> None:
@@ -37,7 +49,7 @@ def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format:
 
     Raises
     ------
-    CommandFailed
+    RowsUnwritable
         If the rows are sparse.
     """
     import polars as pl
@@ -60,10 +72,7 @@ def _frame(X: Any) -> Any:
     import polars.selectors as cs
 
     if kind(X) == "sparse":
-        raise CommandFailed(
-            "a command is given files with a cell for every value, and these rows are sparse. Give a dense table, or a "
-            "Pipeline that takes sparse rows"
-        )
+        raise RowsUnwritable("a command is given files with a cell for every value, and these rows are sparse")
     if kind(X) == "numpy":
         frame = pl.DataFrame(X, schema=[f"x{column}" for column in range(X.shape[1])], orient="row")
     elif kind(X) == "pandas":

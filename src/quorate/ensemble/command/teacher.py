@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +28,7 @@ from quorate.ensemble.command.files import (
 )
 from quorate.ensemble.command.place import CallFolder
 from quorate.ensemble.command.process import run_command
+from quorate.ensemble.command.words import SCRIPTS, absent, failing, is_file, last_words, nearest, of_a_shell
 from quorate.ensemble.isolation import ONE_THREAD
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -38,15 +39,13 @@ if TYPE_CHECKING:
 #: What a command finds in its environment of the user's, beside what its owner names.
 PASSED_ON = ("PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE")
 SEED = "QUORATE_SEED"
-#: How the names of scripts end: an argument that ends so has to be a file.
-SCRIPTS = (".r", ".py", ".sh", ".jl", ".pl", ".rb", ".js", ".m", ".lua", ".jar", ".php")
 TIMEOUT = 600.0
 COMMAND_IS_STATED = (
     "each teacher is a call of a command of the owner's. That it reads nothing but its files and public facts, and "
     "leaves nothing for its next call, and that it waits for nothing that other calls use, such as a licence server or "
     "a GPU, is the owner's statement"
 )
-_LONGEST = 240  # characters of what a command printed on public rows
+_PRINTED = "printed"  # the file in the folder of a call, on public rows alone
 
 
 class _Whereabouts:
@@ -158,16 +157,21 @@ class CommandTeacher:
         """Refuse a script that is not there: every call would fail, and on private rows nobody would be told."""
         base = self._folder.path
         assert base is not None  # noqa: S101 - it is set in the constructor
-        for word in self.command[1:]:
-            path = base / word
-            if word.startswith("-") or len(word.split()) != 1 or path.suffix.lower() not in SCRIPTS or _is_file(path):
-                continue
-            there = [each.name for each in path.parent.glob("*") if each.suffix.lower() in SCRIPTS]
-            near = get_close_matches(path.name, there, n=1)
-            raise PreconditionFailed(
-                f"command names {word!r}, and there is no such file in {base}"
-                f"{f'; did you mean {str(Path(word).with_name(near[0]))!r}?' if near else '; correct its path'}"
-            )
+        for word in absent(self.command, base):
+            if Path(word).suffix.lower() in SCRIPTS:
+                raise PreconditionFailed(f"command names {word!r}, and {nearest(word, base)}")
+
+    def refusal(self, failure: BaseException | str) -> InvalidParameter:
+        """Say how it fails on public rows, with what it printed there, and what to do."""
+        base = self._folder.path
+        assert base is not None  # noqa: S101 - as above
+        if isinstance(failure, OSError):
+            failure = f"it cannot be started, or its files not be written: {failure.strerror or failure}"
+        given = "the files TRAIN, QUESTIONS and VOTES"
+        if self.keeps_model:
+            given = "train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES"
+        remedy = getattr(failure, "remedy", "")
+        return InvalidParameter(failing(self.command, base, str(failure), remedy, given=given))
 
     def __repr__(self) -> str:
         told = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("command", "timeout", "files", "keeps_model"))
@@ -224,7 +228,7 @@ class CommandTeacher:
         raise MemoryError from None
 
     def _train(self, X: Any, y: IntArray, seed: int) -> dict[str, bytes]:
-        with CallFolder(self._place.path) as folder:
+        with CallFolder(self._place.path) as folder, self._heard(folder):
             rows, model = folder.path / f"train.{self.files}", folder.path / "model"
             self._write_shard(rows, X, y)
             model.mkdir(mode=0o700)
@@ -240,7 +244,7 @@ class CommandTeacher:
             If the call fails, or leaves no votes.
         """
         known = None if self.classes is None else spellings(self.classes)
-        with CallFolder(self._place.path) as folder:
+        with CallFolder(self._place.path) as folder, self._heard(folder):
             questions, votes = folder.path / f"questions.{self.files}", folder.path / "votes.txt"
             write_rows(questions, X, labels=None, file_format=self.files)
             if voter.shard is not None:
@@ -272,26 +276,31 @@ class CommandTeacher:
         arguments = [*self._arguments(), *more]
         if not self._strict:
             ended = run_command(arguments, folder, environment=environment, seconds=self.timeout)
-            if ended.late:
-                raise CommandLate
-            if ended.code:
-                raise CommandFailed
-            return
-        printed = folder.path / "printed"
-        with printed.open("wb") as words:
-            ended = run_command(arguments, folder, environment=environment, seconds=self.timeout, words=words)
+        else:
+            with (folder.path / _PRINTED).open("wb") as words:
+                ended = run_command(arguments, folder, environment=environment, seconds=self.timeout, words=words)
         if ended.late:
             raise CommandLate(f"it was not done after timeout = {self.timeout:g} seconds of its own time")
         if ended.code:
-            said = " ".join(printed.read_bytes()[-4_000:].decode("utf-8", "replace").split())
             how = f"it ended with exit code {ended.code}" if ended.code > 0 else f"signal {-ended.code} ended it"
-            raise CommandFailed(f"{how}; it printed: {said[-_LONGEST:]}" if said else f"{how}, and printed nothing")
+            raise CommandFailed(how)
+
+    @contextmanager
+    def _heard(self, folder: CallFolder) -> Iterator[None]:
+        """Add what a command has printed to what went wrong: on public rows alone."""
+        try:
+            yield
+        except CommandFailed as failed:
+            if not self._strict or failed.before_the_call:
+                raise
+            said = last_words(folder.path / _PRINTED)
+            raise type(failed)(f"{failed}; it printed{f': {said}' if said else ' nothing'}") from None
 
     def _arguments(self) -> list[str]:
         """Return the command with whole paths in place of the files that it names."""
         base = self._folder.path
         assert base is not None  # noqa: S101 - it is set in the constructor
-        return [str(base / word) if _is_file(base / word) else word for word in self.command]
+        return [str(base / word) if is_file(base / word) else word for word in self.command]
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,6 +347,8 @@ class CommandVoter:
 def _words(command: str | Sequence[str]) -> tuple[str, ...]:
     expected = 'expected a program and its arguments, such as ["Rscript", "teach.R"] or "Rscript teach.R"'
     if isinstance(command, str):
+        if said := of_a_shell(command):
+            raise InvalidParameter(f"command is {command!r}; {said}")
         try:
             words = tuple(shlex.split(command))
         except ValueError as error:
@@ -360,13 +371,6 @@ def _names(environment: Sequence[str]) -> tuple[str, ...]:
 def _digests(arguments: Sequence[str]) -> tuple[str, ...]:
     """Return a digest of each file that the command names: a changed script is another teacher."""
     return tuple(
-        blake2b(Path(word).read_bytes(), digest_size=16).hexdigest() if _is_file(Path(word)) else ""
+        blake2b(Path(word).read_bytes(), digest_size=16).hexdigest() if is_file(Path(word)) else ""
         for word in arguments
     )
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # no path at all, such as a program that is given as a word
-        return False
