@@ -13,7 +13,7 @@ from quorate.planning import PublicFacts, recipe
 from quorate.planning.crossing import sparse_vector_from
 from quorate.planning.expected import Expected
 from quorate.planning.learner_rows import learner_rows
-from quorate.planning.plan import Plan, plan_votes
+from quorate.planning.plan import Plan, in_order, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.report.plan_text import render_plan
@@ -91,6 +91,13 @@ def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() ->
     assert max(map(len, told)) <= 80
     played["LaplaceNoisyMax"] = (0.75, 1)
     assert plan_votes(FACTS, grid=grid, expectation=expect).first.why == "no other row was rehearsed in full"
+
+
+def test_a_method_that_is_rehearsed_in_more_divisions_is_not_put_first_for_that() -> None:
+    (votes,) = vote_rows(FACTS, Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000]))
+    direct = PlanRow(way="direct", name="gradient rounds")
+    rows = [replace(direct, expected=rehearsed(0.5, 8)), replace(votes, expected=rehearsed(0.9, 2))]
+    assert [row.way for row in in_order(FACTS, rows)] == ["votes", "direct"]
 
 
 def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:

@@ -269,8 +269,8 @@ def _accuracy(row: PlanRow) -> float:
 
 
 def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
-    """Whether a row was rehearsed less than others were: its figure is coarse, and comes after theirs."""
-    played = [0 if each.expected is None else each.expected.rehearsals for each in rows]
+    """Whether a row was rehearsed less than others of its method were: its figure is coarse, and comes after theirs."""
+    played = [0 if each.expected is None else each.expected.rehearsals for each in rows if each.way == row.way]
     return row.expected is not None and row.expected.rehearsals < max(played, default=0)
 
 
