@@ -53,7 +53,7 @@ def shortened(lines: Sequence[str], *, cut: bool = False) -> str:
     >>> shortened(["one", "two " * 58, "three"])[:20]
     '… / two two two two '
     >>> shortened(["Error: " + "long " * 60, "Execution halted"])[-70:]
-    'g long long long long long long long long long … / Execution halted'
+    'long long long long long long long long long long … / Execution halted'
     """
     if cut and len(lines) == 1:  # one line that is longer than all that was read: from the first whole word
         lines = [lines[0].partition(" ")[2] or lines[0]]
