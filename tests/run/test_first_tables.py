@@ -118,6 +118,55 @@ def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_
     assert 'drop = ["name", "street", "hue", "id"]' in cli("check", root)[2]
 
 
+def with_ids(root: Path, *names: str) -> None:
+    for name in names:
+        table = pl.read_csv(root / name)
+        table.with_columns(id=pl.int_range(table.height)).write_csv(root / name)
+
+
+AUTO = {"method.by": "auto", "teachers.count": None, "mechanism.queries": None, "data.n_records": 400}
+
+
+@pytest.mark.parametrize("how", [*WAYS.values(), AUTO], ids=[*WAYS, "auto"])
+def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
+    root = make_run(**how, **{"data.drop": ["idd"]})
+    with_ids(root, "private.csv", "public.csv")
+    for verb in ("check", "run"):
+        code, _, err = cli(verb, root)
+        assert code == 2
+        assert err.startswith("quorate: [data] drop names 'idd', and no table has such a column; did you mean 'id'?\n")
+    assert not (root / "private").exists()
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, by: str) -> None:
+    for name in ("private.csv", "public.csv", "evaluation.csv"):
+        root = make_run(name, **{**WAYS[by], "data.drop": ["id"], "data.evaluation": "evaluation.csv"})
+        with_ids(root, name)
+        assert cli("check", root)[0] == 0
+
+
+def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
+    with_ids(root, "private.csv", "public.csv")
+    notes = json.loads(cli("plan", root, "--rehearse", "no", "--json")[1])["notes"]
+    [note] = [each for each in notes if "drop" in each]
+    assert note.startswith("[data] drop names 'idd', which no public table has; did you mean 'id'? The private file")
+
+
+def test_keys_of_data_that_would_be_passed_over_are_refused(make_run: Any, cli: Any) -> None:
+    declared = {"data.public": None, "schema.age": [0, 120], "schema.bmi": [0, 60], "schema.ward": ["north", "south"]}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({**WAYS["direct"], **declared, "data.categorical": ["wart"]}, "[data] categorical says what columns of the"),
+        ({"data.image_column": "scan"}, "[data] image_column names the column of image files, and [data] images,"),
+        ({"data.evaluation_query": "select 1"}, "[data] evaluation_query is put to a database, and [data] evaluation,"),
+        ({**WAYS["direct"], **declared, "data.public_query": "select 1"}, "[data] public_query is put to a database,"),
+    ]
+    for number, (changes, told) in enumerate(wrong):
+        code, _, err = cli("check", make_run(str(number), **changes))
+        assert (code, err.startswith(f"quorate: {told}")) == (2, True), err
+
+
 @pytest.mark.parametrize("by", WAYS)
 def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run: Any, cli: Any, by: str) -> None:
     root = make_run(**WAYS[by])

@@ -46,7 +46,7 @@ from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
-from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns
+from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
 from quorate.students import PromptStudent
 from quorate.types import Secret, Watch
 
@@ -156,6 +156,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
 def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) -> tuple[Table, Table]:
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
     workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
+    refuse_unknown_drop(data)
     if not has_named_columns(data.private):
         private = read_private(data, None, memory=memory, workspace=workspace)
         return private, read_pool(data, n_features=private.X.shape[1])

@@ -83,7 +83,17 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
                 raise InvalidParameter(
                     f"[data] {key} names {name!r}, which is the {'label' if name == label else 'unit'}"
                 )
+    if public is None and (kinds := [key for key in named if key != "drop" and named[key]]):
+        raise InvalidParameter(
+            f"[data] {kinds[0]} says what columns of the public table hold, and there is none; what they hold stands "
+            "under [schema], so leave it out"
+        )
     images = data.optional("images", lambda key: folder / data.text(key))
+    if images is None and "image_column" in data.given:
+        raise InvalidParameter(
+            "[data] image_column names the column of image files, and [data] images, the folder they lie in, is "
+            "missing; give it, or leave image_column out"
+        )
     if images is not None and public is None:
         raise InvalidParameter(
             "[data] images needs [data] public: public images say how large all of them are, and a [schema] does not"
@@ -94,6 +104,12 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
             "[data] private_query says no order, and without [data] unit a record is known by its place; end it with "
             "order by and a key, or name the column of ids as unit"
         )
+    for key in ("public", "evaluation"):
+        if f"{key}_query" in data.given and key not in data.given:
+            raise InvalidParameter(
+                f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
+                f"{key}_query out"
+            )
     return DataSettings(
         private=private,
         public=public,

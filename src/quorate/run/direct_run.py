@@ -33,7 +33,14 @@ from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_chang
 from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
-from quorate.run.tables import pool_of, read_pool, read_private_cells, read_public, refuse_other_columns
+from quorate.run.tables import (
+    pool_of,
+    read_pool,
+    read_private_cells,
+    read_public,
+    refuse_other_columns,
+    refuse_unknown_drop,
+)
 from quorate.types import Watch
 
 
@@ -80,6 +87,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
     folder = RunFolder(root)
     settings = settings_of(root) if settings is None else settings
     data, method = settings.data, settings.method
+    refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
     private = read_private_cells(data, public, n_features=n_features)

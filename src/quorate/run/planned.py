@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from quorate.data import PublicPool
+from quorate.data import PublicPool, column_names
+from quorate.data.formats import nearly
 from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.pipeline.models import model_of, student_of
@@ -16,9 +18,16 @@ from quorate.planning import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, keep_choice
+from quorate.run.data_settings import DataSettings
 from quorate.run.prepared import unit_word
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
-from quorate.run.tables import pool_of, read_pool, read_public
+from quorate.run.tables import (
+    dropped_from_no_public_table,
+    pool_of,
+    read_pool,
+    read_public,
+    refuse_unknown_drop,
+)
 
 
 def plan_folder(
@@ -58,7 +67,7 @@ def plan_folder(
             "or quorate plan --records N"
         )
     data = settings.data
-    return plan(
+    made = plan(
         _public(settings),
         classes=data.classes,
         n_records=n_records,
@@ -73,6 +82,7 @@ def plan_folder(
         **models_of(settings, root),
         **how,
     )
+    return replace(made, notes=(*made.notes, *_notes_on_drop(data)))
 
 
 def settings_to_run(root: Path, *, keep: bool) -> Settings:
@@ -93,6 +103,7 @@ def settings_to_run(root: Path, *, keep: bool) -> Settings:
     settings = settings_of(root)
     if settings.method.by != "auto":
         return settings
+    refuse_unknown_drop(settings.data)  # before a choice is kept
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8"))
     choice = choice_of(plan_folder(root))
     if keep:
@@ -156,6 +167,21 @@ def _evaluation(settings: Settings) -> tuple[Any, Any] | None:
     drop = [name for name in data.left_out if name != data.label]
     table = read_public(data, data.evaluation, read_pool(data).X, label=data.label, drop=drop)
     return table.X, table.y
+
+
+def _notes_on_drop(data: DataSettings) -> list[str]:
+    """Say of a column to leave out that it is nearly called as a public one; the private table may have it or not.
+
+    Only a table that is opened can say that there is no such column, so that a plan does not refuse it.
+    """
+    names = [] if data.public is None else column_names(data.public)
+    hints = {name: nearly(name, names) for name in dropped_from_no_public_table(data)}
+    return [
+        f"[data] drop names {name!r}, which no public table has{hint} The private file was not opened; quorate check "
+        "looks there, too"
+        for name, hint in hints.items()
+        if hint
+    ]
 
 
 def _feature_map(settings: Settings) -> FeatureMapName:

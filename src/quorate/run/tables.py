@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
-from quorate.data.columns import listed, other_columns
-from quorate.data.formats import Table, require_column
+from quorate.data.columns import listed, nearest, other_columns
+from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, private_images, public_images
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -80,6 +80,34 @@ def read_public(
             "and those of the pool are not; bring all of them to one size and to grey, or to colours"
         )
     return replace(table, X=rows.reshape(len(rows), -1))
+
+
+def refuse_unknown_drop(data: DataSettings) -> None:
+    """Refuse a column to leave out that no table has: the one that is meant would be learned from.
+
+    Raises
+    ------
+    InvalidParameter
+        Naming it, and one of the public table that is nearly called so. A name of the private table is quoted where it
+        is nearly the same alone: what stands there may be a row.
+    """
+    unknown = dropped_from_no_public_table(data)
+    names = column_names(data.private) if unknown and has_named_columns(data.private) else []
+    if lost := [name for name in unknown if name not in names]:
+        name = lost[0]
+        hint = nearly(name, names) or (nearest(name, column_names(data.public)) if data.public is not None else "")
+        raise InvalidParameter(
+            f"[data] drop names {name!r}, and no table has such a column{hint or '; correct it, or leave it out'}"
+        )
+
+
+def dropped_from_no_public_table(data: DataSettings) -> list[str]:
+    """Name the columns to leave out that stand in no public table; they may be in the private one alone."""
+    there: set[str] = set()
+    for path in (data.public, data.evaluation):
+        if data.drop and path is not None and has_named_columns(path):
+            there.update(column_names(path))
+    return [name for name in data.drop if name not in there]
 
 
 def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Rows) -> None:

@@ -16,7 +16,7 @@ from quorate.data.formats.arrow import Arrow
 from quorate.data.formats.database_query import Database
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.foreign import Foreign, foreign
-from quorate.data.formats.format import Format, Table, TableFormat, require_column
+from quorate.data.formats.format import Format, Table, TableFormat, nearly, require_column
 from quorate.data.formats.parquet import Parquet
 from quorate.data.formats.sparse_archive import SparseArchive
 from quorate.data.formats.svmlight import Svmlight
@@ -107,4 +107,13 @@ def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
     return f"reader of {format_of(path)} files", f"{found.name}, {found.package or 'registered by the owner'}"
 
 
-__all__ = ["Format", "Table", "TableFormat", "format_for", "reader_of", "register_format", "require_column"]
+__all__ = [
+    "Format",
+    "Table",
+    "TableFormat",
+    "format_for",
+    "nearly",
+    "reader_of",
+    "register_format",
+    "require_column",
+]

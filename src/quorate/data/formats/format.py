@@ -222,11 +222,17 @@ def require_column(name: str, names: Sequence[str], path: object) -> None:
     quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
     """
     if name not in names:
-        raise DataRefused(f"{path}: there is no column {name!r}{_nearly(name, names)}")
+        hint = nearly(name, names) or "; the first line must name the columns, and is not quoted since it may be a row"
+        raise DataRefused(f"{path}: there is no column {name!r}{hint}")
 
 
-def _nearly(name: str, names: Sequence[str]) -> str:
+def nearly(name: str, names: Sequence[str]) -> str:
+    """Word a hint at a name that is nearly the same; nothing where there is none.
+
+    Examples
+    --------
+    >>> nearly("incom", ["age", "income"]), nearly("wage", ["age of the house", "income"])
+    ("; did you mean 'income'?", '')
+    """
     close = get_close_matches(name, names, n=1, cutoff=_NEAR) or [n for n in names if n.casefold() == name.casefold()]
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    return "; the first line must name the columns, and is not quoted since it may be a row"
+    return f"; did you mean {close[0]!r}?" if close else ""
