@@ -152,6 +152,23 @@ def test_what_is_wrong_is_one_line(tables: Path, cli: Any, options: tuple[str, .
     assert not (tables / "run").exists()
 
 
+def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: Path, cli: Any) -> None:
+    public = PUBLIC.with_columns(name=pl.Series([f"scan {i}.png" for i in range(30)]))
+    public.write_csv(tables / "public.csv")
+    options = ("--public", tables / "public.csv", "--label", "ill", "--classes", "no,yes", "--yes")
+    code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)
+    assert code == 0, err
+    assert "column 'name' names files of images: uncomment images under [data], with their folder" in out
+    assert '# images = "scans"' in (tables / "run" / "quorate.toml").read_text(encoding="utf-8")
+
+
+def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables: Path, cli: Any) -> None:
+    options = ("--label", "ill", "--classes", "no,yes", "--public", tables / "public.csv", "--epsilon", "1", "--yes")
+    code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)
+    assert code == 0, err
+    assert "to fill in: [budget] delta\n" in out
+
+
 def test_options_about_a_table_need_one(tables: Path, cli: Any) -> None:
     code, _, err = cli("init", "run", "--label", "ill")
     assert code == 2

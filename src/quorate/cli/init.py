@@ -62,7 +62,8 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     write_atomically(path, text.encode(), mode=0o644)
     click.echo(f"wrote {path}")
     if left:
-        click.echo(f"to fill in: {', '.join(left)}; there is no default for epsilon, it is your decision")
+        decision = "; there is no default for epsilon, it is your decision" * ("[budget] epsilon" in left)
+        click.echo(f"to fill in: {', '.join(left)}{decision}")
     click.echo(f"next: {'edit it, then ' if left else ''}quorate check {folder}")
 
 

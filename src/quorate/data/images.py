@@ -10,6 +10,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from quorate.data.columns import column, families, texts
+from quorate.data.rows import Rows, columns, is_frame
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.types import FloatArray
 
@@ -95,6 +97,26 @@ def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[F
     ((height, width),) = sizes
     form = ImageForm(height, width, 3 if any(each.ndim == 3 for each in read) else 1)
     return np.array([_in_form(each, form) for each in read]).reshape(len(read), *form.shape), form
+
+
+def image_columns(pool: Rows) -> list[str]:
+    """Name the columns of a public frame whose entries are names of image files.
+
+    Examples
+    --------
+    >>> import polars
+    >>> image_columns(polars.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]}))
+    ['file']
+    """
+    if not is_frame(pool):
+        return []
+    found = []
+    for position, name in enumerate(columns(pool) or ()):
+        if families(pool)[name] == "text":
+            present = [each for each in texts(column(pool, position)) if each is not None]
+            if present and all(_suffix(each) in KNOWN for each in present):
+                found.append(name)
+    return found
 
 
 def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missing: float) -> FloatArray:

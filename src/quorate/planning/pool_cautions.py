@@ -5,12 +5,15 @@ Functions of the public pool alone. What they say of it, they would say whatever
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quorate.data import is_frame
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dates import date_like
 from quorate.data.decimal_commas import has_thousands
 from quorate.data.encoding import without_frequent_texts
+from quorate.data.images import image_columns
 from quorate.data.rows import Rows
 from quorate.outcomes import Caution, Severity, caution
 
@@ -51,7 +54,8 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
     rare = [each for each in dict.fromkeys(rare) if each not in looked | {*dates, *marks}]
     commas = [each for each in kinds.kinds if each in kinds.commas - kinds.asked]
-    return _dates(dates, name), _distinct(rare, name), _commas(commas, name), _marks(marks, name)
+    images = [each for each in image_columns(pool) if each in rare]
+    return _dates(dates, name), _distinct(rare, name, images), _commas(commas, name), _marks(marks, name)
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:
@@ -111,12 +115,14 @@ def _dates(names: list[str], pool: str) -> Caution:
     return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
 
 
-def _distinct(names: list[str], pool: str) -> Caution:
+def _distinct(names: list[str], pool: str, images: Sequence[str] = ()) -> Caution:
     words = (
         f"nothing is learned from {in_words(names)} of {pool}: almost every row has a text of its own there, as names "
         "and ids have, and they share no words. Where it is running text all the same, name it as text; or leave the "
         "column out"
     )
+    if images:
+        words += f". {in_words(list(images)).capitalize()} names files of images: name their folder as images"
     return caution(COLUMNS_OF_DISTINCT_TEXTS, Severity.WARNING, words if names else None)
 
 

@@ -14,6 +14,7 @@ from quorate.data import column_kinds, column_names, read_data
 from quorate.data.columns import listed
 from quorate.data.files import existing_file
 from quorate.data.formats import require_column
+from quorate.data.images import image_columns
 from quorate.data.reading import has_named_columns
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.report.notation import visible
@@ -174,6 +175,10 @@ class Begun:
                 kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
             }
             told += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
+            told += [
+                f"column {name!r} names files of images: uncomment images under [data], with their folder"
+                for name in image_columns(pool.X)
+            ]
             if self.left_out:
                 told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
         if self.delta is None and self.n_records is not None:

@@ -103,6 +103,8 @@ def read_facts(root: Path) -> Facts:
                 f"{root / 'quorate.toml'} lists [[sites]], and nothing was released yet, or by an earlier version; the "
                 f"command is: {_command(folder)}"
             )
+        if not root.is_dir():
+            raise PreconditionFailed(f"there is no folder {root}; give the folder of a run")
         raise PreconditionFailed(f"{root} has no finished run yet; start or resume it with: quorate run {root}")
     from quorate.report import Facts
 

@@ -27,6 +27,8 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 # drop = ["name"]              # columns to leave out of all tables
 # text = ["notes"]             # running text; likewise categorical, numeric and dates, where the rule on the public
 #                              # table is to be overruled
+# images = "scans"             # a folder of images, which the tables name in a column "file" (image_column)
+# private_query = "select …"   # where private is the URL of a database; likewise public_query and evaluation_query
 
 [method]
 by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
