@@ -236,7 +236,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
 
 
 def test_a_killed_run_goes_on_without_asking_again(
-    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(prompted, "BLOCK", 10)
     root = write(tmp_path / "run", there.url)
@@ -249,6 +249,8 @@ def test_a_killed_run_goes_on_without_asking_again(
         execute(load_run(root), command="test", watch=killed)
     before = len(requests_for_votes(there))
     assert before == 3 * M
+    assert quorate(["status", str(root)]) == 0
+    assert f"· votes: 3 of {K} teachers" in capsys.readouterr().out
     execute(load_run(root), command="test")
     assert len(requests_for_votes(there)) == K * M
     asked = [json.dumps(each, sort_keys=True) for each in requests_for_votes(there)]

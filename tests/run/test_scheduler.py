@@ -191,6 +191,33 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: P
     assert spilled == []
 
 
+COMMONEST = """
+echo $QUORATE_SEED >> {calls}
+label=$(tail -n +2 "$1" | sed 's/.*,//' | sort | uniq -c | sort -rn | head -n 1 | sed 's/^ *[0-9]* //')
+tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
+"""
+
+
+def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster: Cluster, tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
+    (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
+    load_run(root)
+    whole = Path(shutil.copytree(root, tmp_path / "whole"))
+    execute(load_run(whole), command="test")
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("votes", 3):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(load_run(root), command="test", watch=interrupt)
+    (root / "calls").write_text("")
+    tree = run(root, cluster)
+    assert tree.process.wait() == 0, tree.text()
+    assert sum(int(seed) > 1000 for seed in (root / "calls").read_text().split()) == 8 - 3  # others are rehearsals
+    assert (root / "private" / "votes.stage").read_bytes() == (whole / "private" / "votes.stage").read_bytes()
+
+
 def clean_processes(cluster: Cluster) -> list[str]:
     """Processes of quorate's own that workers have started."""
     return [each for tree in cluster.workers for each in tree.alive() if "loky" in each and "tracker" not in each]
