@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -181,10 +182,91 @@ def test_a_connection_that_is_lost_is_one_line(server: Server, tmp_path: Path) -
 )
 def test_a_query_that_writes_fails_and_nothing_is_written(asked: Any, query: str) -> None:
     for read in (asked(query).names, asked(query).cells):
-        with pytest.raises(InvalidParameter, match=r"does more than read|refused by the database") as refusal:
+        with pytest.raises(InvalidParameter, match=r"does more than read|more than one statement|is no SQL") as refusal:
             read()
         assert "\n" not in str(refusal.value)
     assert asked("select * from visits").cells().height == 3
+
+
+NOT_SQL = "is no SQL that the database understands"
+WRONG = [
+    ("select * from wisits", "names a table that is not there"),
+    ("select ages from visits", "names a column that is not there"),
+    ("select id from visits, visits as other", "names a column that two of its tables have"),
+    ("select nosuch(id) from visits", "calls a function that is not there"),
+    ("selec * from visits", NOT_SQL),
+    ("select * from visits where", NOT_SQL),
+    ("select 1; select 2", "is more than one statement; write one statement"),
+    ("insert into visits (id) values (9)", "does more than read, and is not run"),
+    ("drop table visits", "does more than read, and is not run"),
+]
+
+
+@pytest.mark.parametrize(("query", "told"), WRONG)
+def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -> None:
+    for read in (asked(query).names, asked(query).cells):
+        with pytest.raises(InvalidParameter) as refusal:
+            read()
+        assert str(refusal.value).startswith(f"the query of [data] private {told}")
+        assert refusal.value.__cause__ is None
+        assert refusal.value.__suppress_context__
+
+
+def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path: Path) -> None:
+    query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
+    with pytest.raises(InvalidParameter, match="an error while it ran") as refusal, query._told():
+        raise sqlite3.OperationalError("no such column: secret")  # as a search by words of a cell says
+    assert "column" not in str(refusal.value)
+
+
+def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://quorate@/postgres?host={server.folder}"
+    query = "select query_to_xml('select * from ' || person, true, true, '') from visits"
+    with pytest.raises(InvalidParameter, match="an error while it ran"):
+        DatabaseQuery(url, query, "[data] private", tmp_path).cells()
+
+
+def test_what_one_may_not_read_is_said(server: Server, tmp_path: Path) -> None:
+    server.sql("create role guest login")
+    query = DatabaseQuery(f"postgresql://guest@/postgres?host={server.folder}", "table visits", "[data] x", tmp_path)
+    with pytest.raises(InvalidParameter, match="reads what this user of the database may not"):
+        query.names()
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "clinic.db").write_text("id,ill\n" * 200)
+    with pytest.raises(PreconditionFailed, match=r"clinic\.db, which is no SQLite database"):
+        DatabaseQuery("sqlite:///clinic.db", "select 1 from v", "[data] private", tmp_path).names()
+
+
+def test_why_a_server_does_not_let_one_in_is_said(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.sql("create role ann login password 'right'")
+    rules = server.data / "pg_hba.conf"
+    rules.write_text(f"local all ann scram-sha-256\n{rules.read_text()}")
+    server.sql("select pg_reload_conf()")
+
+    def told(url: str) -> str:
+        with pytest.raises(PreconditionFailed) as refusal:
+            DatabaseQuery(url, "select 1", "[data] private", tmp_path).names()
+        return str(refusal.value).removeprefix("[data] private: the database cannot be reached: ")
+
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    mine = f"postgresql://ann@/postgres?host={server.folder}"
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with suppress(pytest.fail.Exception):  # until the server has read its rules again
+            told(mine)
+            break
+    assert told(mine).startswith("the server asks for a password, and there is none")
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    assert told(mine).startswith("the server refuses the password")
+    monkeypatch.delenv("PGPASSWORD")
+    assert told(mine.replace("ann@", "nobody@")).startswith("the server has no such user or database")
+    assert told(f"{mine}/none").startswith("no server answers at this socket")
+    assert told("postgresql://ann@127.0.0.1:1/db").startswith("no server answers at this host and port")
 
 
 def test_sqlite_attaches_and_changes_nothing(tmp_path: Path) -> None:

@@ -17,6 +17,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote, urlsplit
 
 from quorate.arguments import before_at
+from quorate.data.database_errors import (
+    refused,
+    refused_by_postgresql,
+    refused_by_sqlite,
+    unreachable,
+    unreadable_file,
+)
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -223,10 +230,13 @@ class DatabaseQuery:
     @contextmanager
     def _asked(self, query: str) -> Iterator[Any]:
         with self._connected() as connection, closing(connection.cursor()) as cursor:
-            with self._told():
-                if self.is_sqlite:
+            if self.is_sqlite:
+                with self._told(prepares=True):
+                    cursor.execute(f"explain {query}")
+                with self._told():
                     cursor.execute(query)
-                else:
+            else:
+                with self._told():
                     cursor.execute(query, prepare=True)  # which a server does with one statement alone
             if cursor.description is None:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
@@ -252,10 +262,7 @@ class DatabaseQuery:
         try:
             server = psycopg.connect(self.url, options=options)
         except psycopg.Error as error:
-            raise PreconditionFailed(
-                f"{self.setting}: the database cannot be reached ({type(error).__name__}); see that host, port, "
-                "database and user are right, and that PGPASSWORD or ~/.pgpass has the password if one is needed"
-            ) from None
+            raise unreachable(self.setting, error) from None
         with closing(server):
             server.read_only = True
             _load_texts(server)
@@ -271,31 +278,26 @@ class DatabaseQuery:
             ) from None
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _told(self, *, prepares: bool = False) -> Iterator[None]:
         """Say what is wrong with a query without quoting what the database says of it."""
         try:
             yield
         except sqlite3.Error as error:
-            writes = "not authorized" in str(error) or "readonly" in str(error)
-            raise self._refused(writes, type(error).__name__) from None
+            if prepares and (unreadable := unreadable_file(self.setting, self.file, error)) is not None:
+                raise unreadable from None
+            # Once rows are looked at, what is said hangs on them: a search for what a cell holds names its "column".
+            raise refused(self.name, refused_by_sqlite(error, self._own_words) if prepares else None) from None
         except Exception as error:  # noqa: BLE001 - none is passed on: it may quote a cell
-            code = getattr(error, "sqlstate", None)
-            if not isinstance(code, str):  # a connection that was lost, or what a driver makes of a value
+            if not isinstance(getattr(error, "sqlstate", None), str):  # a lost connection, or a driver and a value
                 raise PreconditionFailed(
                     f"{self.name} was broken off: the connection was lost, or the driver failed; what it says is not "
                     "quoted, since it may hold cells. See that the database is up, and try again"
                 ) from None
-            # Of syntax and names (class 42) and of writing the code hangs on no row.
-            shown = f"SQLSTATE {code}" if code.startswith("42") else "an error while it ran"
-            raise self._refused(code in ("25006", "0A000"), shown) from None
+            raise refused(self.name, refused_by_postgresql(error, self._own_words)) from None
 
-    def _refused(self, writes: bool, what: str) -> InvalidParameter:
-        if writes:
-            return InvalidParameter(f"{self.name} does more than read, and is not run; write one that selects")
-        return InvalidParameter(
-            f"{self.name} is refused by the database ({what}); what it says is not quoted, since it may hold cells. "
-            "Try the query in psql or sqlite3"
-        )
+    @property
+    def _own_words(self) -> str:
+        return _outermost(self._bare, is_sqlite=self.is_sqlite)
 
 
 def _has_password(url: str) -> bool:
