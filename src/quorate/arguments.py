@@ -59,7 +59,7 @@ def real(
             and (at_most is None or number <= at_most)
         ):
             return number + 0.0  # −0.0 becomes 0.0: equal values are written alike
-    raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint)}")
+    raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint or _without_quotes(value))}")
 
 
 def truth(name: str, value: object) -> bool:
@@ -90,7 +90,25 @@ def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int
     """
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
         return int(value)
+    hint = hint or _without_quotes(value)
     raise InvalidParameter(f"{name} must be a whole number >= {at_least}, got {value!r}{_tail(hint)}")
+
+
+def _without_quotes(value: object) -> str:
+    """Say what to do about a number that is given as text.
+
+    Examples
+    --------
+    >>> _without_quotes("1.0"), _without_quotes("one"), _without_quotes(1.0)
+    ('write it without quotes', '', '')
+    """
+    if not isinstance(value, str):
+        return ""
+    try:
+        float(value)
+    except ValueError:
+        return ""
+    return "write it without quotes"
 
 
 def one_of(name: str, value: object, allowed: Iterable[str], *, hint: str = "") -> str:

@@ -415,7 +415,7 @@ TYPED: dict[str, Typed] = {
     "epsilon as a text": (
         ("epsilon = 4.0", 'epsilon = "4"'),
         ("check", "{root}"),
-        ("[budget] epsilon must be a number > 0, got '4'",),
+        ("[budget] epsilon must be a number > 0, got '4'", "write it without quotes"),
     ),
     "epsilon True": (("epsilon = 4.0", "epsilon = true"), ("run", "{root}"), ("[budget] epsilon must be", "got True")),
     "delta of one": (("delta = 1e-05", "delta = 1.0"), ("run", "{root}"), ("[budget] delta must be", "got 1.0")),

@@ -126,6 +126,9 @@ def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest
     said = cli("check", root)[2]
     assert f"{root / 'quorate.toml'} is not valid TOML: " in said
     assert "quotes" not in said
+    for written, told in (("1,0", "decimals are written with a point: 1.0"), ("one", "; a number is expected")):
+        (root / "quorate.toml").write_text(f"[budget]\nepsilon = {written}\n")
+        assert told in cli("check", root)[2]
 
     def denied(*_: Any, **__: Any) -> str:
         raise PermissionError(13, "Permission denied")

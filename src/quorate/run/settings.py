@@ -6,6 +6,7 @@ what was expected. Paths are relative to the file. The file holds public facts a
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -130,9 +131,19 @@ def read_settings(path: Path) -> Settings:
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        hint = '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
-        raise PreconditionFailed(f"{path} is not valid TOML: {error}{hint}") from None
+        raise PreconditionFailed(f"{path} is not valid TOML: {error}{_what_to_write(text, error)}") from None
     return settings_from(with_kept_choice(document, path.parent), folder=path.parent)
+
+
+def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
+    """Return what a line that is no TOML was probably meant to be."""
+    at = re.search(r"at line (\d+)", str(error))
+    line = text.splitlines()[int(at[1]) - 1] if at is not None and int(at[1]) <= len(text.splitlines()) else ""
+    if re.search(r"=\s*\d+,\d", line):
+        return "; decimals are written with a point: 1.0"
+    if re.match(r"\s*(epsilon|delta|n_records|n_rows|sigma|memory)\b", line):
+        return "; a number is expected"
+    return '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
 
 
 def settings_of(root: Path) -> Settings:
