@@ -62,7 +62,8 @@ def _partly(status: RunStatus, stage: str) -> str:
     if status.stages.get("votes", True):
         return ""
     if stage == "teachers" and status.teachers_stored:
-        return f": {status.teachers_stored:,} stored"
+        # Parts are counted, and the last one may be smaller; how many teachers the recipe takes is not known here.
+        return f": {'up to ' * (status.teachers is None)}{status.teachers_stored:,} stored"
     if stage == "votes" and status.votes_stored:
         of = "" if status.teachers is None else f" of {status.teachers:,}"
         return f": {status.votes_stored:,}{of} teacher{'s' * ((status.teachers or status.votes_stored) != 1)}"

@@ -102,7 +102,7 @@ class RunStatus:
     stages : dict of str to bool
         Whether each stage is done.
     teachers_stored : int
-        How many teachers are stored: whole parts of them, and never more than there are.
+        How many teachers are stored, in parts of which the last may be smaller; never more than the settings say.
     votes_stored : int
         Of how many teachers the votes are stored, where teachers are prompts or a command.
     teachers : int or None
