@@ -188,7 +188,7 @@ def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, 
     with Ledger(asked / "ledger.db") as ledger:
         assert told()[2] == ledger.head.sequence
     page = (asked / "public" / "report.html").read_text()
-    assert "1 answer; " in (asked / "public" / "model_card.md").read_text()
+    assert "1 answer, already charged; " in (asked / "public" / "model_card.md").read_text()
     assert f"All {told()[2]} entries were read again" in page
     assert cli("export", asked, "--to", tmp_path / "outbox")[0] == 0
     before = page
