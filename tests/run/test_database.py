@@ -387,6 +387,24 @@ DIRECT: dict[str, Any] = {
 }  # fmt: skip
 
 
+def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any) -> None:
+    def said(verb: str, name: str, query: str, **how: Any) -> str:
+        root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
+        with closing(sqlite3.connect(root / "c.db")) as made:
+            made.execute("create table v (age integer, bmi real, ward text, ill text)")
+            made.execute("insert into v values (40, 20.5, 'north', 'yes')")
+            made.commit()
+        _, out, err = cli(verb, root)
+        return " ".join((out + err).split())
+
+    private = "quorate: the query of [data] private"
+    assert f"{private}: it returns no row; at" in said("check", "a", "select * from v where age > 99 order by age")
+    told = said("check", "b", "select age, bmi, ward from v order by age")
+    assert f"{private}: there is no column 'ill'; have the query return it" in told
+    told = said("check", "c", "select * from v order by age", **DIRECT)
+    assert "Compare classes with column 'ill' of what your query returns before the run" in told
+
+
 @pytest.mark.parametrize("how", [{}, {"data.unit": "patient_id"}, DIRECT], ids=["votes", "persons", "direct"])
 def test_a_run_reads_all_tables_from_a_database_and_goes_on(how: dict[str, Any], make_run: Any, cli: Any) -> None:
     queries = {

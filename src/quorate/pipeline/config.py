@@ -61,6 +61,12 @@ class RunConfig:
     pool_name: str = "the public rows"
     label_name: str = "y"
     group_name: str = "groups"
+    public_name: str = "public"
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What a message calls the labels, the ids and the public side, as arguments."""
+        return {key: getattr(self, key) for key in ("label_name", "group_name", "public_name")}
 
 
 def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> str:

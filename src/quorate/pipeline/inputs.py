@@ -96,6 +96,7 @@ def check_inputs(
     groups: Any | None,
     label_name: str = "y",
     group_name: str = "groups",
+    public_name: str = "public",
     labels_only: bool = False,
     ruled: bool = True,
 ) -> Inputs:
@@ -111,8 +112,8 @@ def check_inputs(
         Every label there may be.
     groups : (n,) ids, optional
         Whose row it is.
-    label_name, group_name : str
-        What the labels and the ids are called in a message.
+    label_name, group_name, public_name : str
+        What the labels, the ids and the public side are called in a message.
     labels_only : bool
         Whether features are public, so that the private rows may be the pool.
     ruled : bool
@@ -142,8 +143,8 @@ def check_inputs(
     digests, public_digests = row_digests(rows), row_digests(pool)
     if not labels_only and is_same_table(rows, pool, digests=(digests, public_digests)):
         raise DataRefused(
-            "public holds the private rows again; every row of the pool is published, in effect. Give rows that may "
-            "be shown and are about nobody in the private table"
+            f"{public_name} holds the private rows again; every row of the pool is published, in effect. Give rows "
+            "that may be shown and are about nobody in the private table"
         )
     return Inputs(
         private=Secret(PrivateRows(rows, codes, unit_keys, digests)),

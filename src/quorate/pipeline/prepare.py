@@ -106,8 +106,7 @@ def prepare(
         public=public,
         classes=config.classes,
         groups=groups,
-        label_name=config.label_name,
-        group_name=config.group_name,
+        **config.names,
         labels_only=config.labels_only,
         ruled=config.ruled and config.recipe == "now",
     )

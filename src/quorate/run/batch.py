@@ -195,6 +195,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         pool_name=data.pool.name,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
+        public_name="[data] public",
     )
 
 

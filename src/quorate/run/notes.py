@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from quorate.data import column_names
 from quorate.data.reading import has_named_columns
@@ -37,7 +38,8 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
 def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
     """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
     parts = "labels and cells" if data.unit is None else "labels, ids and cells"
-    compare = f"column {data.label!r} of your own file before the run"
+    own = "your own file" if isinstance(data.private, Path) else "what your query returns"
+    compare = f"column {data.label!r} of {own} before the run"
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare)
     if data.public is not None:
         yield from notes_on_public(data, pool)

@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from quorate.data.database import DatabaseQuery
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.streamed import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
@@ -188,7 +189,8 @@ class TableFormat(ABC):
         gone = {label, unit, *drop}
         kept = [name for name in frame.columns if name not in gone]
         if frame.height == 0:
-            raise DataRefused(f"{path}: the file names its columns and holds no row; at least one is needed")
+            found = "it returns no row" if _is_query(path) else "the file names its columns and holds no row"
+            raise DataRefused(f"{path}: {found}; at least one is needed")
         if not kept:
             raise DataRefused(f"{path}: no feature is left beside the label and the unit")
         if isinstance(frame, StreamedFrame):
@@ -222,8 +224,14 @@ def require_column(name: str, names: Sequence[str], path: object) -> None:
     quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
     """
     if name not in names:
-        hint = nearly(name, names) or "; the first line must name the columns, and is not quoted since it may be a row"
-        raise DataRefused(f"{path}: there is no column {name!r}{hint}")
+        missing = "; the first line must name the columns, and is not quoted since it may be a row"
+        if _is_query(path):
+            missing = "; have the query return it (… as name)"
+        raise DataRefused(f"{path}: there is no column {name!r}{nearly(name, names) or missing}")
+
+
+def _is_query(path: object) -> bool:
+    return isinstance(path, DatabaseQuery)
 
 
 def nearly(name: str, names: Sequence[str]) -> str:
