@@ -14,6 +14,7 @@ import pytest
 from quorate.accounting import PureDP
 from quorate.ledger import Budget, Ledger, Part
 from quorate.report import Facts, render_html
+from quorate.run.batch import load_run
 
 REASON = "two visits were entered twice"
 
@@ -45,7 +46,8 @@ def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(
     correct_the_data(finished)
     code, _, said = cli("run", finished)
     assert code == 4
-    assert "quorate ledger open --same-release REASON" in said
+    assert f"quorate ledger open {finished} --same-release REASON" in said
+    assert "new folder" not in said
     with Ledger(finished / "ledger.db") as ledger:
         spent = ledger.spent.rho
 
@@ -57,6 +59,17 @@ def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(
     with Ledger(finished / "ledger.db") as ledger:
         assert ledger.spent.rho == pytest.approx(2 * spent), "a new charge to the old budget"
         assert len(ledger.fingerprints) == 2
+
+
+def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.queries": 20})
+    with load_run(root).open_ledger(bind=True):
+        pass  # bound, as a run does first
+    correct_the_data(root)
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 4
+        assert f"quorate ledger open {root} --same-release REASON. Nothing was charged to it yet, so that" in said
 
 
 def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: Any) -> None:

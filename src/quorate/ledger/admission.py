@@ -142,7 +142,7 @@ def check_budget(state: LedgerState, budget: Budget | None) -> None:
         if may_be_raised(own, budget):
             remedy = (
                 "put it back, or, where more is to be spent on the same data, raise it with a reason "
-                "(Ledger.raise_budget, or quorate ledger open --raise-budget REASON)"
+                "(Ledger.raise_budget, or quorate ledger open FOLDER --raise-budget REASON)"
             )
         raise LedgerMismatch(
             f"the ledger has the budget ε={own.epsilon:g}, δ={own.delta:g} ({own.composition}), got "

@@ -39,7 +39,7 @@ KEY_ANSWERED = "the request under this key was answered; its stored answer must 
 STAGE_IS_OVER = "this stage of the sparse vector is over: its noisy threshold was used elsewhere, or an answer was lost"
 OTHER_DATA = (
     "the ledger is bound to another data set; if the data were changed but are the same release, say so with a reason "
-    "(Ledger.same_release, or quorate ledger open --same-release REASON)"
+    "(Ledger.same_release, or quorate ledger open FOLDER --same-release REASON)"
 )
 
 

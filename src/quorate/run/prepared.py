@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.ledger import Budget, Ledger
+from quorate.ledger.rules import OTHER_DATA
 from quorate.release import Charge
 from quorate.release.files import write_atomically
 from quorate.release.target import floor_budget
@@ -64,6 +65,8 @@ class PreparedRun(ABC):
             with self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint) as ledger:
                 yield ledger
         except LedgerMismatch as refusal:
+            if str(refusal) == OTHER_DATA:
+                raise LedgerMismatch(_of_other_data(self.folder)) from None
             if refusal.budget is None:
                 raise
             raise LedgerMismatch(_of_the_cap(self, refusal), budget=refusal.budget) from None
@@ -155,6 +158,17 @@ def _asks_for_other_epsilon(run: PreparedRun) -> bool:
     wanted = (asked.run.epsilon or asked.budget.epsilon, asked.run.delta or asked.budget.delta)
     before = (spending.run_epsilon, spending.run_delta)
     return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(wanted, before, strict=True))
+
+
+def _of_other_data(folder: RunFolder) -> str:
+    """Word the refusal of other data than those that the ledger is bound to, with the command as it is typed."""
+    with folder.look_into_ledger() as ledger:
+        charged = bool(ledger.reservations())
+    anew = "" if charged else ". Nothing was charged to it yet, so that a run of these data may begin in a new folder"
+    return (
+        f"the ledger of {folder.root} is bound to another data set; put its tables back, or, if they were changed but "
+        f"are the same release, say so with a reason: quorate ledger open {folder.root} --same-release REASON{anew}"
+    )
 
 
 def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
