@@ -73,7 +73,8 @@ def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cl
     with RunFolder(folder).open_ledger() as ledger:  # killed right after its charge
         ledger.reserve(PureDP(0.5), delta=0, purposes={LABEL: 3}, key="labels")
     stands = cli("status", folder)[1]
-    assert ": interrupted; it resumes\n" in stands
+    assert ": interrupted; quorate run " in stands
+    assert " goes on\n" in stands
     assert "\nestimate   one was released for quorate plan, and charged\n" in stands
 
 

@@ -35,7 +35,7 @@ class State(StrEnum):
 
     NOT_STARTED = "not started"
     RUNNING = "running"
-    INTERRUPTED = "interrupted; it resumes"
+    INTERRUPTED = "interrupted; quorate run goes on"
     FINISHED = "finished"
 
 
@@ -131,6 +131,11 @@ class RunStatus:
     rounds: Rounds | None
     student: Score | None = None
     baseline: str | None = None
+
+    @property
+    def told(self) -> str:
+        """Where it stands in words, with what is typed as it is typed."""
+        return str(self.state).replace("quorate run", f"quorate run {self.run}")
 
     @property
     def next_step(self) -> str:
