@@ -145,7 +145,7 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
     assert (after["state"], after["answers_left"], set(after["stages"].values())) == ("finished", 5, {True})
     assert after["spent"]["epsilon"] + after["left"]["epsilon"] == pytest.approx(4.0)
     (root / "public" / "facts.json").unlink()
-    assert json.loads(cli("status", root, "--json")[1])["state"] == "interrupted; quorate run goes on"
+    assert json.loads(cli("status", root, "--json")[1])["state"] == "interrupted; it resumes"
     with Ledger(root / "ledger.db"):
         busy = json.loads(cli("status", root, "--json")[1])
     assert busy["state"] == "running"

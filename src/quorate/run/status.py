@@ -35,7 +35,7 @@ class State(StrEnum):
 
     NOT_STARTED = "not started"
     RUNNING = "running"
-    INTERRUPTED = "interrupted; quorate run goes on"
+    INTERRUPTED = "interrupted; it resumes"  # programs know this word of version 0.1
     FINISHED = "finished"
 
 
@@ -135,7 +135,9 @@ class RunStatus:
     @property
     def told(self) -> str:
         """Where it stands in words, with what is typed as it is typed."""
-        return str(self.state).replace("quorate run", f"quorate run {self.run}")
+        if self.state is State.INTERRUPTED:
+            return f"interrupted; quorate run {self.run} goes on"
+        return str(self.state)
 
     @property
     def next_step(self) -> str:
