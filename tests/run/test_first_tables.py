@@ -91,7 +91,7 @@ def test_public_rows_that_repeat_others_are_counted(make_run: Any, cli: Any) -> 
     root = make_run()
     pool = pl.read_csv(root / "public.csv")
     pl.concat([pool, pool[:7], pool[:1]]).write_csv(root / "public.csv")
-    assert "8 of 158 public rows repeat others and are left out: 150 different ones" in cli("check", root)[1]
+    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in cli("check", root)[1]
 
 
 @pytest.mark.parametrize("by", WAYS)

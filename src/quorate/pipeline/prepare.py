@@ -314,7 +314,7 @@ def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, f
         return made
     told = (
         f"{repeats:,} of {several(n_rows(inputs.public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
-        f"others and {'are' if repeats > 1 else 'is'} left out: {facts.n_public:,} different ones"
+        f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
     )
     return replace(made, why=(*made.why, told))
 

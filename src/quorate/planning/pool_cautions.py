@@ -99,6 +99,7 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
     """
     needed = max(FEWEST_ANSWERS, FEWEST_OF_A_CLASS * n_classes)
     rows = f"are {n_public:,} different public rows" if n_public > 1 else "is one public row"
+    learns = learns if n_public > 1 else learns.replace(" their ", " its ")
     words = (
         f"there {rows}, and {learns}: for {n_classes:,} classes {needed:,} are few, and hundreds are better. Give more "
         "rows that may be shown"

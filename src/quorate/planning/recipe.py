@@ -219,7 +219,8 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts, version: RecipeVersion
 def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
     if mechanism.releases_values:
         asked = min(facts.n_public, QUERY_CAP)
-        return asked, f"{several(asked, 'query')}: a student of noisy votes loses nothing by asking them all"
+        them = "them all" if asked > 1 else "it"
+        return asked, f"{several(asked, 'query')}: a student of noisy votes loses nothing by asking {them}"
     if issubclass(mechanism, StreamMechanism):
         return facts.n_public, f"{several(facts.n_public, 'query')}: answers are free until too many were declined"
     asked = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
