@@ -518,6 +518,6 @@ def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(
     code, out, _ = typed(capsys, "check", root)
     assert code == 0
     assert f"The run in {root} is finished, with these settings and files" in out
-    assert "would charge nothing, and write the same student and its report again" in out
+    assert "would charge nothing, and write its model and report again" in out
     assert f"Nothing was charged. Next: quorate status {root}" in out
     assert '"finished": true' in typed(capsys, "check", root, "--json")[1]

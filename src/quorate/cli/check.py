@@ -54,7 +54,7 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     if done:
         click.echo(
             f"The run in {run} is finished, with these settings and files; quorate run {run} would charge nothing, "
-            "and write the same student and its report again. What it was made from:\n"
+            "and write its model and report again. What it was made from:\n"
         )
     click.echo(result.text(private=True))
     click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")

@@ -110,9 +110,9 @@ def image_columns(pool: Rows) -> list[str]:
     """
     if not is_frame(pool):
         return []
-    found = []
+    found, family = [], families(pool)
     for position, name in enumerate(columns(pool) or ()):
-        if families(pool)[name] == "text":
+        if family[name] == "text":
             present = [each for each in texts(column(pool, position)) if each is not None]
             if present and all(_suffix(each) in KNOWN for each in present):
                 found.append(name)

@@ -75,33 +75,35 @@ def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) 
     of_kind = {} if kinds is None else kinds.kinds
     family = families(public)
     for position, name in enumerate(columns(public) or ()):
-        mine, theirs, is_text = column(private, position), column(public, position), family[name] == "text"
-        if _n_present(theirs, is_text=is_text) < FEWEST or of_kind.get(name) == "dropped":
+        mine, theirs = column(private, position), column(public, position)
+        if _n_present(theirs) < FEWEST or of_kind.get(name) == "dropped":
             continue
-        if not _n_present(mine, is_text=is_text):
+        if family[name] != "text":
+            if not _n_present(mine):
+                empty.append(name)
+            continue
+        entries, others = _entries(mine), _entries(theirs)
+        if others and not entries:
             empty.append(name)
-        elif is_text and of_kind.get(name) in (None, "category", "text") and _are_foreign(mine, theirs):
+        elif of_kind.get(name) in (None, "category", "text") and _are_foreign(entries, others):
             foreign.append(name)
     return Secret(UnlikeCells(tuple(empty), tuple(foreign)))
 
 
-def _n_present(series: Any, *, is_text: bool) -> int:
-    """Count the cells that hold something; blanks are nothing."""
-    if is_text:
-        return sum(1 for each in texts(series) if each is not None and each.strip())
+def _n_present(series: Any) -> int:
     return len(series) - int(series.isna().sum() if hasattr(series, "isna") else series.null_count())
 
 
-def _are_foreign(mine: Any, theirs: Any) -> bool:
+def _are_foreign(entries: set[str], others: set[str]) -> bool:
     """Whether two columns of text have nothing in common, neither an entry nor a word."""
-    entries, others = (_distinct(each) for each in (mine, theirs))
-    if len(entries) == 0 or len(others) == 0 or entries & others:
+    if not others or entries & others:
         return False
     words, known = ({word for entry in each for word in words_of(entry)} for each in (entries, others))
     return not words & known
 
 
-def _distinct(series: Any) -> set[str]:
+def _entries(series: Any) -> set[str]:
+    """Return the first different entries of a column of text; blanks are none."""
     present = (each.strip() for each in texts(series) if each is not None and each.strip())
     return set(islice(dict.fromkeys(present), LOOKED_AT))
 

@@ -46,14 +46,14 @@ class StudentFile(Plain):
         Types that skops opens only where it is told to.
     pixels : int or None
         Of images: how many numbers one has; None where an earlier version wrote the facts.
-    lightest : float or None
-        Of images: the largest number among the public ones.
+    darkest, lightest : float or None
+        Of images: the smallest and the largest number among the public ones.
 
     Examples
     --------
     >>> StudentFile(rows="table", read_as=["date"]).task
     'tabular-classification'
-    >>> StudentFile(rows="images", pixels=784, lightest=255.0).takes
+    >>> StudentFile(rows="images", pixels=784, darkest=0.0, lightest=255.0).takes
     'an array with one image a row: 784 numbers, its pixels row by row, from 0 to 255 in the public images'
     """
 
@@ -61,6 +61,7 @@ class StudentFile(Plain):
     read_as: tuple[str, ...] = ()
     trusted: tuple[str, ...] = ()
     pixels: int | None = None
+    darkest: float | None = None
     lightest: float | None = None
 
     def _check(self) -> None:
@@ -76,10 +77,10 @@ class StudentFile(Plain):
     def takes(self) -> str:
         """What the student takes, in words."""
         takes = _TAKES[self.rows]
-        if self.pixels is not None and self.lightest is not None:
+        if self.pixels is not None and self.darkest is not None and self.lightest is not None:
             takes = (
-                f"an array with one image a row: {self.pixels:,} numbers, its pixels row by row, from 0 to "
-                f"{self.lightest:g} in the public images"
+                f"an array with one image a row: {self.pixels:,} numbers, its pixels row by row, from "
+                f"{self.darkest:g} to {self.lightest:g} in the public images"
             )
         return "; ".join((takes, ", ".join(_READ[kind] for kind in self.read_as))).removesuffix("; ")
 

@@ -207,7 +207,7 @@ def read_status(run: Path) -> RunStatus:
         else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
     )
     charged = folder.has_ledger and (account is None or account.run_charged)
-    begun = charged or teachers > 0 or voted > 0 or any(stages.values())
+    begun = charged or teachers > 0 or bool(_votes_of_teachers(folder)) or any(stages.values())
     facts = read_facts(run) if finished else None
     return RunStatus(
         run=run,
@@ -280,11 +280,15 @@ def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
     return _at_most_declared(stored, settings)
 
 
+def _votes_of_teachers(folder: RunFolder) -> list[Path]:
+    return [path for kind in (PROMPTED, CALLED) for path in folder.private.glob(f"{kind}-*.stage")]
+
+
 def _votes_stored(folder: RunFolder, settings: Settings) -> int:
-    """Count the stages of single teachers' votes; nothing where each unit has a teacher: that would count units."""
-    if settings.teachers.partition == "unit":
+    """Count the stages of single teachers' votes; nothing where each unit may have one: that would count units."""
+    if settings.teachers.partition == "unit" or (settings.teachers.partition == "auto" and settings.data.unit):
         return 0
-    sizes = [path.stat().st_size for kind in (PROMPTED, CALLED) for path in folder.private.glob(f"{kind}-*.stage")]
+    sizes = [path.stat().st_size for path in _votes_of_teachers(folder)]
     # A prompt that was broken off amid its questions has a smaller file than those before it.
     return _at_most_declared(sizes.count(max(sizes, default=0)), settings)
 

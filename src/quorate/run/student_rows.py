@@ -60,7 +60,9 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
         Whether they are pixels of images.
     """
     if images:
-        return StudentFile(rows="images", pixels=pool.shape[1], lightest=float(np.max(pool, initial=0.0)))
+        return StudentFile(
+            rows="images", pixels=pool.shape[1], darkest=float(np.min(pool)), lightest=float(np.max(pool))
+        )
     if not is_frame(pool):
         return StudentFile(rows="sparse" if kind(pool) == "sparse" else "numbers")
     found = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}

@@ -276,9 +276,13 @@ class CommandTeacher:
         arguments = [*self._arguments(), *more]
         if not self._strict:
             ended = run_command(arguments, folder, environment=environment, seconds=self.timeout)
-        else:
-            with (folder.path / _PRINTED).open("wb") as words:
-                ended = run_command(arguments, folder, environment=environment, seconds=self.timeout, words=words)
+            if ended.late:
+                raise CommandLate  # without a word: how a call ends may hang on private rows
+            if ended.code:
+                raise CommandFailed
+            return
+        with (folder.path / _PRINTED).open("wb") as words:
+            ended = run_command(arguments, folder, environment=environment, seconds=self.timeout, words=words)
         if ended.late:
             raise CommandLate(f"it was not done after timeout = {self.timeout:g} seconds of its own time")
         if ended.code:
