@@ -140,15 +140,41 @@ def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
         X = before.fit_transform(X, y)
         estimator.steps[:-1] = before.steps
         estimator = estimator.steps[-1][1]
-    found, n_classes, logistic = None, int(y.max()) + 1, type(estimator) is LogisticRegression
-    if is_plain_float_matrix(X) and X.shape[1]:
-        found = (_logistic if logistic else _ridge)(estimator, X, y, n_classes)
-    if found is None or not (np.isfinite(found.coef).all() and np.isfinite(found.intercept).all()):
+    found = optimum(estimator, X, y, logistic=type(estimator) is LogisticRegression)
+    if found is None:
         estimator.fit(X, y)
-        return
-    estimator.n_features_in_ = X.shape[1]
+    else:
+        fill(estimator, found)
+
+
+def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum | None:
+    """Return the optimum of a bare estimator on one shard; None where that is left to the estimator's own ``fit``.
+
+    Parameters
+    ----------
+    estimator : object
+        Whatever has the numbers of the estimator: `fit_intercept`, and `C` or `alpha`.
+    X, y
+        As for :func:`fit_to_optimum`.
+    logistic : bool
+        Whether it is logistic regression, and not ridge classification.
+    """
+    found = None
+    if is_plain_float_matrix(X) and X.shape[1]:
+        found = (_logistic if logistic else _ridge)(estimator, X, y, int(y.max()) + 1)
+    if found is None or not (np.isfinite(found.coef).all() and np.isfinite(found.intercept).all()):
+        return None
+    return found
+
+
+def fill(estimator: Any, found: Optimum) -> None:
+    """Put an optimum into a bare estimator, as if it had been fitted."""
+    from sklearn.linear_model import LogisticRegression
+
+    n_scores, estimator.n_features_in_ = found.coef.shape
+    n_classes = max(2, n_scores)
     estimator.coef_, estimator.intercept_ = found.coef, found.intercept
-    if logistic:
+    if type(estimator) is LogisticRegression:
         estimator.classes_, estimator.n_iter_ = np.arange(n_classes), np.array([found.n_iter], dtype=np.int32)
         return
     for name, value in _learned_by_ridge(n_classes).items():
@@ -157,6 +183,19 @@ def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
         estimator.coef_ = found.coef[0]  # the shape that it has there
     if not estimator.fit_intercept:
         estimator.intercept_ = 0.0
+
+
+def is_solved(n_rows: int, n_features: int, n_classes: int, *, logistic: bool) -> bool:
+    """Tell whether a shard of this shape is one that :func:`optimum` solves.
+
+    Examples
+    --------
+    >>> is_solved(100, 50, 2, logistic=True), is_solved(10**6, 50, 2, logistic=True)
+    (True, False)
+    """
+    if logistic:
+        return _by_rows(n_rows, n_features, n_classes)[1] <= _MOST_WORK
+    return min(n_rows * n_features**2, n_rows**3) <= 8 * _MOST_WORK
 
 
 @cache
@@ -171,12 +210,7 @@ def _learned_by_ridge(n_classes: int) -> dict[str, Any]:
 
 def _logistic(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | None:
     C, intercept, (n, d) = float(estimator.C), estimator.fit_intercept, X.shape
-    p = n_classes * (d + 1)
-    if n_classes == 2:
-        by_rows, work = n <= d, n**3 / 3 if n <= d else n * d**2 + d**3 / 3
-    else:
-        in_rows, in_columns = 2 * n_classes * n**3, n * p**2 + p**3 / 3  # twice: inverses are slower than products
-        by_rows, work = in_rows < in_columns, min(in_rows, in_columns)
+    by_rows, work = _by_rows(n, d, n_classes)
     if work > _MOST_WORK:
         return None
     rows = _gram(X) if by_rows else _dense(X)
@@ -193,10 +227,19 @@ def _logistic(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | 
     return Optimum(_of_rows(coef, X) if by_rows else coef, b, taken)
 
 
+def _by_rows(n: int, d: int, n_classes: int) -> tuple[bool, float]:
+    """Return whether a Newton step is taken in the rows, and what it costs in multiplications."""
+    if n_classes == 2:
+        return n <= d, n**3 / 3 if n <= d else n * d**2 + d**3 / 3
+    p = n_classes * (d + 1)
+    in_rows, in_columns = 2 * n_classes * n**3, n * p**2 + p**3 / 3  # twice: inverses are slower than products
+    return in_rows < in_columns, min(in_rows, in_columns)
+
+
 def _ridge(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | None:
     """Solve for targets of ±1: for w where columns are few, else for w = Xᵀa with the intercept as a side condition."""
     alpha, intercept, (n, d) = float(estimator.alpha), estimator.fit_intercept, X.shape
-    if min(n * d**2, n**3) > 8 * _MOST_WORK:
+    if not is_solved(n, d, n_classes, logistic=False):
         return None
     targets = np.where(y[:, np.newaxis] == np.arange(n_classes), 1.0, -1.0)
     if n_classes == 2:

@@ -12,6 +12,7 @@ import numpy as np
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take, width
+from quorate.ensemble.bare_linear import BareLinearTeacher, bare, read_voter
 from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
 from quorate.ensemble.isolation import Lost, in_children, load_what_children_need, seed_global_generators
@@ -32,6 +33,8 @@ Progress: TypeAlias = "Callable[[int, int], None]"
 # Several workers get this many tasks each, so that they end at about the same time; one alone waits for no other. Each
 # task costs the start of a process, which takes as long as training some dozens of linear teachers.
 _TASKS_PER_JOB = 3
+# Teachers of which libraries and this package define everything.
+_BY_NAME = ClassifierTeacher | PriorMatchingTeacher | BareLinearTeacher
 # Cells of the rows that are sent at once, where that leaves more than this many teachers to a task.
 _MOST_CELLS, _FEWEST_LARGE = 2**23, 16
 
@@ -168,16 +171,19 @@ def train_chunk(
     check_rows(X, y_codes, shard_of, n_teachers, n_classes)
     rows = rows_of_shards(shard_of, n_teachers, numbers)
 
+    def seed_of(number: int) -> int:
+        return teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
+
     def shard(number: int) -> Shard:
-        seed = teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
-        return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed)
+        return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed_of(number))
 
     voters: dict[int, Voter] = {}
-    work = partial(train_batch, pickled, teacher_cpu_seconds)
+    light = bare(teacher, partial(loads, pickled), X, n_teachers=len(numbers), n_classes=n_classes)
+    work = partial(train_batch, pickled if light is None else pickle.dumps(light), teacher_cpu_seconds)
     cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
     batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
     for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
-        voters[number] = voter_of(result, loads)
+        voters[number] = voter_of(result, partial(read_voter, teacher, seed_of(number), loads))
         if progress is not None:
             progress(len(voters), len(numbers))
     return Secret(tuple(voters[number] for number in numbers))
@@ -254,9 +260,11 @@ def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) 
 
         check_X_y(np.zeros((1, 1)), np.zeros(1))
     load_what_children_need()
+    if isinstance(teacher, BareLinearTeacher):
+        teacher.load()
     with threadpool_limits(limits=1):
         # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
-        by_name = together and isinstance(teacher, ClassifierTeacher | PriorMatchingTeacher)
+        by_name = together and isinstance(teacher, _BY_NAME)
         work = partial(_train, teacher, pickle.dumps if by_name else dumps)
         return in_children(work, shards, together=together, cpu_seconds=cpu_seconds)
 

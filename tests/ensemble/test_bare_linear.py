@@ -1,0 +1,126 @@
+"""What is sent in place of a plain linear teacher trains the same voters, and its workers load no scikit-learn."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import cloudpickle
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, train_teachers, training
+from quorate.ensemble.bare_linear import BareLinearTeacher, Solved, bare
+from quorate.ensemble.workers import end_workers, isolated_map
+from quorate.types import Secret
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+N_TEACHERS = 12
+KEY = Secret(bytes(range(32)))
+
+
+def table(n_classes: int, n_columns: int) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Rows of twelve shards: one of them empty, one of one class, one with a row that is not a number."""
+    rng = np.random.default_rng([n_classes, n_columns])
+    X = rng.normal(size=(360, n_columns)) * (rng.random((360, n_columns)) < 0.5)
+    y, shards = rng.integers(0, n_classes, 360), rng.integers(0, N_TEACHERS, 360)
+    shards[shards == 5] = 6
+    y[shards == 3] = 1
+    X[np.flatnonzero(shards == 7)[0], 0] = np.nan
+    return X, y, shards
+
+
+def trained(model: Any, X: Any, y: np.ndarray, shards: np.ndarray) -> tuple[Any, ...]:
+    n_classes = int(y.max()) + 1
+    return train_teachers(
+        ClassifierTeacher(model), X, y, Secret(shards), n_teachers=N_TEACHERS, n_classes=n_classes, key=KEY
+    ).voters.reveal()
+
+
+def learned(voter: Any) -> dict[str, Any]:
+    """All that a voter holds, arrays as their type, shape and bytes."""
+    if not hasattr(voter, "estimator"):
+        return {"kind": type(voter), "code": getattr(voter, "code", None)}
+    held = {**vars(voter.estimator), "codes": voter.codes}
+    return {
+        name: (value.dtype, value.shape, value.tobytes()) if isinstance(value, np.ndarray) else repr(value)
+        for name, value in held.items()
+    }
+
+
+@pytest.mark.parametrize("is_sparse", [False, True])
+@pytest.mark.parametrize(("n_classes", "n_columns"), [(2, 8), (2, 60), (3, 5), (4, 60)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        LogisticRegression(),
+        LogisticRegression(C=3, fit_intercept=False),
+        RidgeClassifier(),
+        RidgeClassifier(alpha=0.3, fit_intercept=False),
+    ],
+    ids=repr,
+)
+def test_every_voter_is_the_one_that_the_whole_teacher_trains(model, n_classes, n_columns, is_sparse, monkeypatch):
+    X, y, shards = table(n_classes, n_columns)
+    X = sparse.csr_matrix(X) if is_sparse else X
+    light = trained(model, X, y, shards)
+    monkeypatch.setattr(training, "bare", lambda *_args, **_kwargs: None)
+
+    whole = trained(model, X, y, shards)
+
+    assert [learned(voter) for voter in light] == [learned(voter) for voter in whole]
+    assert {type(light[5]), type(light[7])} == {AbstainingVoter}
+    assert light[3] == ConstantVoter(1)
+
+
+def loaded(_items: list[int]) -> list[bytes]:
+    return [str("sklearn" in sys.modules).encode()]
+
+
+def test_a_worker_that_solves_plain_linear_teachers_loads_no_scikit_learn():
+    end_workers()  # one that was there before may have loaded it
+    X, y, shards = table(2, 8)
+    trained(LogisticRegression(), X, y, shards)
+
+    ((_, answer),) = isolated_map(loaded, lambda number: number, [0], n_jobs=1, batch=1)
+
+    assert answer == b"False"
+
+
+def test_a_shard_that_is_not_solved_is_trained_by_the_teacher_that_is_sent_along(monkeypatch):
+    X, y, _ = table(2, 8)
+    X = np.nan_to_num(X)
+    teacher = ClassifierTeacher(LogisticRegression())
+    sent = bare(teacher, lambda: teacher, X, n_teachers=1, n_classes=2)
+    assert isinstance(sent, BareLinearTeacher)
+    assert isinstance(sent.train(X, y, 5), Solved)
+    monkeypatch.setattr("quorate.ensemble.bare_linear.optimum", lambda *_args, **_kwargs: None)
+
+    voter = sent.train(X, y, 5)
+
+    assert not isinstance(voter, Solved)
+    assert learned(voter) == learned(teacher.train(X, y, 5))
+
+
+@pytest.mark.parametrize(
+    ("model", "X", "n_teachers"),
+    [
+        (DecisionTreeClassifier(), np.zeros((40, 3)), 2),
+        (LogisticRegression(class_weight="balanced"), np.zeros((40, 3)), 2),
+        (make_pipeline(StandardScaler(), LogisticRegression()), np.zeros((40, 3)), 2),
+        (LogisticRegression(), np.zeros((40, 3), dtype=np.float32), 2),
+        (LogisticRegression(), np.zeros((20_000, 50)), 1),
+        (RidgeClassifier(), np.zeros((300_000, 50)), 1),
+    ],
+    ids=["tree", "class weights", "pipeline", "32 bits", "large shards", "large shards of ridge"],
+)
+def test_what_the_solver_leaves_to_scikit_learn_is_sent_as_it_is(model, X, n_teachers):
+    teacher = ClassifierTeacher(model)
+
+    assert bare(teacher, lambda: teacher, X, n_teachers=n_teachers, n_classes=2) is None
