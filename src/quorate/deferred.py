@@ -75,6 +75,15 @@ if not TYPE_CHECKING:
     skops = _Skops()
 
 
+def load_ahead_of_skops() -> None:
+    """Load SciPy's functions early, in a command that will load skops later.
+
+    skops names each of some 230 functions after the first loaded module that holds it, and so asks for all of them in
+    every module that was loaded before SciPy's. Where these are a thousand, that takes half a second.
+    """
+    import_module("scipy.special")
+
+
 def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[str], Any]:
     """Return a room's ``__getattr__``: it loads a file of the room when a name of that file is first asked for.
 

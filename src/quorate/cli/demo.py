@@ -22,6 +22,10 @@ def command(out: Path | None, as_json: bool) -> None:
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """
+    from quorate.deferred import load_ahead_of_skops
+
+    load_ahead_of_skops()
+
     from quorate.planning import scale_of
     from quorate.report import Utility, render_text
     from quorate.run.batch import execute, load_run

@@ -53,6 +53,10 @@ def command(
     options = {key: value for key, value in given.items() if value is not None}
     settings = _with_scheduler(settings, options)
 
+    from quorate.deferred import load_ahead_of_skops
+
+    load_ahead_of_skops()
+
     from quorate.planning import rehearsal_caution
     from quorate.report import render_text
     from quorate.run.choice import choice_in_words
