@@ -15,9 +15,10 @@ from quorate.accounting.pure import renyi_of_rounds
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
 from quorate.deferred import special
-from quorate.types import FloatArray, Secret
+from quorate.types import BoolArray, FloatArray, Secret
 
 _CELLS_AT_ONCE = 2**14  # of queries × orders: they stay in a core's cache, and no memory is asked for anew
+_ORDERS_A_LOOK = 8  # orders that are ruled out at once, see _nowhere_below
 _MOSTLY = 0.75  # of the queries are different from each other: then each is priced by itself
 _ROUND_OFF = 2.0**-49  # a sum that is close to 1 is known to a few units in the last place of 1, and so is its log
 
@@ -195,6 +196,9 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
     less_q = log1mexp(q)
     log_a = less_q - log1mexp((q + m2 / variance) * (1 - 1 / m2))
     log_b = (m2 + 1) / variance - q / m2
+    hopeless = _nowhere_below(orders, variance, (less_q, log_a), (q, log_b))
+    result[places[hopeless]] = worst
+    places, q, m2, less_q, log_a, log_b = (each[~hopeless] for each in (places, q, m2, less_q, log_a, log_b))
     factor, highest = (orders - 1)[:, None], orders.max()
     step = max(1, min(len(places), _CELLS_AT_ONCE // orders.size))
     scratch = np.empty((3, orders.size, step))  # asked for once: new memory costs more than what is done with it
@@ -214,6 +218,24 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
             np.copyto(bound, worst[:, None], where=orders[:, None] > m2[part] + 1)
         result[places[part]] = bound.T
     return result
+
+
+def _nowhere_below(
+    orders: FloatArray, variance: float, first: tuple[FloatArray, FloatArray], second: tuple[FloatArray, FloatArray]
+) -> BoolArray:
+    r"""Tell of each value whether the bound is above :math:`a/\sigma^2` at every order, by a look at a few of them.
+
+    As a function of :math:`a - 1`, :math:`\log((1-q)A^{a-1} + qB^{a-1})` is convex and 0 at 0, so that divided by
+    :math:`a - 1` it grows: between two orders it is at least what it is at the lower one, and :math:`a/\sigma^2` at most
+    what it is at the upper one. Each pair is a term's logarithm at :math:`a = 1` and its slope.
+    """
+    ascending = np.sort(orders)
+    lowest = ascending[::_ORDERS_A_LOOK, None]
+    ends = np.arange(_ORDERS_A_LOOK, _ORDERS_A_LOOK * len(lowest) + 1, _ORDERS_A_LOOK) - 1
+    most = ascending[np.minimum(ends, len(ascending) - 1), None] / variance
+    terms = [at_one + (lowest - 1) * slope for at_one, slope in (first, second)]
+    _log_of_two(*terms, total := np.empty_like(terms[0]))
+    return np.asarray((total >= (lowest - 1) * most * (1 + 2.0**-30)).all(axis=0))  # far above round-off
 
 
 def _log_of_two(first: FloatArray, second: FloatArray, into: FloatArray) -> None:
