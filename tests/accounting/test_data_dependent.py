@@ -371,6 +371,18 @@ def test_the_bound_falls_with_the_gap_at_every_order(sigma, order, n_classes):
     assert dd.smooth_sensitivity(counts, sigma, order, 0.05).reveal() >= 0  # it refuses where the bound does not fall
 
 
+@pytest.mark.parametrize("sigma", [2.0, 40.0, 150.0])
+def test_the_bound_at_an_order_does_not_depend_on_the_orders_beside_it(sigma):
+    log_q = -np.concatenate([np.linspace(1e-3, 30, 700), np.geomspace(1e-6, 1e3, 300)])
+    orders = np.linspace(1.5, 60.0, 50)
+
+    together = gaussian_bound(log_q, sigma, orders)
+
+    alone = [gaussian_bound(log_q, sigma, orders[[at]])[:, 0] for at in range(len(orders))]
+    assert together.tobytes() == np.ascontiguousarray(np.transpose(alone)).tobytes()
+    assert np.any(together[:, -1] < orders[-1] / sigma**2)
+
+
 def test_only_answered_queries_count_for_the_vote():
     counts = np.array([[30, 10, 5], [20, 18, 7]])
     both = dd.smooth_sensitivity(counts, 4.0, 5.0, 0.05).reveal()

@@ -198,7 +198,8 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
     log_b = (m2 + 1) / variance - q / m2
     hopeless = _nowhere_below(orders, variance, (less_q, log_a), (q, log_b))
     result[places[hopeless]] = worst
-    places, q, m2, less_q, log_a, log_b = (each[~hopeless] for each in (places, q, m2, less_q, log_a, log_b))
+    places = places[~hopeless]
+    q, m2, less_q, log_a, log_b = (each[~hopeless] for each in (q, m2, less_q, log_a, log_b))
     factor, highest = (orders - 1)[:, None], orders.max()
     step = max(1, min(len(places), _CELLS_AT_ONCE // orders.size))
     scratch = np.empty((3, orders.size, step))  # asked for once: new memory costs more than what is done with it
@@ -226,15 +227,15 @@ def _nowhere_below(
     r"""Tell of each value whether the bound is above :math:`a/\sigma^2` at every order, by a look at a few of them.
 
     As a function of :math:`a - 1`, :math:`\log((1-q)A^{a-1} + qB^{a-1})` is convex and 0 at 0, so that divided by
-    :math:`a - 1` it grows: between two orders it is at least what it is at the lower one, and :math:`a/\sigma^2` at most
-    what it is at the upper one. Each pair is a term's logarithm at :math:`a = 1` and its slope.
+    :math:`a - 1` it grows: between two orders it is at least what it is at the lower one, and :math:`a/\sigma^2` at
+    most what it is at the upper one. Each pair is a term's logarithm at :math:`a = 1` and its slope.
     """
     ascending = np.sort(orders)
     lowest = ascending[::_ORDERS_A_LOOK, None]
     ends = np.arange(_ORDERS_A_LOOK, _ORDERS_A_LOOK * len(lowest) + 1, _ORDERS_A_LOOK) - 1
     most = ascending[np.minimum(ends, len(ascending) - 1), None] / variance
-    terms = [at_one + (lowest - 1) * slope for at_one, slope in (first, second)]
-    _log_of_two(*terms, total := np.empty_like(terms[0]))
+    one, other = (at_one + (lowest - 1) * slope for at_one, slope in (first, second))
+    _log_of_two(one, other, total := np.empty_like(one))
     return np.asarray((total >= (lowest - 1) * most * (1 + 2.0**-30)).all(axis=0))  # far above round-off
 
 
