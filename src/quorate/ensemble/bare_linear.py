@@ -19,7 +19,7 @@ from quorate.deferred import linalg, special
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.equivalent import fill, is_solved, optimum
 from quorate.ensemble.newton import Optimum
-from quorate.ensemble.teachers import AbstainingVoter, ConstantVoter, Teacher, Voter
+from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter, untrained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,10 +88,8 @@ class BareLinearTeacher:
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter | Solved:
         """Solve one shard, as :meth:`ClassifierTeacher.train` does."""
         codes, local = np.unique(y, return_inverse=True)
-        if codes.size == 0:
-            return AbstainingVoter()
-        if codes.size == 1:
-            return ConstantVoter(int(codes[0]))
+        if (voter := untrained(codes)) is not None:
+            return voter
         try:
             found = optimum(self, X, local, logistic=self.logistic)
         except MemoryError:

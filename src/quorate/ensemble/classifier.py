@@ -15,7 +15,7 @@ from quorate.data.rows import n_rows
 from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.one_thread import on_one_thread
 from quorate.ensemble.plain_classes import is_plain
-from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, untrained
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
 
@@ -97,10 +97,8 @@ class ClassifierTeacher:
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
         """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
         codes, local = np.unique(y, return_inverse=True)
-        if codes.size == 0:
-            return AbstainingVoter()
-        if codes.size == 1:
-            return ConstantVoter(int(codes[0]))
+        if (voter := untrained(codes)) is not None:
+            return voter
         try:
             estimator = self.fresh(seed)
             if self.solves:

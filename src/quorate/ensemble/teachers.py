@@ -98,6 +98,19 @@ class ConstantVoter:
         return np.full(_n_rows(X), self.code, dtype=np.int64)
 
 
+def untrained(codes: IntArray) -> Voter | None:
+    """Return the voter of a shard in which these classes occur, where there is nothing to train; else None.
+
+    Examples
+    --------
+    >>> untrained(np.array([], dtype=np.int64)), untrained(np.array([3])), untrained(np.array([0, 3]))
+    (AbstainingVoter(), ConstantVoter(), None)
+    """
+    if codes.size == 0:
+        return AbstainingVoter()
+    return ConstantVoter(int(codes[0])) if codes.size == 1 else None
+
+
 def other_classes(teacher: Teacher, own: Sequence[Any], declared: Sequence[Any]) -> None:
     """Refuse a teacher that was made for other classes: its votes would stand for others than those that are counted.
 
