@@ -284,6 +284,11 @@ def svc(C: float = 1.0) -> Any:
     return SVC(C=C)
 
 
+def as_images(rows: FloatArray) -> FloatArray:
+    """Return rows ``(n_images, 784)`` as images ``(n_images, 28, 28)``, as whoever has images would give them."""
+    return rows.reshape(-1, SIDE, SIDE)
+
+
 def upright(images: FloatArray) -> FloatArray:
     """Shear every image so that its main axis stands upright, and centre it sideways; each by itself.
 

@@ -17,7 +17,7 @@ from quorate.direct.model import published_model
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import direct_lines
 from quorate.experiments.measured import Experiment, Scored, scored, summed
-from quorate.experiments.mnist import DELTA, N_PUBLIC, direct_score, upright
+from quorate.experiments.mnist import DELTA, N_PUBLIC, as_images, direct_score, upright
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
@@ -150,7 +150,7 @@ def votes(parts: Split, writers: IntArray, epsilon: float, seed: int) -> Scored:
         n_rows=len(writers),
         unsafe_noise_seed=seed,
     )
-    model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=writers)
+    model.fit(parts.X_private, parts.y_private, public=PublicPool(as_images(parts.X_public)), groups=writers)
     asked, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
     return scored(model.predict(parts.X_test), parts.y_test, n_queries=asked, n_teachers=n_teachers)
 

@@ -19,10 +19,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
+from quorate.export.onnx_patches import PatchSums, SquareRoots, convert_roots, convert_sums, patch_sums, shape_of_sums
 
 #: Models that round numbers to single precision before they look at them.
 TREES: Final = (
@@ -111,12 +112,16 @@ def in_known_words(part: Any) -> Any:
         same.transformer_list = [(name, in_known_words(each)) for name, each in part.transformer_list]
         return same
     if isinstance(part, ColumnTransformer):
+        if (sums := patch_sums(part)) is not None:
+            return sums
         same = copy(part)
         same.transformers_ = [
             (name, each if isinstance(each, str) else in_known_words(each), columns)
             for name, each, columns in part.transformers_
         ]
         return same
+    if isinstance(part, FunctionTransformer) and part.func is np.sqrt:
+        return SquareRoots()
     if isinstance(part, KNNImputer):
         return _constant_imputer(part)
     if isinstance(part, MissingIndicator):
@@ -245,8 +250,13 @@ def converters(model: Any) -> dict[str, Any]:
             FillMissing: _convert_fill_missing,
             SinglePrecision: _convert_single,
             Nystroem: _convert_nystroem,
+            PatchSums: convert_sums,
+            SquareRoots: convert_roots,
         },
-        "custom_shape_calculators": dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
+        "custom_shape_calculators": {
+            **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
+            **dict.fromkeys((PatchSums, SquareRoots), shape_of_sums),
+        },
     }
 
 

@@ -211,8 +211,7 @@ def answers_of(released: Released, n_classes: int) -> AnswerCounts:
 
 def fitted(task: Task, student: Any) -> Fitted:
     """Say what came of the student: its steps without the public encoder, and whether it is a constant."""
-    encoder = task.views.student.encoder
-    model = student if encoder is None else student.steps[-1][1]
+    model = task.views.student.unwrapped(student)
     return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner))
 
 

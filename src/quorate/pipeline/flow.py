@@ -315,15 +315,9 @@ def _stage(start: int) -> str:
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
-    """Fit the student on released answers and public points; behind the encoder where there is one."""
+    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did."""
     student = task.student.fit(student_data_of(task, queries, released, purpose="student"))
-    encoder = task.views.student.encoder
-    if encoder is None:
-        return student
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("encoder", FrozenEstimator(encoder)), ("student", student)])
+    return task.views.student.wrapped(student, task.inputs.public)
 
 
 def student_data_of(task: Task, queries: IntArray, released: Released, *, purpose: str) -> StudentData:
@@ -337,4 +331,5 @@ def student_data_of(task: Task, queries: IntArray, released: Released, *, purpos
         n_teachers=task.recipe.n_teachers,
         seed=int.from_bytes(derive(task.key, purpose), "big"),
         declined=task.declined,
+        one_unit=task.views.numbers.directions is not None,
     )

@@ -35,10 +35,12 @@ from quorate.data import (
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.feature_maps import PoolDirections, PoolScale
 from quorate.data.feature_maps.directions import is_wide
+from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
 
 HOLDS_PRIVATE = (
@@ -179,6 +181,24 @@ class View:
         seen = rows if self.encoder is None else self.encoder.transform(rows)
         return seen if self.directions is None else self.directions.transform(seen)
 
+    def wrapped(self, student: Any, pool: Rows) -> Any:
+        """Return a student of what this view shows as a classifier of rows as they come, which may be published."""
+        if self.encoder is None and self.directions is None:
+            return student
+        from sklearn.frozen import FrozenEstimator
+        from sklearn.pipeline import Pipeline
+
+        steps = [] if self.encoder is None else [("encoder", FrozenEstimator(self.encoder))]
+        if self.directions is not None:
+            some = take(pool, np.arange(min(2, n_rows(pool))))
+            shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
+            steps.append(("directions", FrozenEstimator(shown)))
+        return Pipeline([*steps, ("student", student)])
+
+    def unwrapped(self, published: Any) -> Any:
+        """Return the student of a classifier that :meth:`wrapped` made."""
+        return published if self.encoder is None and self.directions is None else published.steps[-1][1]
+
     def check(self, rows: Rows, name: str) -> None:
         """Refuse rows of which a number is infinite, or would become so on the way to the model.
 
@@ -202,7 +222,7 @@ class Views:
     teacher, student, numbers : View
         Who sees rows how.
     width : int
-        Number of columns of :attr:`numbers`.
+        Number of columns of the pool as numbers, whatever directions stand in for them.
     """
 
     teacher: View
@@ -211,13 +231,39 @@ class Views:
     width: int
 
 
-def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed: bool = False) -> Views:
+def directions_of_images(public: Any) -> PoolDirections | None:
+    """Return how default models see images: directions of patches, where the pool is one of square grey images.
+
+    None where it is not, or where its images are too small, too few, or show too little to learn patches from.
+    """
+    shape = public.image_shape if isinstance(public, PublicPool) else None
+    if shape is None or not has_patches(shape) or not is_wide(public.width, public.n_rows):
+        return None
+    pool = public.rows()
+    if missing_columns(pool).any():
+        return None
+    try:
+        return PoolDirections.of_images(pool)
+    except InvalidParameter:
+        return None
+
+
+def look(
+    inputs: Inputs,
+    *,
+    teacher: Any,
+    student: Student,
+    built_in: bool,
+    directed: bool = False,
+    images: PoolDirections | None = None,
+) -> Views:
     """Decide who sees encoded rows, and refuse missing and infinite values where a model cannot take them.
 
     A Pipeline gets the frame as it is: its own steps read it; and so does a Teacher that says ``reads_frames``. Any
     other model gets encoded rows where the frame has columns that are not numbers. The built-in models get every frame
     encoded, and arrays in units of the pool where columns have units of their own, since they are no use on unscaled
-    numbers. Teachers that are `directed` see a wide table in the leading directions of the pool.
+    numbers. Teachers that are `directed` see a wide table in the leading directions of the pool. `images` are seen in
+    directions of patches by these, by models of the shares, and by a student that leaves its classifier open.
 
     Raises
     ------
@@ -234,10 +280,10 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed
         # Without a rule dates are refused where a model would meet them; Pipelines that read the frame may read them.
         encoder = public_encoder(_without_times(kinds(inputs.public)), kinds.text)
     encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
-    if built_in and not frame:
+    if built_in and not frame and images is None:  # pixels have one unit
         encoded = View(_units_of(inputs.public))
     views = {}
-    for role, model in {"teacher": teacher, "student": student}.items():
+    for role, model in {"teacher": teacher, "student": student.learner}.items():
         reads_frames = frame and _reads_frames(model)
         view = View(None if reads_frames else encoded.encoder, reads_frames=reads_frames)
         if view.encoder is not None:
@@ -250,10 +296,13 @@ def look(inputs: Inputs, *, teacher: Any, student: Any, built_in: bool, directed
             view.check(inputs.private.reveal().X, "X")
         refuse_untaken(model, view, inputs.public, name="public", role=role)
         refuse_untaken(model, view, inputs.private.reveal().X, name="X", role=role)
-    numbers = View(encoder, kinds=kinds)
+    numbers = View(encoder, kinds=kinds, directions=images)
     if directed:
-        views["teacher"] = _in_directions(views["teacher"], inputs.public)
-    return Views(**views, numbers=numbers, width=int(numbers(take(inputs.public, [0])).shape[1]))
+        views["teacher"] = _in_directions(views["teacher"], inputs.public, images)
+    if images is not None and isinstance(student, EstimatorStudent) and student.estimator is None:
+        views["student"] = replace(views["student"], directions=images)
+    as_they_are = replace(numbers, directions=None)
+    return Views(**views, numbers=numbers, width=int(as_they_are(take(inputs.public, [0])).shape[1]))
 
 
 def _reads_frames(model: Any) -> bool:
@@ -276,8 +325,10 @@ def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str =
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
 
 
-def _in_directions(view: View, pool: Rows) -> View:
+def _in_directions(view: View, pool: Rows, images: PoolDirections | None) -> View:
     """Return a view through the leading directions of what the pool looks like in this one, where that is wide."""
+    if images is not None:
+        return replace(view, directions=images)
     if view.reads_frames or not is_wide(int(view(take(pool, [0])).shape[1]), n_rows(pool)):
         return view
     return replace(view, directions=PoolDirections.of(view(pool)))

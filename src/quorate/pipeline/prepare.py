@@ -15,7 +15,7 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
-from quorate.data.feature_maps.directions import DIRECTIONS
+from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
@@ -39,8 +39,8 @@ from quorate.pipeline.dry_run import (
     rehearse_teacher,
     says_one_class,
 )
-from quorate.pipeline.inputs import Inputs, Views, check_inputs, look
-from quorate.pipeline.models import built_in
+from quorate.pipeline.inputs import Inputs, Views, check_inputs, directions_of_images, look
+from quorate.pipeline.models import default_teacher
 from quorate.pipeline.prompted import requests
 from quorate.pipeline.task import Task
 from quorate.planning import (
@@ -99,7 +99,8 @@ def prepare(
         If a table is wrong as a whole.
     """
     grouped = groups is not None
-    asked = _read(config := _with_classes_named(config), grouped=grouped)
+    images = directions_of_images(public) if config.recipe == "now" else None
+    asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
     inputs = check_inputs(
         X,
         y,
@@ -110,7 +111,7 @@ def prepare(
         labels_only=config.labels_only,
         ruled=config.ruled and config.recipe == "now",
     )
-    views = _rehearsed(config, asked, inputs, _views(config, asked, inputs))
+    views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     made = _fill_in(config, asked, facts, grouped=grouped)
     partition = _partition(config, made, facts, grouped=grouped)
@@ -153,7 +154,7 @@ def _with_classes_named(config: RunConfig) -> RunConfig:
     return replace(config, teacher=with_classes(config.teacher, config.classes, preprocessing=config.preprocessing))
 
 
-def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
+def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     """Check each argument by itself, before any table is looked at."""
     epsilon, delta = floor_budget(config.epsilon, config.delta)
     one_of("declined", config.declined, ("drop", "random"))
@@ -165,7 +166,7 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
         )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
-    teacher = built_in("logistic", "teacher") if config.teacher is None else config.teacher
+    teacher = default_teacher(images=images) if config.teacher is None else config.teacher
     student = as_student(config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
@@ -191,13 +192,15 @@ def _read(config: RunConfig, *, grouped: bool) -> _Arguments:
     )
 
 
-def _views(config: RunConfig, asked: _Arguments, inputs: Inputs) -> Views:
+def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
-    from sklearn.linear_model import LogisticRegression
+    from sklearn.linear_model import LogisticRegression, RidgeClassifier
 
     built_in = config.built_in or config.teacher is None
-    directed = built_in and isinstance(asked.teacher, LogisticRegression) and config.recipe == "now"
-    return look(inputs, teacher=asked.teacher, student=asked.student.learner, built_in=built_in, directed=directed)
+    directed = built_in and isinstance(asked.teacher, LogisticRegression | RidgeClassifier) and config.recipe == "now"
+    return look(
+        inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
+    )
 
 
 def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
@@ -277,9 +280,12 @@ def _with_requests_told(teacher: Any, made: Recipe, facts: PublicFacts) -> Recip
 
 def _with_directions_told(made: Recipe, views: Views) -> Recipe:
     """Say so where teachers see a wide table in the leading directions of the pool."""
-    if views.teacher.directions is None:
+    seen = views.teacher.directions
+    if seen is None:
         return made
-    told = f"teachers see the {DIRECTIONS} leading directions of the public pool in place of {views.width:,} columns"
+    who = "teachers and student see" if views.student.directions is seen else "teachers see"
+    what = "patches of the public images" if seen.of_patches else "the public pool"
+    told = f"{who} the {seen.n_directions} leading directions of {what} in place of {views.width:,} columns"
     return replace(made, why=(*made.why, told))
 
 

@@ -17,8 +17,8 @@ from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.ensemble import as_teacher, with_classes
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.pipeline.inputs import Inputs, PrivateRows, Views, look
-from quorate.pipeline.models import built_in
+from quorate.pipeline.inputs import Inputs, PrivateRows, Views, directions_of_images, look
+from quorate.pipeline.models import default_teacher
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
 from quorate.planning.rehearsal.made_up import (
@@ -59,12 +59,15 @@ class PublicSide:
         How the direct method sees them.
     n_distinct : int
         Points that can be asked.
+    default_teacher : estimator
+        Who votes where nothing is said.
     """
 
     pool: Rows
     views: Views
     schema: Schema
     n_distinct: int
+    default_teacher: Any
 
 
 def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
@@ -77,7 +80,7 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     """
     given = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = given.rows()
-    digests = row_digests(pool)
+    digests, images = row_digests(pool), directions_of_images(given)
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
     views = look(
         Inputs(
@@ -87,12 +90,19 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
             classes=tuple(classes),
             kinds=column_kinds(pool, given.given),
         ),
-        teacher=built_in("logistic", "teacher") if teacher is None else teacher,
-        student=as_student(student).learner,
+        teacher=default_teacher(images=images is not None) if teacher is None else teacher,
+        student=as_student(student),
         built_in=teacher is None,
         directed=teacher is None,
+        images=images,
     )
-    return PublicSide(pool=pool, views=views, schema=Schema.of(pool, given=given.given), n_distinct=len(set(digests)))
+    return PublicSide(
+        pool=pool,
+        views=views,
+        schema=Schema.of(pool, given=given.given),
+        n_distinct=len(set(digests)),
+        default_teacher=default_teacher(images=images is not None),
+    )
 
 
 def rehearsals_of(
@@ -165,7 +175,10 @@ def labelled_material(
 
 def ruled_material(side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, seed: int) -> Material:
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
-    at, codes = ruled_labels(side.views.numbers(side.pool), len(classes), MOST_RULED, rule_of(seed), seed)
+    see = side.views.numbers
+    at, codes = ruled_labels(
+        see(side.pool), len(classes), MOST_RULED, rule_of(seed), seed, one_unit=see.directions is not None
+    )
     return _material(side, take(side.pool, at), codes, at, basis, classes, models)
 
 
@@ -185,14 +198,13 @@ def _material(
         rows=(see.teacher(rows), see.student(rows), schema.parsed(rows)[0]),
         codes=codes,
         in_pool=in_pool,
-        teacher=as_teacher(
-            built_in("logistic", "teacher") if models.teacher is None else with_classes(models.teacher, classes)
-        ),
+        teacher=as_teacher(side.default_teacher if models.teacher is None else with_classes(models.teacher, classes)),
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,
         schema=schema,
         feature_map=models.feature_map,
+        one_unit=see.numbers.directions is not None,
     )
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
-from quorate.data.feature_maps.directions import DIRECTIONS
 from quorate.data.packed import pack
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -220,5 +219,5 @@ class Task:
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
             **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
-            **({} if self.views.teacher.directions is None else {"directions": DIRECTIONS}),
+            **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
         }

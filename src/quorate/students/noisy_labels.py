@@ -9,7 +9,7 @@ import numpy as np
 
 from quorate.arguments import one_of
 from quorate.data import take
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
+from quorate.data.feature_maps.pool_coordinates import as_numbers
 from quorate.mechanisms import Mechanism
 from quorate.students.label_noise import LabelNoise, label_noise
 from quorate.students.labels import LabelStudent
@@ -95,7 +95,7 @@ class NoiseAwareStudent(EstimatorStudent):
         noise = label_noise(data.released.mechanism, data.n_teachers)
         loss = loss_of(noise, data.released.codes[answered], n_classes=n_classes)
         X = take(points, np.asarray(data.queries)[answered])
-        geometry = PoolCoordinates.of(points)
+        geometry = data.coordinates(points)
         if self.shares == "kernel":
             geometry = geometry.kernel(points)
         return most_probable(X, loss, n_classes=n_classes, geometry=geometry)

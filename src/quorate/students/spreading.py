@@ -10,7 +10,6 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.students.declared import fit_student, spread
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
@@ -93,5 +92,5 @@ class SpreadLabels(EstimatorStudent):
         flow = LabelSpreading(alpha=self.alpha, **shared) if self.method == "spreading" else LabelPropagation(**shared)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # what has not settled yet is an estimate too
-            flow.fit(PoolCoordinates.of(data.points).measured(data.points), codes)
+            flow.fit(data.coordinates(data.points).measured(data.points), codes)
         return spread(flow.label_distributions_, flow.classes_, range(len(data.classes)))

@@ -10,6 +10,7 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.data import n_rows
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.types import IntArray
@@ -41,6 +42,9 @@ class StudentData:
     declined : {"drop", "random"}
         What becomes of a query that was declined, where a student learns from labels. One that was never asked, or
         whose answer was lost with a process, is left out either way.
+    one_unit : bool
+        Whether columns of `points` have one common unit, so that none is put in a unit of its own: directions of
+        public images.
 
     Raises
     ------
@@ -69,6 +73,7 @@ class StudentData:
     n_teachers: int
     seed: int
     declined: Declined = "drop"
+    one_unit: bool = False
 
     def __post_init__(self) -> None:
         one_of("declined", self.declined, ("drop", "random"))
@@ -93,6 +98,10 @@ class StudentData:
     def estimator_seed(self) -> int:
         """What becomes of every ``random_state`` that the student leaves open."""
         return int(np.random.default_rng(self.seed).integers(2**31))
+
+    def coordinates(self, points: Any) -> PoolCoordinates:
+        """Return how models of the shares measure points, read off the pool ``(n_public, n_features)`` as numbers."""
+        return PoolCoordinates.of(points, one_unit=self.one_unit)
 
     def labels(self) -> tuple[IntArray, IntArray]:
         """Return which rows of the pool have a label, and which: ``(n_labelled,)`` rows and class codes.

@@ -120,7 +120,7 @@ class VoteShareStudent(EstimatorStudent):
         X = take(points, np.asarray(data.queries)[answered])
         noisy = data.released.vote_shares(data.n_teachers)[answered]
         noise_sd = data.released.share_noise(data.n_teachers)
-        geometry = PoolCoordinates.of(points)
+        geometry = data.coordinates(points)
         draws = math.sqrt(2) if data.released.answers.ndim == 1 else 1.0
 
         def softmax_of(geometry: PoolCoordinates) -> Fit:

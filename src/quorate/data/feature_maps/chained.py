@@ -10,6 +10,7 @@ import numpy as np
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.rbf import RBFMap
+from quorate.data.feature_maps.scale import in_one_unit
 from quorate.data.feature_maps.trees import TreeLeaves
 from quorate.types import FloatArray
 
@@ -73,13 +74,9 @@ class ChainedMap:
 
 def patch_map(pool: FloatArray) -> ChainedMap:
     """Return patches of images by a Gaussian kernel, learned from the dense public pool."""
-    from quorate.data.feature_maps.scale import PoolScale
-
     first = PatchFeatures.fit(pool)
     features = first.numbers(pool)
-    n_columns, largest = features.shape[1], max(float(features.max()), 1e-300)
-    one_unit = PoolScale(np.zeros(n_columns), np.full(n_columns, largest / 4.0))
-    return ChainedMap(first, RBFMap.fit(features, np.random.default_rng(0), scale=one_unit))
+    return ChainedMap(first, RBFMap.fit(features, np.random.default_rng(0), scale=in_one_unit(features)))
 
 
 def tree_map(pool: FloatArray) -> ChainedMap:

@@ -1,18 +1,23 @@
-"""Leading directions of a wide pool: what linear teachers see in place of thousands of columns."""
+"""Leading directions of a wide pool: what linear teachers see in place of thousands of columns, or of pixels."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.chained import ChainedMap
 from quorate.data.feature_maps.coordinates import PublicCoordinates, public_features
 from quorate.data.feature_maps.linear import LinearMap
+from quorate.data.feature_maps.patches import PatchFeatures
+from quorate.data.feature_maps.scale import in_one_unit
 from quorate.data.rows import Rows
 from quorate.types import FloatArray
 
 WIDE = 256  # columns beyond which leading directions of the pool stand in for them
 DIRECTIONS = 64
+OF_IMAGES = 128  # directions of patches
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,10 +58,70 @@ class PoolDirections:
         constant = np.zeros((1, DIRECTIONS))
         return cls(PublicCoordinates.of(told, np.vstack([vectors / (length or 1.0), constant])))
 
+    @classmethod
+    def of_images(cls, pool: FloatArray) -> PoolDirections:
+        r"""Read the leading 128 principal directions of the patches of public images ``(n_public, side * side)``.
+
+        The coordinate along a direction is divided by the root of its standard deviation in the pool: between leaving
+        directions as long as they are, of which a model of few rows learns the first alone, and making all equally
+        long. They have mean zero.
+
+        Raises
+        ------
+        InvalidParameter
+            As :meth:`PatchFeatures.fit` does, or if there are too few images.
+        """
+        from sklearn.decomposition import PCA
+
+        first = PatchFeatures.fit(pool)
+        numbers = first.numbers(pool)
+        told = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
+        n_directions = min(OF_IMAGES, *numbers.shape)
+        features = public_features(told, pool)[:, :-1]
+        found = PCA(n_directions, svd_solver="randomized", random_state=0).fit(features)
+        deviations = np.sqrt(np.maximum(found.explained_variance_, 1e-12))
+        length = float(np.sqrt(deviations.sum()))  # of a typical image, where each coordinate has variance deviations
+        vectors = found.components_.T / (np.sqrt(deviations) * length)
+        return cls(PublicCoordinates.of(told, np.vstack([vectors, -(found.mean_ @ vectors)[None]])))
+
+    @property
+    def n_directions(self) -> int:
+        """How many numbers a row has."""
+        return self.coordinates.n_coordinates
+
+    @property
+    def of_patches(self) -> bool:
+        """Whether rows are images, told by their patches."""
+        return isinstance(self.coordinates.feature_map, ChainedMap)
+
+    @property
+    def described(self) -> int | str:
+        """What tells these directions from others of the same pool, for the key of a stage."""
+        return f"{self.n_directions} of patches" if self.of_patches else self.n_directions
+
     def transform(self, rows: Rows) -> FloatArray:
-        """Return ``(n_rows, 64)`` numbers, each row by itself."""
+        """Return ``(n_rows, n_directions)`` numbers, each row by itself."""
         steps: FloatArray = self.coordinates(rows)
         return steps * 2.0**-self.coordinates.bits
+
+    def transformer(self, rows: Rows) -> Any:
+        """Return the same numbers, but for the grid, as a fitted scikit-learn Pipeline.
+
+        Parameters
+        ----------
+        rows : (n_public, n_columns)
+            Of the pool; two of them are enough.
+        """
+        from sklearn.decomposition import PCA
+        from sklearn.pipeline import Pipeline
+
+        weights, constant = self.coordinates.feature_map.weights(self.coordinates.features(np.eye(self.n_directions)))
+        first = self.coordinates.feature_map.transformer(rows)
+        last = PCA(self.n_directions)  # (x - mean) @ components.T, with the mean that gives this constant
+        last.components_ = np.ascontiguousarray(weights.T)
+        last.mean_ = -np.linalg.lstsq(last.components_, constant, rcond=None)[0]
+        last.n_components_, last.n_features_in_ = self.n_directions, len(weights)
+        return Pipeline([("features", first), ("directions", last)])
 
 
 def is_wide(n_columns: int, n_public: int) -> bool:

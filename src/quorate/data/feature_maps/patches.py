@@ -24,6 +24,17 @@ _FLAT = 0.05  # squared length below which a patch without its mean shows nothin
 _BLOCK = 64  # images at once
 
 
+def has_patches(shape: tuple[int, ...]) -> bool:
+    """Tell whether images of this shape are told by their patches: square grey ones that are large enough.
+
+    Examples
+    --------
+    >>> has_patches((28, 28)), has_patches((8, 8)), has_patches((32, 32, 3))
+    (True, False, False)
+    """
+    return len(shape) == 2 and shape[0] == shape[1] >= SMALLEST
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchFeatures:
     r"""What the patches of an image share with centroids, summed over 3 × 3 regions, and its square root.
@@ -158,6 +169,7 @@ class PatchFeatures:
         places = [(i * STRIDE) * width + j * STRIDE for i in range(length) for j in range(length)]
         within = ColumnTransformer([(f"patch{at}", patch, (corner + at).tolist()) for at in places])
         within.fit(np.zeros((1, width**2)))
+        within.transformers = []  # of the fitted ones, which do the work, printing 144 in one another takes minutes
         total = linear_step(np.tile(np.eye(n_centroids), (1, len(places))))
         region = FrozenEstimator(Pipeline([("patches", FrozenEstimator(within)), ("sum", total)]))
         block = np.add.outer(np.arange(width) * self.side, np.arange(width)).ravel()
@@ -165,6 +177,7 @@ class PatchFeatures:
         regions = ColumnTransformer([(f"region{at}", region, (block + at).tolist()) for at in corners])
         shades = MinMaxScaler(clip=True).fit(np.array([[self.low], [self.high]]).repeat(self.side**2, axis=1))
         regions.fit(np.zeros((1, self.side**2)))
+        regions.transformers = []
         return Pipeline([("grey", shades), ("regions", regions), ("root", FunctionTransformer(np.sqrt))])
 
 

@@ -43,10 +43,13 @@ class PoolCoordinates:
     standard: PoolStandardizer
 
     @classmethod
-    def of(cls, pool: Any) -> PoolCoordinates:
-        """Read the geometry off the public pool ``(n_public, n_features)``, an array or a sparse matrix."""
+    def of(cls, pool: Any, *, one_unit: bool = False) -> PoolCoordinates:
+        """Read the geometry off the public pool ``(n_public, n_features)``, an array or a sparse matrix.
+
+        With `one_unit` columns are not put in units of their own: where they are directions of a pool already.
+        """
         if not is_wide(pool.shape[1], pool.shape[0]):
-            return cls((), PoolStandardizer.of(pool))
+            return cls((), PoolStandardizer.of(pool, one_unit=one_unit))
         from sklearn.decomposition import TruncatedSVD
 
         rows = pool.astype(np.float64)

@@ -83,6 +83,18 @@ class PoolScale:
         return MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges)
 
 
+def in_one_unit(pool: FloatArray) -> PoolScale:
+    """Return a scale of numbers ≥ 0 that all have one unit, the largest of the dense pool; none is centred.
+
+    Examples
+    --------
+    >>> in_one_unit(np.array([[0.0, 8.0], [2.0, 4.0]])).scale.tolist()
+    [2.0, 2.0]
+    """
+    n_columns, largest = pool.shape[1], max(float(pool.max()), 1e-300)
+    return PoolScale(np.zeros(n_columns), np.full(n_columns, largest / CLIP))
+
+
 def has_numbers(pool: FloatArray) -> bool:
     """Tell whether any column of the dense pool holds more than 0 and 1.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
-from quorate.data.feature_maps.patches import SMALLEST
+from quorate.data.feature_maps.patches import has_patches
 from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.ledger.budget import Composition
@@ -43,7 +43,7 @@ def with_images(config: DirectConfig, public: Any) -> DirectConfig:
     'patches'
     """
     shape = public.image_shape if isinstance(public, PublicPool) else None
-    if config.feature_map != "auto" or shape is None or len(shape) != 2 or shape[0] != shape[1] or shape[0] < SMALLEST:
+    if config.feature_map != "auto" or shape is None or not has_patches(shape):
         return config
     return replace(config, feature_map="patches")
 

@@ -85,7 +85,9 @@ def rule_of(number: int) -> Rule:
     return Rule(agreement=HARDEST + (at + 0.5) / RULES * (EASIEST - HARDEST), clusters=BY_CLUSTERS[at])
 
 
-def ruled_labels(points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int) -> tuple[IntArray, IntArray]:
+def ruled_labels(
+    points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int, *, one_unit: bool = False
+) -> tuple[IntArray, IntArray]:
     """Return which public point each of `n_rows` rows repeats, and its label.
 
     Parameters
@@ -100,6 +102,8 @@ def ruled_labels(points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int
         How.
     seed : int
         Of the draws.
+    one_unit : bool
+        Whether columns have one common unit (:class:`~quorate.students.StudentData`).
 
     Returns
     -------
@@ -114,7 +118,7 @@ def ruled_labels(points: Any, n_classes: int, n_rows: int, rule: Rule, seed: int
     (2, 3, True)
     """
     rng = np.random.default_rng(seed)
-    u, variances = _principal(points)
+    u, variances = _principal(points, one_unit=one_unit)
     at = np.concatenate([rng.permutation(len(u)) for _ in range(-(-n_rows // len(u)))])[:n_rows]
 
     if rule.clusters:
@@ -137,9 +141,9 @@ def _nearness(u: FloatArray, n_classes: int, rng: np.random.Generator) -> FloatA
     return np.asarray(near * math.sqrt(1 - 1 / n_classes) / max(float(near.std()), 1e-12))
 
 
-def _principal(points: Any) -> tuple[FloatArray, FloatArray]:
+def _principal(points: Any, *, one_unit: bool) -> tuple[FloatArray, FloatArray]:
     """Return points along the principal directions of the pool, and the variances of these."""
-    measured: Any = PoolCoordinates.of(points).measured(points)
+    measured: Any = PoolCoordinates.of(points, one_unit=one_unit).measured(points)
     z: FloatArray = np.asarray(measured.toarray() if hasattr(measured, "toarray") else measured, dtype=np.float64)
     z = z - z.mean(axis=0)
     variances, directions = np.linalg.eigh(z.T @ z / len(z))

@@ -45,6 +45,8 @@ class Material:
         How the direct method reads rows; None where it is not compared.
     feature_map : str
         Of the direct method.
+    one_unit : bool
+        Whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
     """
 
     pool: tuple[Any, Any, Any] = field(repr=False)
@@ -58,6 +60,7 @@ class Material:
     basis: Basis
     schema: Schema | None = field(repr=False)
     feature_map: FeatureMapName = "auto"
+    one_unit: bool = False
 
     def __post_init__(self) -> None:
         if len(self.codes) < FEWEST:

@@ -185,6 +185,7 @@ def student_codes(
         classes=material.classes,
         n_teachers=n_teachers,
         seed=seed,
+        one_unit=material.one_unit,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -300,15 +300,10 @@ def _taught(root: Path, combined: Combined, released: Released) -> Any:
             classes=combined.votes.classes,
             n_teachers=combined.votes.n_teachers,
             seed=int.from_bytes(derive(key, "student"), "big"),
+            one_unit=side.views.numbers.directions is not None,
         )
     )
-    encoder = side.views.student.encoder
-    if encoder is None:
-        return model
-    from sklearn.frozen import FrozenEstimator
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("encoder", FrozenEstimator(encoder)), ("student", model)])
+    return side.views.student.wrapped(model, side.pool)
 
 
 def _without(data: SitesData) -> str:
