@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Role = Literal["teacher", "student"]
 
 #: Models of ``[teachers] model`` by name.
-TEACHER_MODELS = ("auto", "logistic", "forest", "boosting", "xgboost", "lightgbm")
+TEACHER_MODELS = ("logistic", "forest", "boosting", "xgboost", "lightgbm")
 #: The extra that brings a library, by what is imported.
 EXTRAS = {"xgboost": "xgboost", "lightgbm": "lightgbm", "torch": "torch", "skorch": "torch"}
 
