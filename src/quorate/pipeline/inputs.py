@@ -34,7 +34,7 @@ from quorate.data import (
 )
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.feature_maps import PoolDirections, PoolScale
-from quorate.data.feature_maps.directions import is_wide
+from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
@@ -237,7 +237,7 @@ def directions_of_images(public: Any) -> PoolDirections | None:
     None where it is not, or where its images are too small, too few, or show too little to learn patches from.
     """
     shape = public.image_shape if isinstance(public, PublicPool) else None
-    if shape is None or not has_patches(shape) or not is_wide(public.width, public.n_rows):
+    if shape is None or not has_patches(shape) or public.n_rows <= OF_IMAGES:
         return None
     pool = public.rows()
     if missing_columns(pool).any():

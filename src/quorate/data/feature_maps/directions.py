@@ -18,6 +18,7 @@ from quorate.types import FloatArray
 WIDE = 256  # columns beyond which leading directions of the pool stand in for them
 DIRECTIONS = 64
 OF_IMAGES = 128  # directions of patches
+LEAST = 1e-6  # share of the leading variance below which a direction says nothing of other images
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,19 +70,19 @@ class PoolDirections:
         Raises
         ------
         InvalidParameter
-            As :meth:`PatchFeatures.fit` does, or if there are too few images.
+            As :meth:`PatchFeatures.fit` does.
         """
         from sklearn.decomposition import PCA
 
         first = PatchFeatures.fit(pool)
         numbers = first.numbers(pool)
         told = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
-        n_directions = min(OF_IMAGES, *numbers.shape)
         features = public_features(told, pool)[:, :-1]
-        found = PCA(n_directions, svd_solver="randomized", random_state=0).fit(features)
-        deviations = np.sqrt(np.maximum(found.explained_variance_, 1e-12))
-        length = float(np.sqrt(deviations.sum()))  # of a typical image, where each coordinate has variance deviations
-        vectors = found.components_.T / (np.sqrt(deviations) * length)
+        found = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
+        kept = found.explained_variance_ > LEAST * found.explained_variance_[0]
+        deviations = np.sqrt(found.explained_variance_[kept])
+        length = float(np.sqrt(deviations.sum()))  # of a typical image: so much each coordinate varies
+        vectors = found.components_[kept].T / (np.sqrt(deviations) * length)
         return cls(PublicCoordinates.of(told, np.vstack([vectors, -(found.mean_ @ vectors)[None]])))
 
     @property
