@@ -1,4 +1,4 @@
-"""Default teachers and students see public images in directions of their patches; what is the user's own sees pixels."""
+"""Default teachers and students see images in directions of public patches; what is the user's own sees pixels."""
 
 from __future__ import annotations
 
