@@ -18,7 +18,6 @@ from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
-    ChatTeacher,
     ClassifierTeacher,
     Partition,
     PriorMatchingTeacher,
@@ -41,7 +40,7 @@ from quorate.pipeline.dry_run import (
 )
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.pipeline.models import default_teacher
-from quorate.pipeline.prompted import requests
+from quorate.pipeline.recipe_notes import with_directions_told, with_requests_told
 from quorate.pipeline.task import Task
 from quorate.planning import (
     PublicFacts,
@@ -53,7 +52,6 @@ from quorate.planning import (
     recipe,
     refuse_hopeless,
     rows_caution,
-    shown_rows_caution,
 )
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
@@ -117,8 +115,8 @@ def prepare(
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(config, _with_directions_told(made, views), inputs, views, facts)
-    made = _with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
+    made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
+    made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
     if not config.allow_hopeless:
         refuse_hopeless(made.considered)
     return Task(
@@ -264,29 +262,6 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
         return config.partition
     alone = grouped and not config.labels_only and made.n_teachers == facts.n_records
     return "unit" if alone and config.recipe == "now" else "hash"
-
-
-def _with_requests_told(teacher: Any, made: Recipe, facts: PublicFacts) -> Recipe:
-    """Say how often an endpoint will be asked, and how much of a shard it is shown, where teachers are prompts."""
-    if not isinstance(teacher, ChatTeacher):
-        return made
-    answers = made.n_queries + made.online_answers
-    each = None if facts.rows is None else round(facts.rows / made.n_teachers)
-    shown = teacher.shots if teacher.choose == "random" else None  # the nearest of all rows are chosen for a question
-    found = shown_rows_caution(shown, n_rows_each=each, n_teachers=made.n_teachers, answers=answers)
-    told = requests(teacher, made.n_teachers, answers)
-    return replace(made, why=(*made.why, told), considered=(*made.considered, found))
-
-
-def _with_directions_told(made: Recipe, views: Views) -> Recipe:
-    """Say so where teachers see a wide table in the leading directions of the pool."""
-    seen = views.teacher.directions
-    if seen is None:
-        return made
-    who = "teachers and student see" if views.student.directions is seen else "teachers see"
-    what = "patches of the public images" if seen.of_patches else "the public pool"
-    told = f"{who} the {seen.n_directions} leading directions of {what} in place of {views.width:,} columns"
-    return replace(made, why=(*made.why, told))
 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
