@@ -115,7 +115,7 @@ def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
 
     model = built_in("logistic", "teacher")
     check_unfitted(model)
-    view = look(inputs, teacher=model, student=as_student(teacher.student).learner, built_in=True).teacher
+    view = look(inputs, teacher=model, student=as_student(teacher.student), built_in=True).teacher
     together = view(private).toarray()
     odd = private.clone()
     odd[7, "seen"], odd[7, "lab"], odd[7, "note"] = "soon", "high", None

@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import DataRefused
 from quorate.pipeline import inputs
+from quorate.students import as_student
 
 N, N_PUBLIC = 600, 200
 RNG = np.random.default_rng(3)
@@ -48,7 +49,7 @@ def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone() -> None:
     own = LogisticRegression(max_iter=100)
     looked = inputs.look(
         inputs.check_inputs(ROWS[:N], LABELS[:N], public=PublicPool(ROWS[N:]), classes=[0, 1], groups=None),
-        teacher=own, student=own, built_in=False,
+        teacher=own, student=as_student(own), built_in=False,
     )  # fmt: skip
     assert (looked.teacher.encoder, looked.student.encoder) == (None, None)
 
@@ -58,9 +59,9 @@ def test_how_a_private_row_is_scaled_follows_from_that_row_and_the_pool_alone() 
         made = inputs.check_inputs(
             private, LABELS[: len(private)], public=PublicPool(ROWS[N:]), classes=[0, 1], groups=None
         )
-        return inputs.look(made, teacher=LogisticRegression(), student=LogisticRegression(), built_in=True).teacher(
-            private
-        )
+        return inputs.look(
+            made, teacher=LogisticRegression(), student=as_student(LogisticRegression()), built_in=True
+        ).teacher(private)
 
     extreme = np.vstack([ROWS[:5], [[1e9, -1e12, 1e300]]])
     np.testing.assert_array_equal(seen(ROWS[:5]), seen(extreme)[:5])

@@ -192,7 +192,7 @@ def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, m
 
 def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
     assert {each.name for each in fields(StudentData)} == {
-        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined"
+        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit"
     }  # fmt: skip
     assert {each.name for each in fields(Released)} == {
         "answers", "declined", "interrupted", "mechanism", "never_asked"
