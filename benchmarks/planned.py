@@ -33,6 +33,7 @@ import polars as pl
 from benchmarks.recipe import diamonds, fair, packaged
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.data import take
+from quorate.data.rows import flat_images, image_shape
 from quorate.ensemble import as_teacher, count_votes, partition_rows, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.experiments.mnist import upright
@@ -57,6 +58,7 @@ EPSILONS = (0.5, 1.0, 2.0)
 KINDS = (NoisyCounts, GaussianNoisyMax, PermuteAndFlip, ConfidentNoisyMax)
 NOISES = 3  # draws for one set of votes
 DELTA = 1e-5
+IMAGE = (28, 28)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,6 +101,11 @@ class Split:
     def n_units(self) -> int:
         return len(self.codes) if self.groups is None else len(np.unique(self.groups))
 
+    @property
+    def student(self) -> Any:
+        """Who learns: of images the default, which sees patches; of other tables a logistic regression."""
+        return None if image_shape(self.pool) else built_in("logistic", "student")
+
 
 def of(table: Any) -> Parts:
     return Parts(X=table.X, codes=table.codes)
@@ -111,17 +118,12 @@ def health() -> tuple[Any, Any]:
 
 
 def digits(*, by_writer: bool) -> Parts:
-    """MNIST, upright, as 30 components of its public images."""
-    from sklearn.decomposition import PCA
-
+    """MNIST, upright: training images are private, test images public."""
     folder = folder_of_files()
     train, test = mnist(folder)
-    private, public = upright(train.X), upright(test.X)
-    seen = PCA(30, random_state=0).fit(public)
     writers = np.load(found(folder, "mnist/writers.npz"))["train"] if by_writer else None
-    return Parts(
-        X=seen.transform(private), codes=train.codes, public=(seen.transform(public), test.codes), writers=writers
-    )
+    public = upright(test.X).reshape(-1, *IMAGE)
+    return Parts(X=upright(train.X), codes=train.codes, public=(public, test.codes), writers=writers)
 
 
 def plain(loaded: tuple[Any, Any]) -> Parts:
@@ -164,8 +166,8 @@ def split(table: Table, parts: Parts, seed: int) -> Split:
         weighed = [weighed_words(X, rows[0], each) for each in rows]
         X, rows = weighed[0][0], [each[2] for each in weighed]
     return Split(
-        X=X, codes=codes, groups=groups, pool=rows[0], labelled=(rows[1], theirs[cuts[1]]),
-        test=(rows[2], theirs[cuts[2]]), n_classes=n_classes,
+        X=X, codes=codes, groups=groups, pool=rows[0], labelled=(flat_images(rows[1]), theirs[cuts[1]]),
+        test=(flat_images(rows[2]), theirs[cuts[2]]), n_classes=n_classes,
     )  # fmt: skip
 
 
@@ -185,7 +187,7 @@ def measured(parts: Split, side: PublicSide, seed: int, known: dict[str, Any]) -
     for epsilon in EPSILONS:
         if (key := f"{epsilon:g} direct/gradient rounds") not in known:
             yield key, [rounds_right(parts, epsilon, seed)]
-    votes: dict[int, Any] = {}
+    seen, votes = Seen.of(parts, side), dict[int, Any]()
     for epsilon in EPSILONS:
         for row in vote_rows(facts_of(parts, side, epsilon), Grid(mechanisms=KINDS)):
             key = f"{epsilon:g} {row.key}"
@@ -193,37 +195,60 @@ def measured(parts: Split, side: PublicSide, seed: int, known: dict[str, Any]) -
                 continue
             assert row.n_teachers is not None
             if row.n_teachers not in votes:
-                votes[row.n_teachers] = counted(parts, side, row.n_teachers, seed)
-            yield key, [votes_right(parts, side, row, votes[row.n_teachers], seed, draw) for draw in range(NOISES)]
+                votes[row.n_teachers] = counted(parts, side, seen, row.n_teachers, seed)
+            yield key, [votes_right(parts, seen, row, votes[row.n_teachers], seed, draw) for draw in range(NOISES)]
 
 
-def counted(parts: Split, side: PublicSide, n_teachers: int, seed: int) -> Any:
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """All rows as models see them: for images that takes a minute, and is done once."""
+
+    private: Any
+    asked: Any
+    pool: Any
+    points: Any
+    test: Any
+    one_unit: bool
+
+    @classmethod
+    def of(cls, parts: Split, side: PublicSide) -> Seen:
+        views = side.views
+        return cls(
+            private=views.teacher(parts.X), asked=views.teacher(side.pool), pool=views.student(side.pool),
+            points=views.numbers(side.pool), test=views.student(parts.test[0]),
+            one_unit=views.numbers.directions is not None,
+        )  # fmt: skip
+
+
+def counted(parts: Split, side: PublicSide, seen: Seen, n_teachers: int, seed: int) -> Any:
     """Partition the private rows, train the teachers, and count their votes on the pool: as in a run."""
     key = Secret(seed.to_bytes(32, "big"))
     units = range(len(parts.codes)) if parts.groups is None else parts.groups.tolist()
-    shards = partition_rows([int(each).to_bytes(8, "big") for each in units], n_teachers, key, partition="hash")
+    alone = parts.groups is not None and n_teachers == parts.n_units
+    keys = [int(each).to_bytes(8, "big") for each in units]
+    shards = partition_rows(keys, n_teachers, key, partition="unit" if alone else "hash")
     ensemble = train_teachers(
-        as_teacher(built_in("logistic", "teacher")), side.views.teacher(parts.X), parts.codes, shards,
+        as_teacher(side.default_teacher), seen.private, parts.codes, shards,
         n_teachers=n_teachers, n_classes=parts.n_classes, key=key, n_jobs=1,
     )  # fmt: skip
-    return count_votes(ensemble, side.views.teacher(parts.pool)).reveal()
+    return count_votes(ensemble, seen.asked).reveal()
 
 
-def votes_right(parts: Split, side: PublicSide, row: PlanRow, counts: Any, seed: int, draw: int) -> float:
+def votes_right(parts: Split, seen: Seen, row: PlanRow, counts: Any, seed: int, draw: int) -> float:
     """Release, fit the student, and score it on rows that nothing else has seen."""
     rng = np.random.default_rng([seed, 3])
     asked = np.sort(rng.permutation(len(counts))[: row.n_queries])
     answers = row.mechanism.release_many(counts[asked], SeededNoise(100 * seed + draw))  # type: ignore[union-attr]
     builder = ReleaseBuilder(row.mechanism, n_queries=len(asked), n_classes=parts.n_classes)  # type: ignore[arg-type]
     builder.put(0, len(asked), answers)
-    student = as_student(built_in("logistic", "student")).fit(
+    student = as_student(parts.student).fit(
         StudentData(
-            pool=side.views.student(parts.pool), points=side.views.numbers(parts.pool), queries=asked,
-            released=builder.released(), classes=tuple(range(parts.n_classes)), n_teachers=row.n_teachers or 1,
-            seed=seed + draw,
+            pool=seen.pool, points=seen.points, queries=asked, released=builder.released(),
+            classes=tuple(range(parts.n_classes)), n_teachers=row.n_teachers or 1, seed=seed + draw,
+            one_unit=seen.one_unit,
         )
     )  # fmt: skip
-    return float((student.predict(side.views.student(parts.test[0])) == parts.test[1]).mean())
+    return float((student.predict(seen.test) == parts.test[1]).mean())
 
 
 def rounds_right(parts: Split, epsilon: float, seed: int) -> float:
@@ -241,7 +266,7 @@ def rounds_right(parts: Split, epsilon: float, seed: int) -> float:
 def predicted(parts: Split, epsilon: float, *, rehearse: str) -> dict[str, Any]:
     """Rehearse the rows of the grid from the pool and, for "labels", the labelled public rows: as quorate.plan does."""
     begun, classes = time.process_time(), tuple(range(parts.n_classes))
-    models = Models(student=built_in("logistic", "student"))
+    models = Models(student=parts.student)
     side = public_side(parts.pool, classes, student=models.student)
     facts = facts_of(parts, side, epsilon)
     played = rehearsals_of(
@@ -291,7 +316,7 @@ def run(what: str, names: list[str], splits: int | None) -> None:
 
 
 def measurements(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, Any]]:
-    side = public_side(cut.pool, tuple(range(cut.n_classes)))
+    side = public_side(cut.pool, tuple(range(cut.n_classes)), student=cut.student)
     known = stored().get(name, {}).get(str(seed), {}).get("measured", {})
     for key, accuracies in measured(cut, side, seed, known):
         yield "measured", key, [round(each, 4) for each in accuracies]

@@ -36,6 +36,7 @@ from quorate.students import (
     as_student,
     class_probabilities,
 )
+from quorate.students.shared_coordinates import SharedCoordinates
 from quorate.types import Secret
 
 CASES = {
@@ -192,8 +193,9 @@ def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, m
 
 def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
     assert {each.name for each in fields(StudentData)} == {
-        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit"
+        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit", "shared"
     }  # fmt: skip
+    assert {each.name for each in fields(SharedCoordinates)} == {"_known"}  # coordinates by a hash of the pool
     assert {each.name for each in fields(Released)} == {
         "answers", "declined", "interrupted", "mechanism", "never_asked"
     }  # fmt: skip

@@ -14,7 +14,8 @@ logistic loss is at most 1/4.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import sqrt
 from typing import Any
 
@@ -61,6 +62,40 @@ WITHOUT_POOL = DirectSettings(
 )  #: for rows of length one, with a constant 1
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PoolMoments:
+    """What settings follow from of a pool, at whatever budget: worked out once where several budgets are compared.
+
+    Attributes
+    ----------
+    features : (n_public, n_features)
+        Of public rows.
+    spectrum : Spectrum
+        Of them.
+    held : (n_held, n_features) or None
+        Features of public rows that the spectrum was computed without, if there are any.
+    """
+
+    features: Any = field(repr=False)
+    spectrum: Spectrum
+    held: Any | None = field(repr=False)
+    _folds: list[Callable[[float], FloatArray]] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, features: Any) -> PoolMoments:
+        """Decompose the second moment of public features ``(n_public, n_features)``."""
+        return cls(features, *spectrum_of(features))
+
+    def lengths(self, ridge: float) -> FloatArray:
+        """Return the lengths of z of public rows, each in coordinates that were fitted without it."""
+        if self.held is not None:
+            lengths = np.sqrt(self.spectrum.values + ridge)
+            return np.asarray(np.linalg.norm(np.asarray(self.held @ self.spectrum.vectors) / lengths, axis=1))
+        if not self._folds:
+            self._folds.extend(_held_out(self.features))
+        return np.concatenate([np.linalg.norm(seen(ridge), axis=1) for seen in self._folds])
+
+
 def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
     """Return the spectrum of public features, and those of public rows that it was computed without, or None.
 
@@ -73,33 +108,23 @@ def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
     return leading_spectrum(features[~held]), features[held]
 
 
-def settings_for(
-    features: Any, spectrum: Spectrum, held: Any | None, *, n_classes: int, n_units: int, mu: float
-) -> DirectSettings:
+def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
     """Return the settings of a run with a public pool.
 
     Parameters
     ----------
-    features : (n_public, n_features)
-        Of public rows.
-    spectrum : Spectrum
-        Of them.
-    held : (n_held, n_features) or None
-        Features of public rows that the spectrum was computed without, if there are any.
+    moments : PoolMoments
+        Of the pool.
     n_classes, n_units : int
         C ≥ 2, n₀ ≥ 1.
     mu : float
         The Gaussian parameter that (ε, δ) allows, > 0.
     """
     two = n_classes == 2
-    target = min(RHO[two] * mu * n_units, MOST_DIMENSIONS, features.shape[0] / 2)
-    ridge = spectrum.ridge_for(target)
-    ratio = spectrum.effective_dimension(ridge) / (mu * n_units)
-    if held is None:
-        lengths = held_out_lengths(features, ridge)
-    else:
-        lengths = np.linalg.norm(np.asarray(held @ spectrum.vectors) / np.sqrt(spectrum.values + ridge), axis=1)
-    length = max(float(np.median(lengths)), 1e-6)
+    target = min(RHO[two] * mu * n_units, MOST_DIMENSIONS, moments.features.shape[0] / 2)
+    ridge = moments.spectrum.ridge_for(target)
+    ratio = moments.spectrum.effective_dimension(ridge) / (mu * n_units)
+    length = max(float(np.median(moments.lengths(ridge))), 1e-6)
     share = min(max(0.45 * sqrt(0.04 / ratio), 0.45), 1.0) if two else 0.4
     rounds = min(max(round(0.5 / ratio), 8), 32) if two else 12
     return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds)
@@ -109,24 +134,21 @@ def _folds(m: int) -> IntArray:
     return np.random.default_rng(0).permutation(m) % min(FOLDS, m)
 
 
-def held_out_lengths(features: Any, ridge: float) -> FloatArray:
-    """Return the lengths of z of public rows, each in coordinates that were fitted without it."""
+def _held_out(features: Any) -> list[Callable[[float], FloatArray]]:
+    """Return for each fold of public rows what gives their coordinates, fitted on the others, at a ridge."""
     m = features.shape[0]
     folds = _folds(m)
-    lengths = []
-    for fold in range(1 if m >= ONE_FOLD_FROM else int(folds.max()) + 1):
-        held = folds == fold
-        if held.all():
-            continue
-        z = _seen_from(features[~held], features[held], ridge)
-        lengths.append(np.linalg.norm(z, axis=1))
-    return np.concatenate(lengths)
+    parts = [folds == fold for fold in range(1 if m >= ONE_FOLD_FROM else int(folds.max()) + 1)]
+    return [_seen_from(features[~held], features[held]) for held in parts if not held.all()]
 
 
-def _seen_from(rest: Any, held: Any, ridge: float) -> FloatArray:
-    """Return the coordinates of public rows that other public rows define."""
+def _seen_from(rest: Any, held: Any) -> Callable[[float], FloatArray]:
+    """Return the function from a ridge to the coordinates of public rows that other public rows define."""
     m, width = rest.shape
     if width <= m or kind(rest) != "sparse":
-        return np.asarray(held @ Spectrum.of(rest).whitening(ridge))
+        spectrum = Spectrum.of(rest)
+        along = np.asarray(held @ spectrum.vectors)
+        return lambda ridge: np.asarray(along / np.sqrt(spectrum.values + ridge))
     values, dual = dual_eigenpairs(rest)  # a direction of thousands of words is not written out for a length
-    return np.asarray((held @ rest.T).toarray() @ (dual / np.sqrt(m * values * (values + ridge))))
+    products = (held @ rest.T).toarray()
+    return lambda ridge: np.asarray(products @ (dual / np.sqrt(m * values * (values + ridge))))

@@ -21,7 +21,7 @@ from quorate.data.feature_maps import ChiSquaredMap, LinearMap, RBFMap, StackedM
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, public_features
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for, spectrum_of
+from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, PoolMoments, settings_for
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
@@ -156,6 +156,7 @@ def plan_direct(
     rho: float | None = None,
     rounds: int | None = None,
     clip: float | None = None,
+    moments: PoolMoments | None = None,
 ) -> DirectPlan:
     """Fix a run by public facts alone.
 
@@ -173,6 +174,8 @@ def plan_direct(
         What it may cost where a ledger adds ρ (zCDP), in place of (ε, δ).
     rounds, clip : int, float, optional
         T ≥ 1 and B > 0 in place of the defaults.
+    moments : PoolMoments, optional
+        Those of the pool's features, where they are known already.
 
     Raises
     ------
@@ -181,9 +184,9 @@ def plan_direct(
     """
     mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
-    features = public_features(feature_map, pool)
-    spectrum, held = spectrum_of(features)
-    settings = settings_for(features, spectrum, held, n_classes=n_classes, n_units=n_units, mu=mu)
+    moments = moments or PoolMoments.of(public_features(feature_map, pool))
+    spectrum = moments.spectrum
+    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = spectrum.whitening(settings.ridge)
     numbers = whitening.shape[1] * n_outputs * settings.rounds

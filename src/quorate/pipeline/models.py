@@ -83,6 +83,24 @@ def default_teacher(*, images: bool) -> Any:
     return RidgeClassifier(alpha=IMAGES_ALPHA)
 
 
+def teacher_named(given: Any) -> Any:
+    """Return the teacher that a name stands for; anything else as it is.
+
+    Examples
+    --------
+    >>> teacher_named("logistic")
+    LogisticRegression(C=100.0, max_iter=1000)
+    """
+    return built_in(given, "teacher") if isinstance(given, str) else given
+
+
+def is_linear(teacher: Any) -> bool:
+    """Whether a teacher of quorate's own is linear: those see a wide table in its leading directions."""
+    from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+    return isinstance(teacher, LogisticRegression | RidgeClassifier)
+
+
 def _boosting_library(name: str) -> Any:
     """Return small boosted trees of another library."""
     try:

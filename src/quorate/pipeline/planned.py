@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from quorate.arguments import count, real
 from quorate.data import check_classes
-from quorate.direct.plan import FeatureMapName, feature_map_for, plan_direct
+from quorate.direct.plan import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.pipeline.plan_arguments import grid_of, needed, number_of_classes, number_of_rows, word_for_unit
 from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
@@ -74,7 +74,7 @@ def plan(
     n_labelled : int, optional
         How many private rows are labelled, for private learners with few labels; by default all.
     teacher, student : estimator, optional
-        As for :class:`quorate.PrivateClassifier`.
+        As for :class:`quorate.PrivateClassifier`; a teacher also by a name of ``[teachers] model``.
     feature_map : str
         Of the direct method, as for :class:`quorate.PrivateLogisticRegression`.
     n_teachers, queries : sequence of int, optional
@@ -180,14 +180,8 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
     if facts.online_answers:
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
-        rows = side.schema.numbers(side.pool)
-        made = plan_direct(
-            feature_map_for(feature_map, rows),
-            rows,
-            n_classes=facts.n_classes,
-            n_units=facts.n_records or 1,
-            epsilon=facts.epsilon,
-            delta=facts.delta,
+        made = side.direct(feature_map).plan(
+            n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))

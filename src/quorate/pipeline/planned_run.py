@@ -117,7 +117,7 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
     """
     see = task.views
     material = Material(
-        pool=(see.teacher(task.inputs.public), see.student(task.inputs.public), None),
+        pool=(see.teacher(task.inputs.public), see.student(task.inputs.public)),
         points=see.numbers(task.inputs.public),
         rows=(see.teacher(rows), see.student(rows), None),
         codes=codes,
@@ -127,6 +127,7 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
         classes=task.inputs.classes,
         basis="labelled public rows",
         schema=None,
+        one_unit=see.numbers.directions is not None,
     )
     facts = task.facts
     if facts.rows is None:

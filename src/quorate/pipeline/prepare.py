@@ -39,7 +39,7 @@ from quorate.pipeline.dry_run import (
     says_one_class,
 )
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, directions_of_images, look
-from quorate.pipeline.models import default_teacher
+from quorate.pipeline.models import default_teacher, is_linear
 from quorate.pipeline.recipe_notes import with_directions_told, with_requests_told
 from quorate.pipeline.task import Task
 from quorate.planning import (
@@ -192,10 +192,8 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
 
 def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
-    from sklearn.linear_model import LogisticRegression, RidgeClassifier
-
     built_in = config.built_in or config.teacher is None
-    directed = built_in and isinstance(asked.teacher, LogisticRegression | RidgeClassifier) and config.recipe == "now"
+    directed = built_in and is_linear(asked.teacher) and config.recipe == "now"
     return look(
         inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
     )

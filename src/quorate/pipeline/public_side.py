@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,14 @@ from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests
 from quorate.data.column_kinds import column_kinds
 from quorate.data.rows import Rows, take
+from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.ensemble import as_teacher, with_classes
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.pipeline.direct.config import feature_map_of
 from quorate.pipeline.inputs import Inputs, PrivateRows, Views, directions_of_images, look
-from quorate.pipeline.models import default_teacher
+from quorate.pipeline.models import default_teacher, is_linear, teacher_named
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
 from quorate.planning.rehearsal.made_up import (
@@ -61,6 +63,8 @@ class PublicSide:
         Points that can be asked.
     default_teacher : estimator
         Who votes where nothing is said.
+    own_map : str
+        Feature map of the direct method, where nothing is said.
     """
 
     pool: Rows
@@ -68,10 +72,28 @@ class PublicSide:
     schema: Schema
     n_distinct: int
     default_teacher: Any
+    own_map: FeatureMapName = "auto"
+    _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
+
+    def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
+        """Return what the direct method would do at a budget; shared by all that ask for one feature map.
+
+        Raises
+        ------
+        DataRefused
+            As a run would raise it.
+        """
+        if feature_map == "auto":
+            feature_map = self.own_map
+        if feature_map not in self._direct:
+            self._direct[feature_map] = PlannedBudgets(self.schema.numbers(self.pool), feature_map)
+        return self._direct[feature_map]
 
 
 def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
     """Check the public rows, and decide how models see them, as a run would.
+
+    A teacher is an estimator, or the name of one of quorate's own.
 
     Raises
     ------
@@ -81,6 +103,8 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     given = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = given.rows()
     digests, images = row_digests(pool), directions_of_images(given)
+    own = teacher is None or isinstance(teacher, str)
+    teacher = default_teacher(images=images is not None) if teacher is None else teacher_named(teacher)
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
     views = look(
         Inputs(
@@ -90,10 +114,10 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
             classes=tuple(classes),
             kinds=column_kinds(pool, given.given),
         ),
-        teacher=default_teacher(images=images is not None) if teacher is None else teacher,
+        teacher=teacher,
         student=as_student(student),
-        built_in=teacher is None,
-        directed=teacher is None,
+        built_in=own,
+        directed=own and is_linear(teacher),
         images=images,
     )
     return PublicSide(
@@ -102,6 +126,7 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
         schema=Schema.of(pool, given=given.given),
         n_distinct=len(set(digests)),
         default_teacher=default_teacher(images=images is not None),
+        own_map=feature_map_of(given),
     )
 
 
@@ -192,18 +217,22 @@ def _material(
     models: Models,
 ) -> Material:
     see, schema = side.views, side.schema
+    points = see.numbers(side.pool)
+    alike = see.student == see.numbers  # of images; to see them takes seconds
     return Material(
-        pool=(see.teacher(side.pool), see.student(side.pool), schema.numbers(schema.parsed(side.pool)[0])),
-        points=see.numbers(side.pool),
+        pool=(see.teacher(side.pool), points if alike else see.student(side.pool)),
+        points=points,
         rows=(see.teacher(rows), see.student(rows), schema.parsed(rows)[0]),
         codes=codes,
         in_pool=in_pool,
-        teacher=as_teacher(side.default_teacher if models.teacher is None else with_classes(models.teacher, classes)),
+        teacher=as_teacher(
+            side.default_teacher if models.teacher is None else with_classes(teacher_named(models.teacher), classes)
+        ),
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,
         schema=schema,
-        feature_map=models.feature_map,
+        direct=side.direct(models.feature_map),
         one_unit=see.numbers.directions is not None,
     )
 

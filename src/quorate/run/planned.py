@@ -150,8 +150,9 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
             "a plan fits models to public rows to compare them, which prompts are not made for; leave out [teachers] "
             "endpoint to plan with a model in its place"
         )
+    own = ":" in teacher or ":" in student.model  # where nothing is, models see what a run shows quorate's own
     return {
-        "teacher": None if teacher == "logistic" else model_of(teacher, "teacher", folder=root),
+        "teacher": model_of(teacher, "teacher", folder=root) if own else teacher,
         "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
         "online_answers": settings.mechanism.online_answers,
     }

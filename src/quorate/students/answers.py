@@ -34,6 +34,12 @@ class AutoStudent(EstimatorStudent):
         """Whether models of the votes are compared, which takes many fits."""
         return self.estimator is None
 
+    def settled(self, data: StudentData) -> EstimatorStudent:
+        """Return what learns from answers like these, with the model that it would choose by them."""
+        if self.estimator is None and data.released.holds_values and len(data.answered) > 0:
+            return VoteShareStudent(shares="smooth").settled(data)
+        return self
+
     def fit(self, data: StudentData) -> Any:
         """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
         values = data.released.holds_values and len(data.answered) > 0

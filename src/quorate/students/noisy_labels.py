@@ -97,7 +97,7 @@ class NoiseAwareStudent(EstimatorStudent):
         X = take(points, np.asarray(data.queries)[answered])
         geometry = data.coordinates(points)
         if self.shares == "kernel":
-            geometry = geometry.kernel(points)
+            geometry = data.kernel(points)
         return most_probable(X, loss, n_classes=n_classes, geometry=geometry)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from quorate.data import n_rows
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
+from quorate.students.shared_coordinates import SharedCoordinates
 from quorate.types import IntArray
 
 #: A query that was declined is left out, or gets a uniformly random class (BTT18 Alg. 3).
@@ -45,6 +46,8 @@ class StudentData:
     one_unit : bool
         Whether columns of `points` have one common unit, so that none is put in a unit of its own: directions of
         public images.
+    shared : SharedCoordinates
+        What several students of one pool share; by default nothing.
 
     Raises
     ------
@@ -74,6 +77,7 @@ class StudentData:
     seed: int
     declined: Declined = "drop"
     one_unit: bool = False
+    shared: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
 
     def __post_init__(self) -> None:
         one_of("declined", self.declined, ("drop", "random"))
@@ -101,7 +105,11 @@ class StudentData:
 
     def coordinates(self, points: Any) -> PoolCoordinates:
         """Return how models of the shares measure points, read off the pool ``(n_public, n_features)`` as numbers."""
-        return PoolCoordinates.of(points, one_unit=self.one_unit)
+        return self.shared.of(points, one_unit=self.one_unit)
+
+    def kernel(self, points: Any) -> PoolCoordinates:
+        """Return those of a Gaussian kernel of these."""
+        return self.shared.kernel(points, one_unit=self.one_unit)
 
     def labels(self) -> tuple[IntArray, IntArray]:
         """Return which rows of the pool have a label, and which: ``(n_labelled,)`` rows and class codes.

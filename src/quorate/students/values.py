@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -107,51 +107,72 @@ class VoteShareStudent(EstimatorStudent):
         self.check(data.released.mechanism)
         if len(data.answered) == 0:
             return LabelStudent(self.learner).fit(replace(data, declined="drop"))
+        points = self._points(data)
         if self.estimator is not None:
-            found = self.model(data, data.points)(data.points)
-            return fit_on_vote_shares(self.estimator, data, found, weights=self.weights)
-        numbers = as_numbers(data.pool).transform(data.pool)
-        return self.model(data, numbers).classifier(data.pool, data.classes)
+            return fit_on_vote_shares(self.estimator, data, self.model(data, points)(points), weights=self.weights)
+        return self.model(data, points).classifier(data.pool, data.classes)
+
+    def settled(self, data: StudentData) -> VoteShareStudent:
+        """Return this student with the model that it would choose by these votes: others like them need not choose."""
+        self.check(data.released.mechanism)
+        if self.shares not in CHOOSING or len(data.answered) == 0:
+            return self
+        return replace(self, shares=self._choice(data, self._points(data)))  # type: ignore[arg-type]
 
     def model(self, data: StudentData, points: Any) -> Model:
         """Return the fitted model of the shares, which maps rows like those of `points` to ``(n, n_classes)``."""
         self.check(data.released.mechanism)
-        answered = data.answered
-        X = take(points, np.asarray(data.queries)[answered])
-        noisy = data.released.vote_shares(data.n_teachers)[answered]
+        kind = self._choice(data, points) if self.shares in CHOOSING else self.shares
+        return self._fits(data, points)[kind]()(*_answers(data, points))
+
+    def _points(self, data: StudentData) -> Any:
+        """Return the pool as the model of the shares sees it: where that is the student, as a student sees it."""
+        return data.points if self.estimator is not None else as_numbers(data.pool).transform(data.pool)
+
+    def _choice(self, data: StudentData, points: Any) -> str:
+        """Return the model that predicts noisy votes best; the linear one where folds tell nothing."""
+        X, noisy = _answers(data, points)
+        if len(noisy) < FEW:
+            return "linear"
+        names = ["kernel", "gaussian-process"]
+        if self.shares == "auto" and len(noisy) >= ENOUGH_FOR_TREES:
+            names.append("trees")
+        fits = self._fits(data, points)
+        return best_of("linear", names, {name: fits[name]() for name in ("linear", *names)}, X, noisy)
+
+    def _fits(self, data: StudentData, points: Any) -> dict[str, Callable[[], Fit]]:
+        """Return what fits each model; what the kernels share is worked out when one is asked for."""
         noise_sd = data.released.share_noise(data.n_teachers)
-        geometry = data.coordinates(points)
         draws = math.sqrt(2) if data.released.answers.ndim == 1 else 1.0
 
         def softmax_of(geometry: PoolCoordinates) -> Fit:
             return lambda X, noisy: fit_vote_shares(X, noisy, noise_sd=draws * noise_sd, geometry=geometry)
 
-        linear = softmax_of(geometry)
-        if self.shares == "linear" or (self.shares in CHOOSING and len(noisy) < FEW):
-            return linear(X, noisy)
+        def process_of(geometry: PoolCoordinates) -> Fit:
+            return lambda X, noisy: fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=geometry)
 
-        def trees(X: Any, noisy: FloatArray) -> Model:
-            return fit_tree_shares(X, noisy, geometry=geometry)
+        def trees_of(geometry: PoolCoordinates) -> Fit:
+            return lambda X, noisy: fit_tree_shares(X, noisy, geometry=geometry)
 
-        if self.shares == "trees":
-            return trees(X, noisy)
-        curved = geometry.kernel(points)
-
-        def process(X: Any, noisy: FloatArray) -> Model:
-            return fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=curved)
-
-        if self.shares not in CHOOSING:
-            return {"kernel": softmax_of(curved), "gaussian-process": process}[self.shares](X, noisy)
-        rivals = [softmax_of(curved), process]
-        if self.shares == "auto" and len(noisy) >= ENOUGH_FOR_TREES:
-            rivals.append(trees)
-        return best_of(linear, rivals, X, noisy)(X, noisy)
+        return {
+            "linear": lambda: softmax_of(data.coordinates(points)),
+            "kernel": lambda: softmax_of(data.kernel(points)),
+            "gaussian-process": lambda: process_of(data.kernel(points)),
+            "trees": lambda: trees_of(data.coordinates(points)),
+        }
 
 
-def best_of(simple: Fit, rivals: Sequence[Fit], X: Any, noisy: FloatArray) -> Fit:
+def _answers(data: StudentData, points: Any) -> tuple[Any, FloatArray]:
+    """Return the points that were answered, and their noisy shares."""
+    answered = data.answered
+    X = take(points, np.asarray(data.queries)[answered])
+    return X, data.released.vote_shares(data.n_teachers)[answered]
+
+
+def best_of(simple: str, rivals: Sequence[str], fits: Mapping[str, Fit], X: Any, noisy: FloatArray) -> str:
     """Return the rival with the largest :func:`gain`, or the simple model where none has any."""
-    of_simple = _errors(simple, X, noisy)
-    gains = [_gain(of_simple - _errors(each, X, noisy)) for each in rivals]
+    of_simple = _errors(fits[simple], X, noisy)
+    gains = [_gain(of_simple - _errors(fits[each], X, noisy)) for each in rivals]
     best = int(np.argmax(gains))
     return rivals[best] if gains[best] > 0 else simple
 

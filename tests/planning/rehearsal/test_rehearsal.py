@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import quorate
@@ -25,8 +25,10 @@ from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
-from quorate.planning.rehearsal.votes import sample_votes, whole_votes
+from quorate.planning.rehearsal.votes import released_data, sample_votes, whole_votes
 from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.students import VoteShareStudent
+from quorate.students.shared_coordinates import SharedCoordinates
 
 N, M, LABELLED, TEST = 3_000, 150, 1_200, 4_000
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
@@ -165,6 +167,54 @@ def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts
     assert direct.expected is not None
     assert rehearsal.not_rehearsed is not None
     assert "larger than half of the labelled public rows" in rehearsal.not_rehearsed
+
+
+def test_a_play_is_played_once(rows: dict[str, Any], facts: PublicFacts, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was played briefly is part of playing at length, and of what other budgets are compared with."""
+    plays: list[tuple[int, int]] = []
+    original = Rehearsal._play_votes
+
+    def counted(self: Rehearsal, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
+        plays.append((fold, repeat))
+        return original(self, facts, row, fold, repeat)
+
+    monkeypatch.setattr(Rehearsal, "_play_votes", counted)
+    rehearsal, told = played(facts, material_for(rows), n_teachers=[50])
+    assert plays == [(0, 0), (1, 0)]
+    assert rehearsal(facts, told[:1])[0].expected is not None
+    assert plays == [(0, 0), (1, 0)]
+    rehearsal(replace(facts, epsilon=2.0), told[:1])
+    assert plays[2:] == [(0, 0), (1, 0)]
+
+
+def test_what_is_shared_changes_no_student(rows: dict[str, Any], facts: PublicFacts) -> None:
+    material = material_for(rows)
+    (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[50]))
+    assert row.mechanism is not None
+    shares = np.random.default_rng(3).dirichlet(np.ones(2), size=M)
+    data = released_data(material, shares, row.mechanism, np.arange(M), n_teachers=50, seed=1)
+    alone = replace(data, shared=SharedCoordinates())
+    for student in (VoteShareStudent(shares="smooth"), VoteShareStudent(shares="kernel")):
+        once, again = (student.fit(each).predict_proba(rows["pool"][0]) for each in (data, alone))
+        assert (once == again).all()
+        chosen = student.settled(data)
+        assert chosen.shares in ("linear", "kernel", "gaussian-process")
+        assert (chosen.fit(data).predict_proba(rows["pool"][0]) == once).all()
+
+
+def test_images_are_planned_as_a_run_would_see_them() -> None:
+    images = np.random.default_rng(0).random((150, 12, 12))
+    side = public_side(images, (0, 1))
+    assert side.direct("auto").name == "patches"
+    assert isinstance(side.default_teacher, RidgeClassifier)
+    named = public_side(images, (0, 1), teacher="logistic")
+    assert named.views.teacher.directions is not None  # as a run of [teachers] model = "logistic" has it
+    own = public_side(images, (0, 1), teacher=LogisticRegression())
+    assert own.views.teacher.directions is None
+    y = np.arange(150) % 2
+    for teacher, kind in (("logistic", LogisticRegression), (None, RidgeClassifier)):
+        material = labelled_material(side, (0, 1), Models(teacher=teacher), y_public=y)
+        assert isinstance(material.teacher.estimator, kind)  # type: ignore[attr-defined]
 
 
 # --- the parts -------------------------------------------------------------------------------------------------------

@@ -182,8 +182,10 @@ class PublicCoordinates:
         columns = np.linalg.norm(matrix, axis=0)
         room = [bits_for(feature_map.bound * (1 + 1e-6) * max(float(column), 1e-300)) for column in columns]
         bits = np.array(room, dtype=np.int64) - feature_map.bits - 1
-        longest = feature_map.bound * float(np.linalg.norm(matrix, 2)) * (1 + 1e-6)
         expected = LONGEST_FEATURES * float(np.linalg.norm(whitening, axis=0).max(initial=0.0))
+        longest = feature_map.bound * float(columns.max(initial=0.0))
+        if longest < expected:  # elsewhere the matrix's norm, at least that of a column, changes nothing
+            longest = feature_map.bound * float(np.linalg.norm(matrix, 2)) * (1 + 1e-6)
         return cls(
             feature_map,
             whitening,

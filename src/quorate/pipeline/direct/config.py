@@ -10,6 +10,7 @@ from typing import Any
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
 from quorate.data.feature_maps.patches import has_patches
+from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.ledger.budget import Composition
@@ -42,10 +43,13 @@ def with_images(config: DirectConfig, public: Any) -> DirectConfig:
     >>> with_images(config, PublicPool(np.zeros((3, 28, 28)))).feature_map
     'patches'
     """
+    return config if config.feature_map != "auto" else replace(config, feature_map=feature_map_of(public))
+
+
+def feature_map_of(public: Any) -> FeatureMapName:
+    """Return the feature map of a pool of which nothing was said: "patches" of images, else "auto"."""
     shape = public.image_shape if isinstance(public, PublicPool) else None
-    if config.feature_map != "auto" or shape is None or not has_patches(shape):
-        return config
-    return replace(config, feature_map="patches")
+    return "auto" if shape is None or not has_patches(shape) else "patches"
 
 
 def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:

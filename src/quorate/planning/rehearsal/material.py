@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from quorate.data.rows import n_rows
-from quorate.direct.plan import FeatureMapName, feature_map_for
+from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.schema import Schema
 from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
 from quorate.planning.expected import Basis
 from quorate.students import Student
-from quorate.types import IntArray
+from quorate.students.shared_coordinates import SharedCoordinates
+from quorate.types import FloatArray, IntArray
 
 FEWEST = 40  # labelled public rows below which nothing is rehearsed
 
@@ -25,8 +26,8 @@ class Material:
 
     Attributes
     ----------
-    pool : as teachers, as the student and as the direct method see it
-        The unlabelled public rows, which are asked: three tables of ``n_public`` rows, in one order.
+    pool : as teachers and as the student see it
+        The unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
     points : (n_public, d) array or sparse matrix
         The same rows as numbers.
     rows : as teachers, as the student and as the direct method see it
@@ -43,13 +44,15 @@ class Material:
         Where the labels are from.
     schema : Schema or None
         How the direct method reads rows; None where it is not compared.
-    feature_map : str
-        Of the direct method.
+    direct : PlannedBudgets or None
+        What the direct method would do at a budget; None as `schema`.
     one_unit : bool
         Whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
+    coordinates : SharedCoordinates
+        How models of the shares measure the pool, which all students here share.
     """
 
-    pool: tuple[Any, Any, Any] = field(repr=False)
+    pool: tuple[Any, Any] = field(repr=False)
     points: Any = field(repr=False)
     rows: tuple[Any, Any, Any] = field(repr=False)
     codes: IntArray = field(repr=False)
@@ -59,8 +62,10 @@ class Material:
     classes: tuple[Any, ...]
     basis: Basis
     schema: Schema | None = field(repr=False)
-    feature_map: FeatureMapName = "auto"
+    direct: PlannedBudgets | None = field(default=None, repr=False)
     one_unit: bool = False
+    coordinates: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
+    _along: list[FloatArray] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:
         if len(self.codes) < FEWEST:
@@ -84,6 +89,10 @@ class Material:
         """Accuracy of always saying the commonest class of the labelled rows."""
         return float(np.bincount(self.codes, minlength=self.n_classes).max() / len(self.codes))
 
-    def fitted_map(self) -> Any:
-        """Return the direct method's feature map, fitted on the pool."""
-        return feature_map_for(self.feature_map, self.pool[2])
+    @property
+    def along(self) -> FloatArray:
+        """The labelled rows along the pool's directions, for whatever budget of the direct method."""
+        assert self.schema is not None and self.direct is not None  # noqa: S101, PT018 - both, or there is no row
+        if not self._along:
+            self._along.append(self.direct.along(self.schema.numbers(self.rows[2])))
+        return self._along[0]

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.direct.budgets import Outline
 from quorate.mechanisms import Mechanism, NoisyCounts
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rounds import round_codes
-from quorate.planning.rehearsal.votes import SampledVotes, sample_votes, student_codes
+from quorate.planning.rehearsal.votes import SampledVotes, released_data, sample_votes, settled, student_codes
 from quorate.planning.vote_rows import numbers_of_teachers
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
 REFINED = 4  # rows that are played at length, beside the recipe's own and the direct method
 SECONDS_A_CELL = 3e-7  # of one student: measured on tables of 100 to 800 columns
@@ -96,8 +96,8 @@ class Rehearsal:
     effort: Effort
     seed: int = 0
     _votes: dict[tuple[int, int], SampledVotes | None] = field(default_factory=dict)
-    _map: Any = None
-    _plans: dict[float, DirectPlan] = field(default_factory=dict)
+    _outlines: dict[float, tuple[Outline, FloatArray]] = field(default_factory=dict)
+    _plays: dict[tuple[Any, ...], tuple[Any, Played | None]] = field(default_factory=dict)
 
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them; those that cannot be played stay as they are."""
@@ -131,13 +131,19 @@ class Rehearsal:
     def _played(self, facts: PublicFacts, row: PlanRow, folds: Sequence[int], repeats: int) -> list[Played]:
         if row.cannot or (row.way == "votes" and row.mechanism is None):
             return []
-        if row.way == "votes":
-            found = [self._play_votes(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
-        else:
-            if len(folds) == self.effort.folds > 1:
-                folds = range(self._direct_folds)
-            found = [self._play_direct(facts, fold, repeat) for fold in folds for repeat in range(repeats)]
+        if row.way == "direct" and len(folds) == self.effort.folds > 1:
+            folds = range(self._direct_folds)
+        found = [self._once(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
         return [each for each in found if each is not None]
+
+    def _once(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
+        """Play it, or recall what came of the same play: what was played briefly is part of playing at length."""
+        key = (row.key, id(row.mechanism), facts.epsilon, fold, repeat)
+        if key not in self._plays:  # which holds the mechanism, so that no other has its id
+            votes = row.way == "votes"
+            play = self._play_votes(facts, row, fold, repeat) if votes else self._play_direct(facts, fold, repeat)
+            self._plays[key] = row.mechanism, play
+        return self._plays[key][1]
 
     # --- teachers ----------------------------------------------------------------------------------------------------
 
@@ -148,24 +154,15 @@ class Rehearsal:
             return None
         _, held = self._divided(fold, self.effort.folds)
         asked, mechanism = self._asked(row.n_queries, row.mechanism)
-        hits, answered = [], 1.0
-        for shares in sampled.ensembles:
-            codes, share = student_codes(
-                self.material,
-                shares,
-                mechanism,
-                asked,
-                n_teachers=row.n_teachers,
-                held=held,
-                seed=self._seed(fold, repeat),
-            )
-            hits.append(codes == self.material.codes[held])
-            answered = answered if len(hits) > 1 else share
+        how: dict[str, Any] = {"n_teachers": row.n_teachers, "seed": self._seed(fold, repeat)}
+        told = [released_data(self.material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
+        student = settled(self.material.student, told[0])  # the halves learn as the whole does, and need not choose
+        hits = [student_codes(self.material, student, each, held) == self.material.codes[held] for each in told]
         return Played(
             hits=np.stack(hits),
             fold=fold,
             size=sampled.independent / row.n_teachers,
-            answered=answered,
+            answered=float(told[0].released.answered.mean()),
         )
 
     def _asked(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
@@ -197,36 +194,29 @@ class Rehearsal:
     def _play_direct(self, facts: PublicFacts, fold: int, repeat: int) -> Played | None:
         if self.material.schema is None:
             return None
-        plan = self.direct_plan(facts)
+        outline, z = self._outline(facts)
         trained_on, held = self._divided(fold, self._direct_folds)
         order = np.random.default_rng(self._seed(fold, 0)).permutation(trained_on)
         parts = [order, *np.array_split(order, 2)]
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
-        hits = [
-            round_codes(self.material, plan, part, held, rows_each=rows_each, seed=self._seed(fold, repeat))
-            == self.material.codes[held]
-            for part in parts
-        ]
+        codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
+        hits = [round_codes(outline, z, codes, part, held, **how) == codes[held] for part in parts]
         return Played(
             hits=np.stack(hits),
             fold=fold,
             size=len(trained_on) / (facts.rows or len(trained_on)),
         )
 
-    def direct_plan(self, facts: PublicFacts) -> DirectPlan:
-        """Return what the direct method would do at this budget; the feature map is fitted once."""
-        if facts.epsilon not in self._plans:
-            if self._map is None:
-                self._map = self.material.fitted_map()
-            self._plans[facts.epsilon] = plan_direct(
-                self._map,
-                self.material.pool[2],
-                n_classes=facts.n_classes,
-                n_units=facts.n_records or 1,
-                epsilon=facts.epsilon,
-                delta=facts.delta,
+    def _outline(self, facts: PublicFacts) -> tuple[Outline, FloatArray]:
+        """Return what the direct method would do, and the labelled rows in its coordinates; the last one is kept."""
+        assert self.material.direct is not None  # noqa: S101 - where there is a schema
+        if facts.epsilon not in self._outlines:
+            outline = self.material.direct.outline(
+                n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
             )
-        return self._plans[facts.epsilon]
+            self._outlines.clear()
+            self._outlines[facts.epsilon] = outline, outline.integers(self.material.along)
+        return self._outlines[facts.epsilon]
 
     # --- who plays what ----------------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.planning.rehearsal.material import Material
 from quorate.release.source import noise_and_key
-from quorate.students import StudentData
+from quorate.students import Student, StudentData
 from quorate.types import FloatArray, IntArray
 
 
@@ -138,17 +138,10 @@ def whole_votes(shares: FloatArray, n_teachers: int) -> IntArray:
     return found
 
 
-def student_codes(
-    material: Material,
-    shares: FloatArray,
-    mechanism: Mechanism,
-    asked: IntArray,
-    *,
-    n_teachers: int,
-    held: IntArray,
-    seed: int,
-) -> tuple[IntArray, float]:
-    """Release votes with the mechanism's own noise, fit the student, and return its codes and the share answered.
+def released_data(
+    material: Material, shares: FloatArray, mechanism: Mechanism, asked: IntArray, *, n_teachers: int, seed: int
+) -> StudentData:
+    """Release votes with the mechanism's own noise, and return what a student sees of it.
 
     Parameters
     ----------
@@ -162,8 +155,6 @@ def student_codes(
         Rows of the pool.
     n_teachers : int
         K.
-    held : IntArray
-        Labelled rows to predict.
     seed : int
         Of noise and student: the same seed draws the same noise.
     """
@@ -176,19 +167,31 @@ def student_codes(
         answers = mechanism.release_many(counts, noise)
     builder = ReleaseBuilder(mechanism, n_queries=len(asked), n_classes=material.n_classes)
     builder.put(0, len(asked), answers)  # type: ignore[arg-type]  # an array is a sequence
-    released = builder.released()
-    data = StudentData(
+    return StudentData(
         pool=material.pool[1],
         points=material.points,
         queries=asked,
-        released=released,
+        released=builder.released(),
         classes=material.classes,
         n_teachers=n_teachers,
         seed=seed,
         one_unit=material.one_unit,
+        shared=material.coordinates,
     )
+
+
+def settled(student: Student, data: StudentData) -> Student:
+    """Return a student that has chosen among its models by these data, where it compares any."""
+    choose = getattr(student, "settled", None)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        predicted = np.asarray(material.student.fit(data).predict(take(material.rows[1], held)))
+        return student if choose is None else choose(data)
+
+
+def student_codes(material: Material, student: Student, data: StudentData, held: IntArray) -> IntArray:
+    """Fit a student, and return the codes that it says of held-out rows, ``(n_held,)``."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        predicted = np.asarray(student.fit(data).predict(take(material.rows[1], held)))
     codes = {each: code for code, each in enumerate(material.classes)}
-    return np.array([codes[each] for each in predicted.tolist()]), float(released.answered.mean())
+    return np.array([codes[each] for each in predicted.tolist()])

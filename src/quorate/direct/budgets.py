@@ -1,0 +1,129 @@
+"""What the direct method would do at several budgets: the feature map and the pool's moments are worked out once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import ceil, log2
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.data.feature_maps.coordinates import (
+    FINEST,
+    LENGTH_BITS,
+    LONGEST_FEATURES,
+    FeatureMap,
+    Spectrum,
+    public_features,
+)
+from quorate.data.feature_maps.exact import squared_lengths
+from quorate.direct.contributions import Grid
+from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
+from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, noise_for, plan_direct
+from quorate.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outline:
+    """A run's settings and noise at one budget, for rows that are public: coordinates come from known products.
+
+    Attributes
+    ----------
+    settings : DirectSettings
+        κ, B, T, η.
+    grid : Grid
+        The integers of a contribution.
+    sigma : float
+        Of the noise on each number of a round, in grid steps.
+    n_units, n_outputs : int
+        n₀, and 1 for two classes, else one a class.
+    spectrum : Spectrum
+        Of the pool.
+    """
+
+    settings: DirectSettings
+    grid: Grid
+    sigma: float
+    n_units: int
+    n_outputs: int
+    spectrum: Spectrum = field(repr=False)
+
+    def integers(self, along: FloatArray) -> FloatArray:
+        """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
+
+        Those of a run are the same but for rounding.
+        """
+        z = np.rint(np.ldexp(along / np.sqrt(self.spectrum.values + self.settings.ridge), self.grid.bits))
+        z[squared_lengths(z) > 4.0 ** (LENGTH_BITS - 1)] = 0.0
+        return np.asarray(z)
+
+
+@dataclass(slots=True, eq=False)
+class PlannedBudgets:
+    """Plans for one public pool; whatever they share is worked out once.
+
+    Parameters
+    ----------
+    pool : (n_public, n_columns)
+        Public rows, encoded.
+    name : str
+        Of the feature map.
+
+    Examples
+    --------
+    >>> planned = PlannedBudgets(np.random.default_rng(0).normal(size=(80, 3)), "linear")
+    >>> task = {"n_classes": 2, "n_units": 500, "epsilon": 1.0, "delta": 1e-5}
+    >>> made, outline = planned.plan(**task), planned.outline(**task)
+    >>> made.settings == outline.settings, made.sigma == outline.sigma
+    (True, True)
+    >>> rows = np.random.default_rng(1).normal(size=(50, 3))
+    >>> bool(np.abs(made.coordinates(rows) - outline.integers(planned.along(rows))).max() <= 1)
+    True
+    """
+
+    pool: Any = field(repr=False)
+    name: FeatureMapName = "auto"
+    _feature_map: FeatureMap | None = field(default=None, repr=False)
+    _moments: PoolMoments | None = field(default=None, repr=False)
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """The map, fitted on the pool."""
+        if self._feature_map is None:
+            self._feature_map = feature_map_for(self.name, self.pool)
+        return self._feature_map
+
+    @property
+    def moments(self) -> PoolMoments:
+        """Those of the pool's features."""
+        if self._moments is None:
+            self._moments = PoolMoments.of(public_features(self.feature_map, self.pool))
+        return self._moments
+
+    def plan(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> DirectPlan:
+        """Return what a run would do; the arguments are those of :func:`~quorate.direct.plan.plan_direct`.
+
+        Raises
+        ------
+        InvalidParameter
+            As :func:`~quorate.direct.plan.plan_direct` does.
+        """
+        task: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "epsilon": epsilon, "delta": delta}
+        return plan_direct(self.feature_map, self.pool, **task, moments=self.moments)
+
+    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> Outline:
+        """Return its settings and noise alone, without the matrix that makes coordinates of private rows."""
+        spectrum, n_outputs = self.moments.spectrum, 1 if n_classes == 2 else n_classes
+        mu = mu_of_gaussian(epsilon, delta)
+        settings = settings_for(self.moments, n_classes=n_classes, n_units=n_units, mu=mu)
+        k, sigma = noise_for(settings.rounds, len(spectrum.values) * n_outputs * settings.rounds, epsilon, delta)
+        longest = LONGEST_FEATURES / float(np.sqrt(spectrum.values[-1] + settings.ridge))
+        grid = Grid(min(LENGTH_BITS - 1 - ceil(log2(longest)), FINEST), settings.clip, k)
+        return Outline(settings, grid, sigma, n_units, n_outputs, spectrum)
+
+    def along(self, rows: Any) -> FloatArray:
+        """Return features of public rows ``(n, n_columns)`` times the pool's directions, ``(n, n_kept)``."""
+        with np.errstate(all="ignore"):
+            along = np.asarray(public_features(self.feature_map, rows) @ self.moments.spectrum.vectors)
+        return np.where(np.isfinite(along), along, 0.0).astype(np.float64)
