@@ -6,10 +6,11 @@
 
 The grid was fixed before the first run: the tables below; ε of 0.5, 1 and 2; the direct method and, with half the
 recipe's number of teachers, that number and twice it, noisy counts, Gaussian noisy max, permute-and-flip and confident
-noisy max, all with the default models. A split divides a table into rows that play the private ones, the pool, labelled
-public rows (seen by the planner alone) and rows to score on. *Measured* is one run of every row of the grid that can
-answer, with the partition, teachers, noise and student of a run, and two more draws of the noise; teachers are trained
-once for a split and a number of them. Everything is public, and the noise is seeded, so nothing carries a guarantee.
+noisy max, with logistic regressions as teachers and student, and on images with the default models. A split divides a
+table into rows that play the private ones, the pool, labelled public rows (seen by the planner alone) and rows to score
+on. *Measured* is one run of every row of the grid that can answer, with the partition, teachers, noise and student of a
+run, and two more draws of the noise; teachers are trained once for a split and a number of them. Everything is public,
+and the noise is seeded, so nothing carries a guarantee.
 
 Results are kept in ``docs/figures/planner.json`` cell by cell, so that a run that was stopped goes on. Tables of
 statsmodels and plotnine are left out where these packages are not installed, others where QUORATE_DATA does not name
@@ -23,7 +24,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ class Parts:
     codes: Any
     public: tuple[Any, Any] | None = None
     writers: Any = None
+    public_writers: Any = None
     weigh: bool = False  # word counts, weighed by the pool of each split
 
 
@@ -93,7 +95,7 @@ class Split:
     codes: Any
     groups: Any
     pool: Any
-    labelled: tuple[Any, Any]
+    labelled: tuple[Any, ...]
     test: tuple[Any, Any]
     n_classes: int
 
@@ -121,9 +123,10 @@ def digits(*, by_writer: bool) -> Parts:
     """MNIST, upright: training images are private, test images public."""
     folder = folder_of_files()
     train, test = mnist(folder)
-    writers = np.load(found(folder, "mnist/writers.npz"))["train"] if by_writer else None
+    writers = np.load(found(folder, "mnist/writers.npz")) if by_writer else None
     public = upright(test.X).reshape(-1, *IMAGE)
-    return Parts(X=upright(train.X), codes=train.codes, public=(public, test.codes), writers=writers)
+    parts = Parts(X=upright(train.X), codes=train.codes, public=(public, test.codes))
+    return parts if writers is None else replace(parts, writers=writers["train"], public_writers=writers["test"])
 
 
 def plain(loaded: tuple[Any, Any]) -> Parts:
@@ -165,8 +168,9 @@ def split(table: Table, parts: Parts, seed: int) -> Split:
     if parts.weigh:
         weighed = [weighed_words(X, rows[0], each) for each in rows]
         X, rows = weighed[0][0], [each[2] for each in weighed]
+    ids = () if parts.public_writers is None else (parts.public_writers[cuts[1]],)
     return Split(
-        X=X, codes=codes, groups=groups, pool=rows[0], labelled=(flat_images(rows[1]), theirs[cuts[1]]),
+        X=X, codes=codes, groups=groups, pool=rows[0], labelled=(flat_images(rows[1]), theirs[cuts[1]], *ids),
         test=(flat_images(rows[2]), theirs[cuts[2]]), n_classes=n_classes,
     )  # fmt: skip
 

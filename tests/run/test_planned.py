@@ -16,7 +16,7 @@ import pytest
 import quorate
 from quorate.data import reading
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.run.planned import plan_folder, settings_to_run
+from quorate.run.planned import _evaluation, plan_folder, settings_to_run
 from quorate.run.settings import read_settings
 
 TOML = """\
@@ -158,3 +158,19 @@ def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path: Pat
     expected = {row.way: row.expected for row in made.rows}
     assert expected["direct"] is not None
     assert expected["direct"].accuracy > 0.8
+
+
+def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> None:
+    rng = np.random.default_rng(1)
+    table = {"age": rng.normal(50, 9, 200), "sex": rng.choice(["F", "M"], 200), "ill": rng.choice(["no", "yes"], 200)}
+    pl.DataFrame({**table, "patient": [f"p{each // 4}" for each in range(200)]}).write_csv(folder / "labelled.csv")
+    toml = TOML.replace("[budget]", 'n_rows = 20000\nunit = "patient"\nevaluation = "labelled.csv"\n[budget]')
+    (folder / "quorate.toml").write_text(toml)
+    told = _evaluation(read_settings(folder / "quorate.toml"))
+    assert told is not None
+    assert told[0].columns == ["age", "sex"]
+    assert len(set(told[2])) == 50
+    pl.DataFrame(table).write_csv(folder / "labelled.csv")
+    told = _evaluation(read_settings(folder / "quorate.toml"))
+    assert told is not None
+    assert len(told) == 2

@@ -66,7 +66,7 @@ def command(
 
     Reads quorate.toml and the public rows. The private file is never opened, and nothing is spent, unless --estimate
     asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
-    takes up to half a minute, and with ten classes a minute or more.
+    takes up to half a minute, and with thousands of images a minute.
     """
     from quorate.release.files import file_to_write
     from quorate.run.planned import plan_folder

@@ -45,7 +45,7 @@ def plan(
     queries: Sequence[int] | None = None,
     mechanisms: Sequence[Any] | None = None,
     y_public: Any = None,
-    evaluation: tuple[Any, Any] | None = None,
+    evaluation: tuple[Any, ...] | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     commonest: float | None = None,
@@ -83,8 +83,9 @@ def plan(
         Likewise.
     y_public : (n_public,) labels, optional
         Labels of the public rows, where they are known: they play the private rows in a rehearsal.
-    evaluation : (X, y), optional
-        Other public rows with labels, likewise.
+    evaluation : (X, y) or (X, y, groups), optional
+        Other public rows with labels, likewise; and whose rows they are, where a person may have several. A rehearsal
+        then gives a teacher whole persons.
     rehearse : {"auto", "labels", "rules", "synthetic", "no"}
         What the expected accuracy is rehearsed with: labelled public rows ("auto" where there are some), labels from
         rules drawn at random on the pool, or made-up rows as well. The last two are guesses about another task, and

@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.accounting.figures import several
 from quorate.arguments import one_of
-from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests
+from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests, slot_bytes
 from quorate.data.column_kinds import column_kinds
 from quorate.data.rows import Rows, take
 from quorate.direct.budgets import PlannedBudgets
@@ -138,7 +138,7 @@ def rehearsals_of(
     *,
     how: str,
     y_public: Any,
-    evaluation: tuple[Any, Any] | None,
+    evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows: one rehearsal on true labels, or one for each rule that is drawn.
 
@@ -183,19 +183,28 @@ def labelled_material(
     models: Models,
     *,
     y_public: Any = None,
-    evaluation: tuple[Any, Any] | None = None,
+    evaluation: tuple[Any, ...] | None = None,
 ) -> Material:
     """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both."""
-    in_pool = None
+    in_pool = groups = None
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
         codes = encode_labels(evaluation[1], classes, name="evaluation labels")
+        groups = _owners(evaluation[2], len(codes)) if len(evaluation) > 2 else None
     else:
         rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
         in_pool = np.arange(len(codes))
     if len(codes) != n_rows(rows):
         raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
-    return _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
+    made = _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
+    return replace(made, groups=groups)
+
+
+def _owners(ids: Any, n: int) -> IntArray:
+    """Return whose each labelled public row is, as numbers."""
+    keys = slot_bytes(ids, n, name="evaluation groups")
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
 def ruled_material(side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, seed: int) -> Material:
@@ -251,4 +260,10 @@ def notes_of(rehearsals: Sequence[Rehearsal]) -> tuple[str, ...]:
         )
     if first.not_rehearsed is not None:
         said.append(first.not_rehearsed)
+    if first.mixed and first.material.basis == "labelled public rows":
+        said.append(
+            "nothing tells whose the labelled public rows are, so that a teacher's rows were drawn from all: one "
+            f"{first.facts.unit}'s resemble each other more, and what is expected is too high by what that makes; give "
+            "evaluation=(X, y, groups), or the column of the unit in [data] evaluation"
+        )
     return tuple(said)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from quorate.data import PublicPool, column_names
 from quorate.data.formats import nearly
+from quorate.data.reading import has_named_columns
 from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.pipeline.models import model_of, student_of
@@ -158,16 +159,18 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
     }
 
 
-def _evaluation(settings: Settings) -> tuple[Any, Any] | None:
-    """Read the labelled public rows, where ``quorate.toml`` names them."""
+def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
+    """Read the labelled public rows, where ``quorate.toml`` names them; and whose they are, where a column says so."""
     data = settings.data
     if data.evaluation is None:
         return None
     if not data.evaluation.exists():
         raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
-    drop = [name for name in data.left_out if name != data.label]
-    table = read_public(data, data.evaluation, read_pool(data).X, label=data.label, drop=drop)
-    return table.X, table.y
+    named = has_named_columns(data.evaluation) and data.unit in column_names(data.evaluation)
+    unit = data.unit if named else None
+    drop = [name for name in data.left_out if name not in (data.label, unit)]
+    table = read_public(data, data.evaluation, read_pool(data).X, label=data.label, unit=unit, drop=drop)
+    return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
 
 
 def _notes_on_drop(data: DataSettings) -> list[str]:

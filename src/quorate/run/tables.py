@@ -66,11 +66,18 @@ def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_featu
 
 
 def read_public(
-    data: DataSettings, path: Source, public: Rows, *, label: str | None = None, drop: Sequence[str] = ()
+    data: DataSettings,
+    path: Source,
+    public: Rows,
+    *,
+    label: str | None = None,
+    unit: str | None = None,
+    drop: Sequence[str] = (),
 ) -> Table:
     """Read more public rows: those with labels, or questions. Images have the form of the pool."""
     text = (*_as_text(data), *texts_of(public))
-    table = read_data(path, label=label, drop=drop, text=text, n_features=None if data.images else public.shape[1])
+    width = None if data.images else public.shape[1]
+    table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width)
     if data.images is None:
         return table
     rows, form = public_images(_folder(data), _files(data, table.X, path), called=path.name)

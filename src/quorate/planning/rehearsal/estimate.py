@@ -38,6 +38,7 @@ from quorate.types import BoolArray, FloatArray
 
 UPPER = 0.95  # quantile at both ends: nine in ten lie within
 UNKNOWN = 0.004  # a standard deviation for what no rehearsal shows: rows that are no random sample
+OF_PERSONS = 0.015  # likewise: how far rows of one person resemble each other, where nothing tells whose rows are
 LAW = 0.6  # of the correction: a standard deviation, for an exponent of its law between 1/2 and 2
 OF_A_RUN = 0.012  # how far runs differ by their noise, where too few were played to tell
 FEWEST_DEGREES = 2.0
@@ -85,8 +86,10 @@ class Played:
         return self.missing * (self.whole - float(self.hits[1:].mean()))
 
 
-def estimate(played: list[Played], basis: Basis) -> Expected:
+def estimate(played: list[Played], basis: Basis, *, mixed: bool = False) -> Expected:
     """Return what one run is expected to have, from rehearsals of it.
+
+    `mixed` says that teachers of persons had rows of anybody, since nothing told whose the labelled rows are.
 
     Examples
     --------
@@ -103,7 +106,7 @@ def estimate(played: list[Played], basis: Basis) -> Expected:
             (_of_scoring(played, observed), math.inf),
             _of_rows(played),
             _of_correction(played),
-            ((LAW * correction) ** 2 + UNKNOWN**2, math.inf),
+            ((LAW * correction) ** 2 + UNKNOWN**2 + (OF_PERSONS**2 if mixed else 0.0), math.inf),
         ]
     )
     spread = _quantile(degrees) * math.sqrt(variance)

@@ -1,7 +1,8 @@
 r"""Labels and rows that are made up, where nobody has labelled public rows: a guess about another task.
 
 What no pool can tell is how hard the true labels are: whoever labels mushrooms is never wrong, and whoever predicts
-a visit to a doctor often is. So the rules are a sample of tasks from easy to hard, and their spread is the range.
+a visit to a doctor often is. So the rules are a sample of tasks from easy to hard. Their spread gives the range its
+upper end; the lower one is what a guess has.
 
 Real labellings follow the leading directions of a pool, or its clusters, more closely than a direction that is drawn at
 random: so do the rules, in one of two forms. Let u be the coordinates of a public point along the principal directions
@@ -173,27 +174,28 @@ class MeanOf:
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them."""
         told = [each(facts, rows) for each in self.rehearsals]
-        return [_together(row, [part[at] for part in told]) for at, row in enumerate(rows)]
+        return [_together(row, [part[at] for part in told], facts.n_classes) for at, row in enumerate(rows)]
 
 
-def _together(row: PlanRow, told: Sequence[PlanRow]) -> PlanRow:
+def _together(row: PlanRow, told: Sequence[PlanRow], n_classes: int) -> PlanRow:
     expected = [each.expected for each in told if each.expected is not None]
     if len(expected) < len(told):
         return row
-    return replace(told[0], expected=over_rules(expected))
+    return replace(told[0], expected=over_rules(expected, chance=1 / n_classes))
 
 
-def over_rules(expected: Sequence[Expected]) -> Expected:
-    r"""Return the mean over rules, and a range that is to hold nine in ten tasks like them.
+def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
+    r"""Return the mean over rules, and a range that is to hold nine in ten tasks like them, and harder ones.
 
     One more task differs from the mean of R by :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a
-    Student's law; and its run by as much as a run of each rule does.
+    Student's law; and its run by as much as a run of each rule does. That is the upper end. Labels may follow nothing
+    that the pool shows, and no pool tells whether they do: the lower end is what a guess has, 1/C.
 
     Examples
     --------
-    >>> each = [Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="rules on the pool") for a in (0.7, 0.8, 0.9)]
-    >>> print(over_rules(each))
-    80.0 % (46.2 to 100.0 %)
+    >>> each = [Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="rules on the pool") for a in (0.6, 0.65, 0.7)]
+    >>> print(over_rules(each, chance=0.5))
+    65.0 % (50.0 to 82.0 %)
     """
     accuracies = np.array([each.accuracy for each in expected])
     n = len(accuracies)
@@ -203,7 +205,7 @@ def over_rules(expected: Sequence[Expected]) -> Expected:
     return replace(
         expected[0],
         accuracy=accuracy,
-        low=max(0.0, accuracy - spread),
+        low=max(0.0, min(chance, accuracy - spread)),
         high=min(1.0, accuracy + spread),
         rehearsals=min(each.rehearsals for each in expected),
     )

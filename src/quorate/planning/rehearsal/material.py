@@ -34,6 +34,8 @@ class Material:
         The rows with labels, of which some play the private ones and the others are scored on.
     codes : IntArray, (n_labelled,)
         Their classes.
+    groups : IntArray or None, (n_labelled,)
+        Whose row each is, as a number; None where nothing tells it, and every row counts as somebody's own.
     in_pool : IntArray or None, (n_labelled,)
         Which row of the pool each of them is, where the labels are those of the pool.
     teacher, student : Teacher, Student
@@ -64,6 +66,7 @@ class Material:
     schema: Schema | None = field(repr=False)
     direct: PlannedBudgets | None = field(default=None, repr=False)
     one_unit: bool = False
+    groups: IntArray | None = field(default=None, repr=False)
     coordinates: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
     _along: list[FloatArray] = field(default_factory=list, repr=False)
 
@@ -96,3 +99,27 @@ class Material:
         if not self._along:
             self._along.append(self.direct.along(self.schema.numbers(self.rows[2])))
         return self._along[0]
+
+    def divided(self, rows: IntArray, parts: int, rng: np.random.Generator) -> list[IntArray]:
+        """Divide rows at random into parts of about one size; where it is known whose they are, nobody is in two."""
+        if self.groups is None:
+            return np.array_split(rng.permutation(rows), parts)
+        owners, sizes = np.unique(self.groups[rows], return_counts=True)
+        order = rng.permutation(len(owners))
+        before = np.cumsum(sizes[order]) - sizes[order] / 2
+        part = np.empty(len(owners), dtype=np.int64)
+        part[order] = np.minimum(before * parts // len(rows), parts - 1).astype(np.int64)
+        of_rows = part[np.searchsorted(owners, self.groups[rows])]
+        return [rows[of_rows == each] for each in range(parts)]
+
+    def drawn(self, rows: IntArray, n: int, rng: np.random.Generator) -> IntArray:
+        """Draw n of these rows: one person's after another's, where it is known whose they are.
+
+        Persons come in proportion to their rows, and the last one's are cut off.
+        """
+        if self.groups is None:
+            return rng.choice(rows, min(n, len(rows)), replace=False)
+        order = rng.permutation(self.groups[rows])
+        owners, first = np.unique(order, return_index=True)  # who has many rows comes early
+        place = np.argsort(np.argsort(first))[np.searchsorted(owners, self.groups[rows])]
+        return rows[np.argsort(place, kind="stable")[:n]]

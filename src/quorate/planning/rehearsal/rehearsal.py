@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +16,7 @@ from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rounds import round_codes
-from quorate.planning.rehearsal.votes import SampledVotes, released_data, sample_votes, settled, student_codes
+from quorate.planning.rehearsal.votes import SampledVotes, Shards, released_data, sample_votes, settled, student_codes
 from quorate.planning.vote_rows import numbers_of_teachers
 from quorate.types import FloatArray, IntArray
 
@@ -124,7 +125,7 @@ class Rehearsal:
     def _told(self, row: PlanRow, played: list[Played]) -> PlanRow:
         if not played:
             return row
-        expected = estimate(played, self.material.basis)
+        expected = estimate(played, self.material.basis, mixed=self.mixed)
         answered = row.answered if row.way != "votes" else float(np.mean([each.answered for each in played]))
         return replace(row, expected=replace(expected, rehearsals=len(played)), answered=answered)
 
@@ -154,14 +155,15 @@ class Rehearsal:
             return None
         _, held = self._divided(fold, self.effort.folds)
         asked, mechanism = self._asked(row.n_queries, row.mechanism)
-        how: dict[str, Any] = {"n_teachers": row.n_teachers, "seed": self._seed(fold, repeat)}
+        voters = Shards.of(self.facts, row.n_teachers).voters
+        how: dict[str, Any] = {"n_teachers": row.n_teachers, "voters": voters, "seed": self._seed(fold, repeat)}
         told = [released_data(self.material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
         student = settled(self.material.student, told[0])  # the halves learn as the whole does, and need not choose
         hits = [student_codes(self.material, student, each, held) == self.material.codes[held] for each in told]
         return Played(
             hits=np.stack(hits),
             fold=fold,
-            size=sampled.independent / row.n_teachers,
+            size=sampled.independent / voters,
             answered=float(told[0].released.answered.mean()),
         )
 
@@ -178,16 +180,20 @@ class Rehearsal:
         key = (n_teachers, fold)
         if key not in self._votes:
             trained_on, held = self._divided(fold, self.effort.folds)
-            rows_each = max(1, round((self.facts.rows or n_teachers) / n_teachers))
             self._votes[key] = sample_votes(
                 self.material,
                 trained_on,
                 held,
-                rows_each=rows_each,
+                shards=Shards.of(self.facts, n_teachers),
                 n_teachers=max(2, 2 * (min(n_teachers, self.effort.teachers) // 2)),
                 seed=self._seed(fold, 0),
             )
         return self._votes[key]
+
+    @property
+    def mixed(self) -> bool:
+        """Whether persons of several rows are played by rows of anybody."""
+        return (self.facts.rows or 0) > (self.facts.n_records or math.inf) and self.material.groups is None
 
     # --- rounds ------------------------------------------------------------------------------------------------------
 
@@ -196,8 +202,8 @@ class Rehearsal:
             return None
         outline, z = self._outline(facts)
         trained_on, held = self._divided(fold, self._direct_folds)
-        order = np.random.default_rng(self._seed(fold, 0)).permutation(trained_on)
-        parts = [order, *np.array_split(order, 2)]
+        rng = np.random.default_rng(self._seed(fold, 0))
+        parts = [trained_on, *self.material.divided(trained_on, 2, rng)]
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
         codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
         hits = [round_codes(outline, z, codes, part, held, **how) == codes[held] for part in parts]
@@ -222,9 +228,9 @@ class Rehearsal:
 
     def _divided(self, fold: int, folds: int) -> tuple[IntArray, IntArray]:
         """Return the labelled rows that play private ones, and those that are scored on."""
-        order = np.random.default_rng([self.seed, 2]).permutation(len(self.material.codes))
-        held = np.array_split(order, max(2, folds))[fold]
-        return np.setdiff1d(order, held), np.sort(held)
+        every, rng = np.arange(len(self.material.codes)), np.random.default_rng([self.seed, 2])
+        held = self.material.divided(every, max(2, folds), rng)[fold]
+        return np.setdiff1d(every, held), np.sort(held)
 
     @property
     def _direct_folds(self) -> int:

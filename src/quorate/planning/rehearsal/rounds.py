@@ -17,7 +17,7 @@ from quorate.noise import discrete_gaussian
 from quorate.release.source import noise_and_key
 from quorate.types import FloatArray, IntArray
 
-MOST_UNITS = 60  # of several rows each
+MOST_UNITS = 40  # of several rows each
 MOST_ROWS = 20_000  # that are drawn for them
 
 

@@ -11,16 +11,19 @@ half, it gains again by the step from whole to endless, to first order in one ov
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
 from quorate.data.rows import take
+from quorate.deferred import special
 from quorate.ensemble import ABSTAINED
 from quorate.ensemble.training import rows_alone
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
+from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.material import Material
 from quorate.release.source import noise_and_key
 from quorate.students import Student, StudentData
@@ -54,10 +57,77 @@ class SampledVotes:
         return self.shares.mean(axis=0), self.shares[0], self.shares[1]
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shards:
+    """What a partition makes of the units: how many shards hold any, and what one holds.
+
+    Attributes
+    ----------
+    voters : int
+        Shards that hold a unit, on average.
+    units_each : float or None
+        Units that a keyed hash gives a shard, on average; None where each unit is a shard by itself.
+    rows_each : float
+        Rows of a unit, on average.
+    """
+
+    voters: int
+    units_each: float | None
+    rows_each: float
+
+    @classmethod
+    def of(cls, facts: PublicFacts, n_teachers: int) -> Shards:
+        """Return the shards of a run: by a hash, but for persons of several rows with a teacher each.
+
+        Examples
+        --------
+        >>> task = {"n_public": 500, "n_classes": 2, "width": 8, "epsilon": 1.0, "delta": 1e-5}
+        >>> persons = PublicFacts(n_records=100, n_rows=2_000, **task)
+        >>> Shards.of(persons, 100)
+        Shards(voters=100, units_each=None, rows_each=20.0)
+        >>> Shards.of(persons, 50).voters, Shards.of(PublicFacts(n_records=5_000, **task), 50).voters
+        (43, 50)
+        """
+        n_units = facts.n_records or n_teachers
+        rows_each = (facts.rows or n_units) / n_units
+        if facts.n_rows is not None and n_units == n_teachers and rows_each > 1:
+            return cls(voters=n_teachers, units_each=None, rows_each=rows_each)
+        empty = (1 - 1 / n_teachers) ** n_units
+        voters = max(1, round(n_teachers * (1 - empty)))
+        return cls(voters=voters, units_each=n_units / n_teachers, rows_each=rows_each)
+
+    @property
+    def rows(self) -> int:
+        """Rows of a shard that holds any, on average."""
+        each = 1.0 if self.units_each is None else self.units_each / -math.expm1(-self.units_each)
+        return max(1, round(each * self.rows_each))
+
+    def drawn(self, rng: np.random.Generator) -> int:
+        """Draw how many rows a shard holds that holds any: a Poisson number of units is what a hash leaves to one."""
+        if self.units_each is None:
+            return max(1, round(self.rows_each))
+        lowest = math.exp(-self.units_each)
+        units = int(_poisson(lowest + (1 - lowest) * rng.random(), self.units_each))
+        return max(1, round(max(units, 1) * self.rows_each))
+
+
+def _poisson(share: float, mean: float) -> int:
+    """Return the quantile of a Poisson number."""
+    at, term = 0, math.exp(-mean)
+    if not term:  # of so many units that a normal number is as good
+        return round(mean + math.sqrt(mean) * float(special.ndtri(share)))
+    total = term
+    while total < share and (term > 0 or at < mean):
+        at += 1
+        term *= mean / at
+        total += term
+    return at
+
+
 def sample_votes(
-    material: Material, trained_on: IntArray, held: IntArray, *, rows_each: int, n_teachers: int, seed: int
+    material: Material, trained_on: IntArray, held: IntArray, *, shards: Shards, n_teachers: int, seed: int
 ) -> SampledVotes | None:
-    """Train sampled teachers of so many rows, and count their votes on the pool.
+    """Train sampled teachers on shards of the true sizes, and count their votes on the pool.
 
     Parameters
     ----------
@@ -65,8 +135,8 @@ def sample_votes(
         Public rows.
     trained_on, held : IntArray
         Labelled rows that play private ones, and those that are scored on.
-    rows_each : int
-        Rows of a shard.
+    shards : Shards
+        What the shards of the run hold.
     n_teachers : int
         How many are trained, an even number.
     seed : int
@@ -77,9 +147,8 @@ def sample_votes(
     SampledVotes or None
         None where half of the rows is smaller than a shard.
     """
-    order = np.random.default_rng(seed).permutation(trained_on)
-    halves = np.array_split(order, 2)
-    if min(map(len, halves)) < rows_each:
+    halves = material.divided(trained_on, 2, np.random.default_rng(seed))
+    if min(map(len, halves)) < shards.rows:
         return None
     rng = np.random.default_rng([seed, 1])
     shares, right, one_class = [], [], True
@@ -87,7 +156,7 @@ def sample_votes(
     for half in halves:
         counts = np.zeros((material.n_public, material.n_classes))
         for number in range(n_teachers // 2):
-            shard = np.sort(rng.choice(half, rows_each, replace=False))
+            shard = np.sort(material.drawn(half, shards.drawn(rng), rng))
             on_pool, on_held = _votes(material, shard, pool_and_held, seed=number)
             _add(counts, on_pool, own=None if material.in_pool is None else material.in_pool[shard])
             right.append(float((on_held == material.codes[held]).mean()))
@@ -95,7 +164,7 @@ def sample_votes(
         shares.append(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))
     return SampledVotes(
         shares=np.stack(shares),
-        independent=min(n_teachers, len(order) / rows_each),
+        independent=min(n_teachers, len(trained_on) / shards.rows),
         right=float(np.mean(right)),
         one_class=one_class,
     )
@@ -139,7 +208,14 @@ def whole_votes(shares: FloatArray, n_teachers: int) -> IntArray:
 
 
 def released_data(
-    material: Material, shares: FloatArray, mechanism: Mechanism, asked: IntArray, *, n_teachers: int, seed: int
+    material: Material,
+    shares: FloatArray,
+    mechanism: Mechanism,
+    asked: IntArray,
+    *,
+    n_teachers: int,
+    voters: int,
+    seed: int,
 ) -> StudentData:
     """Release votes with the mechanism's own noise, and return what a student sees of it.
 
@@ -155,11 +231,13 @@ def released_data(
         Rows of the pool.
     n_teachers : int
         K.
+    voters : int
+        How many of them have rows, and vote.
     seed : int
         Of noise and student: the same seed draws the same noise.
     """
     noise, _ = noise_and_key(seed)
-    counts = whole_votes(shares[asked], n_teachers)
+    counts = whole_votes(shares[asked], voters)
     if isinstance(mechanism, StreamMechanism):
         answers = mechanism.release(counts, noise)
     else:
