@@ -11,7 +11,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.experiments import mnist, reproduce_writers
 from quorate.experiments import writers as module
 from quorate.experiments.direct_lines import PLAIN
-from quorate.experiments.writers import BEST, FIXED, METHODS, VOTES
+from quorate.experiments.writers import BEST, DEFAULT, FIXED, METHODS
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
     found = reproduce_writers(epsilons=(16.0,), files=folder)
     told = {row.method: row for row in found.rows}
     assert tuple(told) == METHODS
-    assert told[VOTES].n_queries is not None
+    assert told[DEFAULT].n_queries is not None
     assert told[FIXED].accuracy_mean <= told[BEST].accuracy_mean
     assert told[BEST].accuracy_mean > 0.5
     assert told[PLAIN].epsilon == 16.0

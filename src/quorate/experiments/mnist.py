@@ -23,8 +23,10 @@ from quorate.accounting.data_dependent import gnmax_rdp
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
+from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import direct_lines, public_features
+from quorate.experiments.convolutional import NO_TORCH as NOT_INSTALLED
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import Split, folder_of_files, mnist
@@ -43,13 +45,15 @@ EPSILONS = (1.0, 2.0)
 LABELS = 400  # answers of the row of labels: fewer, with less noise each, so that agreement is worth something
 SIDE = 28
 
+DEFAULT = "votes, by default"
 VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy max, SVC", "plurality, no noise"
 NETWORK = "noisy counts, Gaussian process, network"
 KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
 METHODS = (
-    VALUES, LABELLED, NETWORK, VOTE, public_features.RIDGE, public_features.NET, KERNEL, PATCHES, direct_lines.PLAIN,
+    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, direct_lines.PLAIN,
 )  # fmt: skip
 BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # which takes minutes
+OF_TORCH = (NETWORK, public_features.NET)
 OF_TEACHERS = (VALUES, LABELLED, NETWORK, VOTE)
 MAPS = {KERNEL: "rbf", PATCHES: "patches"}
 NO_TORCH = "torch is not installed: the row of a convolutional student is left out (pip install quorate[torch])"
@@ -87,11 +91,14 @@ def reproduce_mnist(
     Raises
     ------
     PreconditionFailed
-        If the data set is not there.
+        If the data set is not there, or a line is named that needs torch where it is not installed.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)
-    chosen = tuple(name for name in chosen if name not in (NETWORK, public_features.NET) or torch_is_there())
+    if not torch_is_there():
+        if methods and set(OF_TORCH) & set(chosen):
+            raise PreconditionFailed(NOT_INSTALLED)
+        chosen = tuple(name for name in chosen if name not in OF_TORCH)
     train, test = mnist(folder_of_files(files))
     private, shown = upright(train.X), upright(test.X)
     found: dict[tuple[str, float | None], list[Scored]] = {}
@@ -136,14 +143,31 @@ def reproduce_mnist(
 
 def _score(method: str, parts: Split, digits: Digits | None, epsilon: float, seed: int) -> Scored:
     """Fit one method at one budget."""
-    if method in (public_features.RIDGE, public_features.NET):
-        return public_features.patch_votes(method, parts, epsilon, seed)
+    if method == DEFAULT:
+        return votes(parts, epsilon, seed)
+    if method == public_features.NET:
+        return public_features.votes_of_nets(parts, epsilon, seed)
     if digits is None or method not in OF_TEACHERS:
         return direct_score(method, parts, epsilon, seed)
     if method == NETWORK:
         return digits.network(epsilon, parts.X_test, parts.y_test)
     fit = digits.values if method == VALUES else digits.labels
     return fit(epsilon, digits.told(parts.X_test), parts.y_test)
+
+
+def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Scored:
+    """Let teachers of the images vote, with every choice left to the defaults; with `groups` the unit is a person."""
+    n_images = len(parts.X_private)
+    model = PrivateClassifier(
+        classes=list(range(10)),
+        epsilon=epsilon,
+        delta=DELTA,
+        n_records=n_images if groups is None else len(np.unique(groups)),
+        n_rows=None if groups is None else n_images,
+        unsafe_noise_seed=seed,
+    ).fit(parts.X_private, parts.y_private, public=PublicPool(as_images(parts.X_public)), groups=groups)
+    asked, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
+    return scored(model.predict(parts.X_test), parts.y_test, n_queries=asked, n_teachers=n_teachers)
 
 
 def direct_score(method: str, parts: Split, epsilon: float, seed: int, *, groups: Any = None, **more: Any) -> Scored:

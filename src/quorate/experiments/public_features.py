@@ -1,7 +1,7 @@
-"""Digits by votes in public coordinates: patches of the public images tell every image, and small teachers vote.
+"""Digits by votes of nets in public coordinates: patches of the public images tell every image, and small nets vote.
 
-The centroids of the patches, the directions and the widths are read off the public pool, so a teacher on 240 images has
-100 numbers an image to learn from instead of 784 pixels, and its student knows the same coordinates.
+What the default models see of an image, nets may see too: a teacher on 240 images learns from 128 numbers an image
+instead of from 784 pixels, and its student knows the same coordinates.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PublicPool
-from quorate.data.feature_maps.patches import PatchFeatures
+from quorate.data.feature_maps import PoolDirections
 from quorate.estimators import PrivateClassifier
 from quorate.experiments.convolutional import NO_TORCH, torch_is_there
 from quorate.experiments.measured import Scored, scored
@@ -19,21 +19,19 @@ from quorate.experiments.sources import Split
 from quorate.students import VoteShareStudent
 from quorate.types import FloatArray
 
-N_TEACHERS, DIRECTIONS, DELTA = 250, 100, 1e-5
-PENALTY, STUDENT_C = 10.0, 5.0
+N_TEACHERS, DELTA = 250, 1e-5
+STUDENT_C = 5.0
 HIDDEN, EPOCHS, RATE, DECAY = 64, 40, 3e-3, 1e-3
 _SOME = 1_000  # public images whose distances are looked at
 
-RIDGE, NET = "public patches, ridge teachers, SVC", "public patches, torch teachers, SVC"
+NET = "public patches, torch teachers, SVC"
 
 
-def patch_votes(method: str, parts: Split, epsilon: float, seed: int) -> Scored:
-    """Train teachers in public coordinates, release noisy counts, and score the student.
+def votes_of_nets(parts: Split, epsilon: float, seed: int) -> Scored:
+    """Train nets in public coordinates, release noisy counts, and score the student.
 
     Parameters
     ----------
-    method : str
-        :data:`RIDGE` or :data:`NET`.
     parts : Split
         Upright images ``(n, 784)`` of the three sides.
     epsilon : float
@@ -44,9 +42,8 @@ def patch_votes(method: str, parts: Split, epsilon: float, seed: int) -> Scored:
     Raises
     ------
     PreconditionFailed
-        If the teachers are to be nets, and torch or skorch is not installed.
+        If torch or skorch is not installed.
     """
-    from sklearn.linear_model import RidgeClassifier
     from sklearn.svm import SVC
 
     private, public, test = coordinates(parts)
@@ -54,7 +51,7 @@ def patch_votes(method: str, parts: Split, epsilon: float, seed: int) -> Scored:
     squares = (some**2).sum(axis=1)
     width = float(np.median(squares[:, None] + squares[None] - 2 * some @ some.T))
     model = PrivateClassifier(
-        RidgeClassifier(alpha=PENALTY) if method == RIDGE else net(public.shape[1]),
+        net(public.shape[1]),
         VoteShareStudent(SVC(C=STUDENT_C, gamma=1 / width), shares="gaussian-process", weights=False),
         classes=list(range(10)),
         epsilon=epsilon,
@@ -67,23 +64,12 @@ def patch_votes(method: str, parts: Split, epsilon: float, seed: int) -> Scored:
 
 
 def coordinates(parts: Split) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the three sides in public coordinates, ``(n, 100)`` each.
-
-    They are leading directions of the patch features, each divided by the root of its standard deviation in the pool:
-    between leaving directions as long as they are, which few images learn well, and making all equally long.
-    """
-    from sklearn.decomposition import PCA
-
-    patches = PatchFeatures.fit(parts.X_public)
-    pool = patches.numbers(parts.X_public)
-    directions = PCA(DIRECTIONS, random_state=0).fit(pool)
-    lengths = directions.explained_variance_**0.25
-
-    def told(images: FloatArray) -> FloatArray:
-        blocks = (images[first : first + 5_000] for first in range(0, len(images), 5_000))
-        return np.vstack([directions.transform(patches.numbers(block)) / lengths for block in blocks])
-
-    return told(parts.X_private), directions.transform(pool) / lengths, told(parts.X_test)
+    """Return the three sides in public coordinates, ``(n, 128)`` each, which have a standard deviation of about one."""
+    directions = PoolDirections.of_images(parts.X_public)
+    # A typical image has length one there, whatever their number; a net starts best from numbers of size one.
+    longer = np.sqrt(directions.n_directions)
+    private, public, test = (longer * directions.transform(X) for X in (parts.X_private, parts.X_public, parts.X_test))
+    return private, public, test
 
 
 def net(width: int) -> Any:

@@ -14,10 +14,9 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
-from quorate.estimators import PrivateClassifier
 from quorate.experiments import direct_lines
 from quorate.experiments.measured import Experiment, Scored, scored, summed
-from quorate.experiments.mnist import DELTA, N_PUBLIC, as_images, direct_score, upright
+from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
@@ -29,9 +28,8 @@ from quorate.types import IntArray
 EPSILONS = (0.5, 1.0, 2.0)
 CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
 
-VOTES = "votes, by default"
 FIXED, BEST = "public coordinates, clip by default, direct", "public coordinates, best clip of a grid, direct"
-METHODS = (VOTES, FIXED, BEST, direct_lines.PLAIN)
+METHODS = (DEFAULT, FIXED, BEST, direct_lines.PLAIN)
 NOTES = (
     (
         "the unit is a writer; accounting is exact, for adding, removing or replacing one writer, and for replacing "
@@ -129,8 +127,8 @@ def _scores(
 ) -> list[tuple[str, Scored]]:
     """Fit the chosen methods at one budget."""
     made: dict[str, Scored] = {}
-    if VOTES in chosen:
-        made[VOTES] = votes(parts, writers, epsilon, seed)
+    if DEFAULT in chosen:
+        made[DEFAULT] = votes(parts, epsilon, seed, groups=writers)
     if FIXED in chosen or BEST in chosen:
         by_clip = at_clips(parts, writers, epsilon, seed, CLIPS if BEST in chosen else (1.0,))
         made[FIXED] = by_clip[1.0]
@@ -138,21 +136,6 @@ def _scores(
     if direct_lines.PLAIN in chosen:
         made[direct_lines.PLAIN] = direct_score(direct_lines.PLAIN, parts, epsilon, seed, groups=writers)
     return [(method, made[method]) for method in chosen]
-
-
-def votes(parts: Split, writers: IntArray, epsilon: float, seed: int) -> Scored:
-    """Let teachers of whole writers vote, with every choice left to the defaults."""
-    model = PrivateClassifier(
-        classes=list(range(10)),
-        epsilon=epsilon,
-        delta=DELTA,
-        n_records=len(np.unique(writers)),
-        n_rows=len(writers),
-        unsafe_noise_seed=seed,
-    )
-    model.fit(parts.X_private, parts.y_private, public=PublicPool(as_images(parts.X_public)), groups=writers)
-    asked, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
-    return scored(model.predict(parts.X_test), parts.y_test, n_queries=asked, n_teachers=n_teachers)
 
 
 def at_clips(
