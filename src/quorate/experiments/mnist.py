@@ -132,7 +132,7 @@ def reproduce_mnist(
     )
     return Experiment(
         name="mnist",
-        title=f"MNIST: {N_TEACHERS} teachers, 60,000 private images, {N_PUBLIC:,} public ones",
+        title=f"MNIST: {len(private):,} private images, {N_PUBLIC:,} public ones",
         rows=rows,
         notes=(*NOTES, *(() if torch_is_there() or methods else (NO_TORCH,)), *_data_dependent_notes(rows)),
         command=command,

@@ -56,12 +56,17 @@ class Json:
         return json.loads(self.text)
 
 
+_ATOMS = frozenset({str, int, float, bool, type(None)})
+
+
 def _plain(value: object, depth: int) -> object:
     if depth < 0 or (isinstance(value, Mapping) and not all(isinstance(name, str) for name in value)):
         raise TypeError
     if isinstance(value, Mapping):
         return {name: _plain(item, depth - 1) for name, item in value.items()}
     if isinstance(value, (list, tuple)):
+        if _ATOMS.issuperset(map(type, value)):  # thousands of numbers, and nothing to look into
+            return value
         return [_plain(item, depth - 1) for item in value]
     if not isinstance(value, (str, int, float, bool, type(None))) and hasattr(value, "tolist"):
         return value.tolist()

@@ -75,10 +75,9 @@ class LinearMap:
     def images(self, rows: Any) -> Any:
         """Return ``(n_rows, n_images)`` integers, each row a function of that row alone; CSR for sparse rows."""
         units = unit_rows(rows if self.scale is None else self.scale.on_grid(rows), self.bits)
-        constant = np.full((rows.shape[0], 1), 2.0**self.bits)
         if kind(rows) == "sparse":
-            return sparse.hstack([units, sparse.csr_matrix(constant)], format="csr")
-        return np.hstack([units, constant])
+            return _with_last(units, 2.0**self.bits)
+        return np.hstack([units, np.full((rows.shape[0], 1), 2.0**self.bits)])
 
     def coarse(self) -> LinearMap:
         """Return the same map on the coarser grid."""
@@ -97,3 +96,14 @@ class LinearMap:
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Split ``(n_images, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
         return weights[:-1], weights[-1]
+
+
+def _with_last(rows: Any, value: float) -> Any:
+    """Append a column that holds `value` in each row of a CSR matrix."""
+    n_rows, n_columns = rows.shape
+    starts = rows.indptr + np.arange(n_rows + 1, dtype=rows.indptr.dtype)
+    given = np.ones(rows.nnz + n_rows, dtype=bool)
+    given[starts[1:] - 1] = False  # the last cell of each row
+    data, indices = np.full(len(given), value), np.full(len(given), n_columns, dtype=rows.indices.dtype)
+    data[given], indices[given] = rows.data, rows.indices
+    return sparse.csr_matrix((data, indices, starts), shape=(n_rows, n_columns + 1))
