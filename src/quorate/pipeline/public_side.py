@@ -226,12 +226,14 @@ def _material(
     models: Models,
 ) -> Material:
     see, schema = side.views, side.schema
-    points = see.numbers(side.pool)
-    alike = see.student == see.numbers  # of images; to see them takes seconds
+    pool, seen = see.teacher(side.pool), see.teacher(rows)
+    # All three see images alike, and to look at some thousands takes seconds.
+    alike = see.student == see.numbers == replace(see.teacher, fixed=False, marks={}) and see.numbers.encoder is None
+    alike = alike and see.numbers.directions is not None
     return Material(
-        pool=(see.teacher(side.pool), points if alike else see.student(side.pool)),
-        points=points,
-        rows=(see.teacher(rows), see.student(rows), schema.parsed(rows)[0]),
+        pool=(pool, pool if alike else see.student(side.pool)),
+        points=pool if alike else see.numbers(side.pool),
+        rows=(seen, seen if alike else see.student(rows), schema.parsed(rows)[0]),
         codes=codes,
         in_pool=in_pool,
         teacher=as_teacher(

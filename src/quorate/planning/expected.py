@@ -13,7 +13,8 @@ Basis: TypeAlias = Literal[
 BASES: Final[dict[Basis, str]] = {
     "labelled public rows": "rehearsed on public rows with their own labels",
     "rules on the pool": "rehearsed on public rows with labels from rules drawn at random, easy and hard ones: a guess "
-    "about another labelling, which the true one need not resemble; the range is that of such labellings",
+    "about another labelling, which the true one need not resemble; no pool tells how hard that is, so that these "
+    "figures compare the rows of the plan and predict no accuracy, and the range begins at what a guess has",
     "synthetic rows": "rehearsed on made-up rows with labels from rules, easy and hard ones: a guess about other data",
     "learning curve": "computed from the learning curve that was typed in",
     "paid estimate": "computed from a private estimate, which was charged",

@@ -217,6 +217,9 @@ def test_images_are_planned_as_a_run_would_see_them() -> None:
     for teacher, kind in (("logistic", LogisticRegression), (None, RidgeClassifier)):
         material = labelled_material(side, (0, 1), Models(teacher=teacher), y_public=y)
         assert isinstance(material.teacher.estimator, kind)  # type: ignore[attr-defined]
+        assert (material.pool[1] == side.views.student(side.pool)).all()
+        assert (material.points == side.views.numbers(side.pool)).all()
+        assert (material.rows[1] == side.views.student(side.pool)).all()
 
 
 def writers(n_persons: int, rows_each: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
