@@ -189,13 +189,13 @@ def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
 
     One more task differs from the mean of R by :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a
     Student's law; and its run by as much as a run of each rule does. That is the upper end. Labels may follow nothing
-    that the pool shows, and no pool tells whether they do: the lower end is what a guess has, 1/C.
+    that the pool shows, and no pool tells whether they do: the lower end is at most what a guess has, 1/C.
 
     Examples
     --------
     >>> each = [Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="rules on the pool") for a in (0.6, 0.65, 0.7)]
     >>> print(over_rules(each, chance=0.5))
-    65.0 % (50.0 to 82.0 %)
+    65.0 % (48.0 to 82.0 %)
     """
     accuracies = np.array([each.accuracy for each in expected])
     n = len(accuracies)
