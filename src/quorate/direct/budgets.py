@@ -18,9 +18,10 @@ from quorate.data.feature_maps.coordinates import (
     public_features,
 )
 from quorate.data.feature_maps.exact import squared_lengths
+from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
-from quorate.direct.plan import DirectPlan, FeatureMapName, feature_map_for, noise_for, plan_direct
+from quorate.direct.plan import FeatureMapName, feature_map_for, noise_for
 from quorate.types import FloatArray
 
 
@@ -49,6 +50,21 @@ class Outline:
     n_outputs: int
     spectrum: Spectrum = field(repr=False)
 
+    @property
+    def noise(self) -> float:
+        """Standard deviation of the noise on each number of a round, in the unit of the gradient."""
+        return self.sigma * self.grid.step
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a round releases."""
+        return len(self.spectrum.values) * self.n_outputs
+
+    @property
+    def dimension(self) -> float:
+        """The effective dimension d(κ)."""
+        return self.spectrum.effective_dimension(self.settings.ridge)
+
     def integers(self, along: FloatArray) -> FloatArray:
         """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
 
@@ -69,12 +85,17 @@ class PlannedBudgets:
         Public rows, encoded.
     name : str
         Of the feature map.
+    patches : SharedPatches, optional
+        Of public images, where others ask for them too.
 
     Examples
     --------
+    >>> from quorate.direct.plan import plan_direct
     >>> planned = PlannedBudgets(np.random.default_rng(0).normal(size=(80, 3)), "linear")
     >>> task = {"n_classes": 2, "n_units": 500, "epsilon": 1.0, "delta": 1e-5}
-    >>> made, outline = planned.plan(**task), planned.outline(**task)
+    >>> made, outline = plan_direct(planned.feature_map, planned.pool, **task), planned.outline(**task)
+    >>> (made.noise, made.round_event.numbers, made.dimension) == (outline.noise, outline.numbers, outline.dimension)
+    True
     >>> made.settings == outline.settings, made.sigma == outline.sigma
     (True, True)
     >>> rows = np.random.default_rng(1).normal(size=(50, 3))
@@ -84,6 +105,7 @@ class PlannedBudgets:
 
     pool: Any = field(repr=False)
     name: FeatureMapName = "auto"
+    patches: SharedPatches | None = field(default=None, repr=False)
     _feature_map: FeatureMap | None = field(default=None, repr=False)
     _moments: PoolMoments | None = field(default=None, repr=False)
 
@@ -91,7 +113,7 @@ class PlannedBudgets:
     def feature_map(self) -> FeatureMap:
         """The map, fitted on the pool."""
         if self._feature_map is None:
-            self._feature_map = feature_map_for(self.name, self.pool)
+            self._feature_map = feature_map_for(self.name, self.pool, patches=self.patches)
         return self._feature_map
 
     @property
@@ -101,19 +123,16 @@ class PlannedBudgets:
             self._moments = PoolMoments.of(public_features(self.feature_map, self.pool))
         return self._moments
 
-    def plan(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> DirectPlan:
-        """Return what a run would do; the arguments are those of :func:`~quorate.direct.plan.plan_direct`.
+    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> Outline:
+        """Return a run's settings and noise alone, without the matrix that makes coordinates of private rows.
+
+        The arguments are those of :func:`~quorate.direct.plan.plan_direct`.
 
         Raises
         ------
         InvalidParameter
-            As :func:`~quorate.direct.plan.plan_direct` does.
+            As that does.
         """
-        task: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "epsilon": epsilon, "delta": delta}
-        return plan_direct(self.feature_map, self.pool, **task, moments=self.moments)
-
-    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> Outline:
-        """Return its settings and noise alone, without the matrix that makes coordinates of private rows."""
         spectrum, n_outputs = self.moments.spectrum, 1 if n_classes == 2 else n_classes
         mu = mu_of_gaussian(epsilon, delta)
         settings = settings_for(self.moments, n_classes=n_classes, n_units=n_units, mu=mu)

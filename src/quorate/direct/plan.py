@@ -17,7 +17,16 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
 from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
-from quorate.data.feature_maps import ChiSquaredMap, LinearMap, RBFMap, StackedMap, has_numbers, patch_map, tree_map
+from quorate.data.feature_maps import (
+    ChiSquaredMap,
+    LinearMap,
+    RBFMap,
+    SharedPatches,
+    StackedMap,
+    has_numbers,
+    patch_map,
+    tree_map,
+)
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, public_features
 from quorate.data.rows import kind, take
 from quorate.direct.contributions import Grid
@@ -118,11 +127,14 @@ class DirectPlan:
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
 
 
-def feature_map_for(name: FeatureMapName, pool: Any, *, rows: str = "rows") -> FeatureMap:
+def feature_map_for(
+    name: FeatureMapName, pool: Any, *, rows: str = "rows", patches: SharedPatches | None = None
+) -> FeatureMap:
     """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
 
     ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
-    table has numbers. `rows` says in words what a row of the pool is.
+    table has numbers. `rows` says in words what a row of the pool is. `patches` are those of public images, where
+    others ask for them too.
     """
     one_of("feature_map", name, FEATURE_MAPS)
     first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
@@ -140,7 +152,7 @@ def feature_map_for(name: FeatureMapName, pool: Any, *, rows: str = "rows") -> F
         "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
         "chi2": lambda: ChiSquaredMap.fit(pool, rng),
         "trees": lambda: tree_map(pool),
-        "patches": lambda: patch_map(pool),
+        "patches": lambda: patch_map(pool, patches=patches),
     }
     return makers[name]()
 

@@ -33,7 +33,7 @@ from quorate.data import (
     take,
 )
 from quorate.data.column_kinds import ColumnKinds, column_kinds
-from quorate.data.feature_maps import PoolDirections, PoolScale
+from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
@@ -231,10 +231,11 @@ class Views:
     width: int
 
 
-def directions_of_images(public: Any) -> PoolDirections | None:
+def directions_of_images(public: Any, *, patches: SharedPatches | None = None) -> PoolDirections | None:
     """Return how default models see images: directions of patches, where the pool is one of square grey images.
 
     None where it is not, or where its images are too small, too few, or show too little to learn patches from.
+    `patches` are those of public images, where others ask for them too.
     """
     shape = public.image_shape if isinstance(public, PublicPool) else None
     if shape is None or not has_patches(shape) or public.n_rows <= OF_IMAGES:
@@ -243,7 +244,7 @@ def directions_of_images(public: Any) -> PoolDirections | None:
     if missing_columns(pool).any():
         return None
     try:
-        return PoolDirections.of_images(pool)
+        return PoolDirections.of_images(pool, patches=patches)
     except InvalidParameter:
         return None
 

@@ -181,9 +181,9 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
     if facts.online_answers:
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
-        made = side.direct(feature_map).plan(
+        outline = side.direct(feature_map).outline(
             n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))
-    return direct_row(facts, made)
+    return direct_row(facts, outline)

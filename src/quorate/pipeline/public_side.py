@@ -12,6 +12,7 @@ from quorate.accounting.figures import several
 from quorate.arguments import one_of
 from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests, slot_bytes
 from quorate.data.column_kinds import column_kinds
+from quorate.data.feature_maps import SharedPatches
 from quorate.data.rows import Rows, take
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.plan import FeatureMapName
@@ -65,6 +66,8 @@ class PublicSide:
         Who votes where nothing is said.
     own_map : str
         Feature map of the direct method, where nothing is said.
+    patches : SharedPatches
+        Of public images, which teachers, student and the direct method are told by.
     """
 
     pool: Rows
@@ -73,6 +76,7 @@ class PublicSide:
     n_distinct: int
     default_teacher: Any
     own_map: FeatureMapName = "auto"
+    patches: SharedPatches = field(default_factory=SharedPatches, repr=False)
     _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
 
     def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
@@ -86,7 +90,7 @@ class PublicSide:
         if feature_map == "auto":
             feature_map = self.own_map
         if feature_map not in self._direct:
-            self._direct[feature_map] = PlannedBudgets(self.schema.numbers(self.pool), feature_map)
+            self._direct[feature_map] = PlannedBudgets(self.schema.numbers(self.pool), feature_map, self.patches)
         return self._direct[feature_map]
 
 
@@ -102,7 +106,8 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     """
     given = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = given.rows()
-    digests, images = row_digests(pool), directions_of_images(given)
+    patches = SharedPatches()
+    digests, images = row_digests(pool), directions_of_images(given, patches=patches)
     own = teacher is None or isinstance(teacher, str)
     teacher = default_teacher(images=images is not None) if teacher is None else teacher_named(teacher)
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
@@ -127,6 +132,7 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
         n_distinct=len(set(digests)),
         default_teacher=default_teacher(images=images is not None),
         own_map=feature_map_of(given),
+        patches=patches,
     )
 
 

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least
-from quorate.direct.plan import DirectPlan
+from quorate.direct.budgets import Outline
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 
 NAME = "gradient rounds"
 
 
-def direct_row(facts: PublicFacts, plan: DirectPlan) -> PlanRow:
+def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
     """Return the row of a direct run that public rows have fixed.
 
     Parameters
     ----------
     facts : PublicFacts
         Of the task.
-    plan : DirectPlan
-        Its coordinates, settings and noise.
+    outline : Outline
+        Its settings and noise.
     """
-    settings = plan.settings
+    settings = outline.settings
     return PlanRow(
         way="direct",
         name=NAME,
-        noise=f"{at_least(plan.noise)} on each of {plan.round_event.numbers:,} numbers, in {settings.rounds} rounds",
-        why=f"a linear model of {plan.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
+        noise=f"{at_least(outline.noise)} on each of {outline.numbers:,} numbers, in {settings.rounds} rounds",
+        why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
         f"{settings.clip:.3g} at most",
     )
 

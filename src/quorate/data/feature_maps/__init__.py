@@ -14,6 +14,7 @@ from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.data.feature_maps.rbf import RBFMap
 from quorate.data.feature_maps.scale import PoolScale, has_numbers
+from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.feature_maps.stacked import StackedMap
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.feature_maps.trees import TreeLeaves
@@ -29,6 +30,7 @@ __all__ = [
     "PoolScale",
     "PoolStandardizer",
     "RBFMap",
+    "SharedPatches",
     "StackedMap",
     "TreeLeaves",
     "has_numbers",

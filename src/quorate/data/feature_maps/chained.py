@@ -11,6 +11,7 @@ from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.rbf import RBFMap
 from quorate.data.feature_maps.scale import in_one_unit
+from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.feature_maps.trees import TreeLeaves
 from quorate.types import FloatArray
 
@@ -72,9 +73,12 @@ class ChainedMap:
         return self.second.weights(weights)
 
 
-def patch_map(pool: FloatArray) -> ChainedMap:
-    """Return patches of images by a Gaussian kernel, learned from the dense public pool."""
-    first = PatchFeatures.fit(pool)
+def patch_map(pool: FloatArray, *, patches: SharedPatches | None = None) -> ChainedMap:
+    """Return patches of images by a Gaussian kernel, learned from the dense public pool.
+
+    What others ask of `patches` is learned and computed once; they are for public rows.
+    """
+    first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
     features = first.numbers(pool)
     return ChainedMap(first, RBFMap.fit(features, np.random.default_rng(0), scale=in_one_unit(features)))
 

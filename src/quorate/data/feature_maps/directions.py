@@ -12,6 +12,7 @@ from quorate.data.feature_maps.coordinates import PublicCoordinates, public_feat
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.scale import in_one_unit
+from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.rows import Rows
 from quorate.types import FloatArray
 
@@ -60,12 +61,12 @@ class PoolDirections:
         return cls(PublicCoordinates.of(told, np.vstack([vectors / (length or 1.0), constant])))
 
     @classmethod
-    def of_images(cls, pool: FloatArray) -> PoolDirections:
+    def of_images(cls, pool: FloatArray, *, patches: SharedPatches | None = None) -> PoolDirections:
         r"""Read the leading 128 principal directions of the patches of public images ``(n_public, side * side)``.
 
         The coordinate along a direction is divided by the root of its standard deviation in the pool: between leaving
         directions as long as they are, of which a model of few rows learns the first alone, and making all equally
-        long. They have mean zero.
+        long. They have mean zero. What others ask of `patches` is learned and computed once; they are for public rows.
 
         Raises
         ------
@@ -74,10 +75,10 @@ class PoolDirections:
         """
         from sklearn.decomposition import PCA
 
-        first = PatchFeatures.fit(pool)
+        first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
         numbers = first.numbers(pool)
         told = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
-        features = public_features(told, pool)[:, :-1]
+        features = public_features(told.second, numbers)[:, :-1]
         found = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
         kept = found.explained_variance_ > LEAST * found.explained_variance_[0]
         deviations = np.sqrt(found.explained_variance_[kept])

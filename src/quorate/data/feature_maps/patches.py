@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from math import isqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -68,7 +68,7 @@ class PatchFeatures:
     centroids: FloatArray = field(repr=False)
 
     @classmethod
-    def fit(cls, pool: FloatArray, *, n_centroids: int = CENTROIDS) -> PatchFeatures:
+    def fit(cls, pool: FloatArray, *, n_centroids: int = CENTROIDS) -> Self:
         """Learn centroids from the dense public pool ``(n_public, side * side)``.
 
         Raises
@@ -136,16 +136,20 @@ class PatchFeatures:
         Pixels and centroids are integers and 36 products sum to less than 2³⁸, so products, thresholds and sums over
         regions are exact; the square root is rounded once, entry by entry.
         """
-        length, starts = self.regions
-        bits = PIXEL_BITS + CENTROID_BITS
         features = np.empty((len(rows), REGIONS**2 * len(self.centroids)))
         for first in range(0, len(rows), _BLOCK):
-            patches = self._patches(rows[first : first + _BLOCK])
-            shared = patches.reshape(-1, SIZE**2) @ self.centroids.T - THRESHOLD * 2.0**bits
-            above = np.maximum(shared, 0.0).reshape(*patches.shape[:3], -1)
-            sums = [above[:, i : i + length, j : j + length].sum(axis=(1, 2)) for i in starts for j in starts]
-            features[first : first + _BLOCK] = np.sqrt(np.hstack(sums) * 2.0**-bits)
+            features[first : first + _BLOCK] = self.of_block(rows[first : first + _BLOCK])
         return features
+
+    def of_block(self, rows: FloatArray) -> FloatArray:
+        """Return the features of a few images: their patches take much memory at once."""
+        length, starts = self.regions
+        bits = PIXEL_BITS + CENTROID_BITS
+        patches = self._patches(rows)
+        shared = patches.reshape(-1, SIZE**2) @ self.centroids.T - THRESHOLD * 2.0**bits
+        above = np.maximum(shared, 0.0).reshape(*patches.shape[:3], -1)
+        sums = [above[:, i : i + length, j : j + length].sum(axis=(1, 2)) for i in starts for j in starts]
+        return np.asarray(np.sqrt(np.hstack(sums) * 2.0**-bits))
 
     def transformer(self) -> Any:
         """Return the same features, but for the grid, as a fitted scikit-learn Pipeline.
