@@ -43,6 +43,11 @@ class Point(click.ParamType[tuple[float, float]]):
     "with labels of rules drawn at random, a guess about another task.",
 )  # fmt: skip
 @click.option(
+    "--model", "models", multiple=True, metavar="NAME",
+    help="A model of [teachers] model to compare as teachers, on labelled public rows; give several. By default trees, "
+    "where [teachers] model is the default and columns are numbers and categories.",
+)  # fmt: skip
+@click.option(
     "--estimate",
     is_flag=True,
     help="Release how often teachers are wrong on private rows that are held out, and plan with that. This is charged "
@@ -57,6 +62,7 @@ def command(
     n_rows: int | None,
     learning_curve: tuple[tuple[float, float], ...],
     rehearse: Any,
+    models: tuple[str, ...],
     estimate: bool,
     spend: float | None,
     html: Path | None,
@@ -81,7 +87,8 @@ def command(
         plan_folder(run, n_records=n_records, n_rows=n_rows, rehearse="no")  # what it refuses, it refuses for nothing
         paid = estimate_for_plan(run, spend=spend)
     curve = learning_curve or None if paid is None else paid.curve
-    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse)
+    how: dict[str, Any] = {"models": models} if models else {}
+    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse, **how)
     if html is not None:
         from quorate.report.plan_page import plan_page
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Role = Literal["teacher", "student"]
 
 #: Models of ``[teachers] model`` by name.
-TEACHER_MODELS = ("logistic", "forest", "boosting", "xgboost", "lightgbm")
+DEFAULT_TEACHER = "logistic"
+TEACHER_MODELS = ("logistic", "tree", "forest", "boosting", "xgboost", "lightgbm")
 #: The extra that brings a library, by what is imported.
 EXTRAS = {"xgboost": "xgboost", "lightgbm": "lightgbm", "torch": "torch", "skorch": "torch"}
 
@@ -52,6 +53,10 @@ def built_in(name: str, role: Role) -> Any:
 
         C = TEACHER_C if role == "teacher" else 1.0
         return LogisticRegression(C=C, max_iter=MAX_ITERATIONS)
+    if name == "tree" and role == "teacher":  # grown in full: the vote of many is a forest, and averages them
+        from sklearn.tree import DecisionTreeClassifier
+
+        return DecisionTreeClassifier()
     if name == "forest":
         from sklearn.ensemble import RandomForestClassifier
 
@@ -62,7 +67,8 @@ def built_in(name: str, role: Role) -> Any:
         return HistGradientBoostingClassifier(min_samples_leaf=5 if role == "teacher" else 20)
     if name in ("xgboost", "lightgbm") and role == "teacher":
         return _boosting_library(name)
-    raise InvalidParameter(f'{role} model {name!r} is not built in; use "logistic", "forest" or "boosting"')
+    own = '"logistic", "tree", "forest"' if role == "teacher" else '"logistic", "forest"'
+    raise InvalidParameter(f'{role} model {name!r} is not built in; use {own} or "boosting"')
 
 
 def default_teacher(*, images: bool) -> Any:
@@ -77,7 +83,7 @@ def default_teacher(*, images: bool) -> Any:
     (LogisticRegression(C=100.0, max_iter=1000), RidgeClassifier(alpha=0.1))
     """
     if not images:
-        return built_in("logistic", "teacher")
+        return built_in(DEFAULT_TEACHER, "teacher")
     from sklearn.linear_model import RidgeClassifier
 
     return RidgeClassifier(alpha=IMAGES_ALPHA)

@@ -8,6 +8,7 @@ from typing import Any
 from quorate.arguments import count, nearest
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
+from quorate.pipeline.models import TEACHER_MODELS
 from quorate.planning import PublicFacts
 from quorate.planning.vote_rows import KINDS, Grid
 
@@ -82,7 +83,9 @@ def word_for_unit(unit: object) -> str:
     return unit
 
 
-def grid_of(facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object) -> Grid:
+def grid_of(
+    facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object, models: Iterable[str] = ()
+) -> Grid:
     """Return what is to be compared.
 
     Raises
@@ -94,7 +97,34 @@ def grid_of(facts: PublicFacts, mechanisms: object, n_teachers: object, queries:
         mechanisms=_mechanisms(mechanisms),
         n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
         queries=_numbers("queries", queries, most=facts.n_public),
+        models=tuple(models),
     )
+
+
+def models_of(given: object) -> tuple[str, ...] | None:
+    """Return the names of teachers' models that are to be compared with the one that was given; None for the default.
+
+    Raises
+    ------
+    InvalidParameter
+        If a name is none of ``[teachers] model``.
+
+    Examples
+    --------
+    >>> models_of(["trees"])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: models must be names of logistic, tree, forest, boosting, xgboost, lightgbm, ...
+    """
+    if given is None:
+        return None
+    listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+    for each in (given,) if listed is None else listed:
+        if listed is None or each not in TEACHER_MODELS:
+            hint = nearest(each, TEACHER_MODELS) if isinstance(each, str) else ""
+            raise InvalidParameter(
+                f'models must be names of {", ".join(TEACHER_MODELS)}, in a list such as ["tree"], got {given!r}{hint}'
+            )
+    return listed
 
 
 def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] | None:

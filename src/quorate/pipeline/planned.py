@@ -10,7 +10,14 @@ from quorate.arguments import count, real
 from quorate.data import check_classes
 from quorate.direct.plan import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.pipeline.plan_arguments import grid_of, needed, number_of_classes, number_of_rows, word_for_unit
+from quorate.pipeline.plan_arguments import (
+    grid_of,
+    models_of,
+    needed,
+    number_of_classes,
+    number_of_rows,
+    word_for_unit,
+)
 from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.direct_row import direct_row, direct_row_unknown
@@ -44,6 +51,7 @@ def plan(
     n_teachers: Sequence[int] | None = None,
     queries: Sequence[int] | None = None,
     mechanisms: Sequence[Any] | None = None,
+    models: Sequence[str] | None = None,
     y_public: Any = None,
     evaluation: tuple[Any, ...] | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
@@ -81,6 +89,10 @@ def plan(
         Numbers of teachers and of queries to compare, in place of the default grid.
     mechanisms : sequence of type, mechanism or name, optional
         Likewise.
+    models : sequence of str, optional
+        Names of ``[teachers] model`` to compare with `teacher` where labelled public rows are rehearsed on. By default
+        ``"tree"`` where `teacher` is left to the default and the public table has columns of numbers and of
+        categories: such tables are often curved, and labels alone can tell; an empty list compares none.
     y_public : (n_public,) labels, optional
         Labels of the public rows, where they are known: they play the private rows in a rehearsal.
     evaluation : (X, y) or (X, y, groups), optional
@@ -131,13 +143,20 @@ def plan(
         **floored,
     )
     curve = _curve(learning_curve)
-    models = Models(teacher, student, feature_map)
+    compared = models_of(models)
+    used = Models(teacher, student, feature_map, compared)
     rehearsals: tuple[Rehearsal, ...] = ()
     if curve is None:
-        rehearsals = rehearsals_of(facts, side, told, models, how=rehearse, y_public=y_public, evaluation=evaluation)
+        rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, y_public=y_public, evaluation=evaluation)
+    others = rehearsals[0].material.others if rehearsals else {}
+    if compared and not others:
+        raise InvalidParameter(
+            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or "
+            "y_public=, or name [data] evaluation"
+        )
     made = plan_votes(
         facts,
-        grid=grid_of(facts, mechanisms, n_teachers, queries),
+        grid=grid_of(facts, mechanisms, n_teachers, queries, others),
         direct=row_of_direct(facts, side, feature_map=feature_map),
         expectation=_together(rehearsals),
         learning_curve=curve,

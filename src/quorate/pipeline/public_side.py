@@ -21,7 +21,7 @@ from quorate.ensemble import as_teacher, with_classes
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.pipeline.direct.config import feature_map_of
 from quorate.pipeline.inputs import Inputs, PrivateRows, Views, directions_of_images, look
-from quorate.pipeline.models import default_teacher, is_linear, teacher_named
+from quorate.pipeline.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
 from quorate.planning.rehearsal.made_up import (
@@ -41,11 +41,12 @@ REHEARSE = ("auto", "labels", "rules", "synthetic", "no")
 
 
 class Models(NamedTuple):
-    """Who votes, who learns, and the features of the direct method; None for the defaults."""
+    """Who votes, who learns, the features of the direct method, and who else might vote; None for the defaults."""
 
     teacher: Any = None
     student: Any = None
     feature_map: FeatureMapName = "auto"
+    compared: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -191,7 +192,10 @@ def labelled_material(
     y_public: Any = None,
     evaluation: tuple[Any, ...] | None = None,
 ) -> Material:
-    """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both."""
+    """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both.
+
+    With them come the same rows as teachers of each model that is compared see them.
+    """
     in_pool = groups = None
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
@@ -203,7 +207,27 @@ def labelled_material(
     if len(codes) != n_rows(rows):
         raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
     made = _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
-    return replace(made, groups=groups)
+    made = replace(made, groups=groups)
+    names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
+    return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names})
+
+
+def _compared_by_default(side: PublicSide, teacher: Any) -> tuple[str, ...]:
+    """Return whom the default teachers are compared with: trees, where columns are numbers and categories."""
+    kinds = side.views.teacher.kinds
+    mixed = bool(kinds.of("number")) and bool(kinds.of("category"))
+    return ("tree",) if mixed and teacher in (None, DEFAULT_TEACHER) else ()
+
+
+def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) -> Material:
+    """Return the same rows as teachers of a model of quorate's own see them, and these teachers."""
+    teacher, see = teacher_named(name), side.views.teacher
+    if not is_linear(teacher):
+        see = replace(see, directions=None)  # as in a run: those are for linear models
+    return replace(
+        material, teacher=as_teacher(teacher), pool=(see(side.pool), material.pool[1]),
+        rows=(see(rows), *material.rows[1:]),
+    )  # fmt: skip
 
 
 def _owners(ids: Any, n: int) -> IntArray:

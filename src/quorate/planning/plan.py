@@ -192,7 +192,8 @@ def plan_votes(
     expect = expectation or _of_curve(learning_curve)
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
-    ordered = in_order(facts, [*expect(facts, possible), *learner_rows(facts, n_labelled=n_labelled)])
+    told = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
+    ordered = in_order(facts, [*told, *learner_rows(facts, n_labelled=n_labelled)])
     return Plan(
         facts=facts,
         rows=ordered,
@@ -239,6 +240,7 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
         n_teachers = min(numbers_of_teachers(facts), key=lambda n: abs(math.log(n / wanted)))
         queries = [first.n_queries or 1]
         (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
+        row = replace(row, model=first.model)
     (row,) = expect(there, [replace(row, expected=None)])
     return AtEpsilon(
         epsilon=epsilon,

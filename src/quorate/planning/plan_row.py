@@ -24,6 +24,8 @@ class PlanRow:
         What releases: the class of a mechanism, or of a learner.
     mechanism : mechanism or None
         With its noise, where teachers vote.
+    model : str
+        Name of the teachers' model where it is compared with another; empty for the one that was given, or the default.
     n_teachers, n_queries : int or None
         K, and the public points that are asked.
     rows_each : float or None
@@ -48,6 +50,7 @@ class PlanRow:
     way: Way
     name: str
     mechanism: Mechanism | None = None
+    model: str = ""
     n_teachers: int | None = None
     n_queries: int | None = None
     rows_each: float | None = None
@@ -61,8 +64,8 @@ class PlanRow:
 
     @property
     def key(self) -> str:
-        """The row in one word, for programs: ``votes/NoisyCounts/178/1000``."""
-        parts = (self.way, self.name, self.n_teachers, self.n_queries)
+        """The row in one word, for programs: ``votes/NoisyCounts/178/1000``, or with ``/tree`` behind it."""
+        parts = (self.way, self.name, self.n_teachers, self.n_queries, self.model or None)
         return "/".join(str(each) for each in parts if each is not None)
 
     def tree(self) -> dict[str, Any]:
@@ -71,6 +74,7 @@ class PlanRow:
             "key": self.key,
             "method": self.way,
             "mechanism": self.name,
+            "model": self.model or None,
             "n_teachers": self.n_teachers,
             "n_queries": self.n_queries,
             "rows_each": None if self.rows_each is None else round(self.rows_each, 2),

@@ -56,11 +56,15 @@ class Grid:
         By default half the recipe's number, that number, and twice as many.
     queries : sequence of int, optional
         By default the recipe's number, and all points where classes are released.
+    models : sequence of str
+        Names of teachers' models that are compared with the one that was given, or the default; by noisy votes alone,
+        where those are compared, since what is the best model hardly hangs on what is released.
     """
 
     mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
     n_teachers: Sequence[int] | None = None
     queries: Sequence[int] | None = None
+    models: Sequence[str] = ()
 
 
 def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ...]:
@@ -80,12 +84,14 @@ def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ..
     """
     grid, calibrated = grid or Grid(), _Calibrated(facts)
     numbers = numbers_of_teachers(facts) if grid.n_teachers is None else grid.n_teachers
-    return tuple(
+    rows = tuple(
         _row(facts, calibrated, kind, n_teachers, n_queries)
         for kind in (KINDS if grid.mechanisms is None else grid.mechanisms)
         for n_teachers in numbers
         for n_queries in grid.queries or _numbers_of_queries(facts, kind)
     )
+    compared = [row for row in rows if row.name == NoisyCounts.__name__] or rows
+    return (*rows, *(replace(row, model=model) for model in grid.models for row in compared))
 
 
 def numbers_of_teachers(facts: PublicFacts) -> tuple[int, ...]:

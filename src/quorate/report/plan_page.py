@@ -121,7 +121,7 @@ def _ways(plan: Plan) -> Iterator[PlanRow]:
     """The best row of each mechanism, for a picture."""
     seen: set[str] = set()
     for row in plan.answering:
-        if row.probabilities is not None and row.name not in seen and len(seen) < LINES:
+        if row.probabilities is not None and not row.model and row.name not in seen and len(seen) < LINES:
             seen.add(row.name)
             yield row
 

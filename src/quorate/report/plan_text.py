@@ -130,8 +130,12 @@ def method_of(row: PlanRow) -> str:
     --------
     >>> method_of(PlanRow(way="direct", name="gradient rounds")), method_of(PlanRow(way="votes", name="NoisyCounts"))
     ('direct method', 'NoisyCounts')
+    >>> method_of(PlanRow(way="votes", name="NoisyCounts", model="tree"))
+    'NoisyCounts, tree'
     """
-    return "direct method" if row.way == "direct" else row.name
+    if row.way == "direct":
+        return "direct method"
+    return f"{row.name}, {row.model}" if row.model else row.name
 
 
 def margins_in_words(row: PlanRow, found: AnswerProbabilities) -> str:

@@ -91,11 +91,12 @@ def choice_in_words(folder: Path) -> str | None:
             named = idle[0] if len(idle) == 1 else f"{', '.join(idle[:-1])} and {idle[-1]}"
             return f"{told}; {named} {'is' if len(idle) == 1 else 'are'} for teachers, and not used"
         count, mechanism = choice["teachers"]["count"], choice["mechanism"]
+        model = f' (model = "{choice["teachers"]["model"]}")' if "model" in choice["teachers"] else ""
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return (
-        f'[method] by = "auto" chose votes of {count:,} teachers by {mechanism["name"]} on {mechanism["queries"]:,} '
-        "queries, the first row of quorate plan"
+        f'[method] by = "auto" chose votes of {count:,} teachers{model} by {mechanism["name"]} on '
+        f"{mechanism['queries']:,} queries, the first row of quorate plan"
     )
 
 

@@ -131,7 +131,7 @@ def choice_of(made: Plan) -> dict[str, Any]:
     fields = {} if row.mechanism is None else open_fields(row.mechanism)
     return {
         "method": {"by": "teachers"},
-        "teachers": {"count": row.n_teachers},
+        "teachers": {"count": row.n_teachers, **({"model": row.model} if row.model else {})},
         "mechanism": {"name": row.name, "queries": row.n_queries, **fields},
     }
 

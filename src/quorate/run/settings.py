@@ -16,7 +16,7 @@ from typing import Any, Literal, NoReturn
 from quorate.arguments import nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
-from quorate.pipeline.models import METHODS, SHARES, TEACHER_MODELS
+from quorate.pipeline.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
 from quorate.run.choice import with_kept_choice
 from quorate.run.command_section import COMMAND_KEYS, command_fields
 from quorate.run.data_settings import (
@@ -67,7 +67,7 @@ class BudgetSettings:
 class TeacherSettings:
     """``[teachers]``: who votes."""
 
-    model: str = "logistic"
+    model: str = DEFAULT_TEACHER
     count: int | Auto = "auto"
     partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
     prior_matching: bool = False

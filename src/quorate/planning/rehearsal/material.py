@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +53,8 @@ class Material:
         Whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
     coordinates : SharedCoordinates
         How models of the shares measure the pool, which all students here share.
+    others : mapping of str to Material
+        The same rows as teachers of another model see them, with these teachers, by the name of the model.
     """
 
     pool: tuple[Any, Any] = field(repr=False)
@@ -68,6 +71,7 @@ class Material:
     one_unit: bool = False
     groups: IntArray | None = field(default=None, repr=False)
     coordinates: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
+    others: Mapping[str, Material] = field(default_factory=dict, repr=False)
     _along: list[FloatArray] = field(default_factory=list, repr=False)
 
     def __post_init__(self) -> None:

@@ -96,7 +96,7 @@ class Rehearsal:
     facts: PublicFacts
     effort: Effort
     seed: int = 0
-    _votes: dict[tuple[int, int], SampledVotes | None] = field(default_factory=dict)
+    _votes: dict[tuple[int, int, str], SampledVotes | None] = field(default_factory=dict)
     _outlines: dict[float, tuple[Outline, FloatArray]] = field(default_factory=dict)
     _plays: dict[tuple[Any, ...], tuple[Any, Played | None]] = field(default_factory=dict)
 
@@ -150,7 +150,7 @@ class Rehearsal:
 
     def _play_votes(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
         assert row.mechanism is not None and row.n_teachers is not None and row.n_queries is not None  # noqa: S101, PT018
-        sampled = self._sampled(row.n_teachers, fold)
+        sampled = self._sampled(row.n_teachers, fold, row.model)
         if sampled is None:
             return None
         _, held = self._divided(fold, self.effort.folds)
@@ -176,12 +176,12 @@ class Rehearsal:
             mechanism = replace(mechanism, sigma=noise.scale * (len(asked) / n_queries) ** 0.5)
         return asked, mechanism
 
-    def _sampled(self, n_teachers: int, fold: int) -> SampledVotes | None:
-        key = (n_teachers, fold)
+    def _sampled(self, n_teachers: int, fold: int, model: str = "") -> SampledVotes | None:
+        key = (n_teachers, fold, model)
         if key not in self._votes:
             trained_on, held = self._divided(fold, self.effort.folds)
             self._votes[key] = sample_votes(
-                self.material,
+                self.material.others.get(model, self.material),
                 trained_on,
                 held,
                 shards=Shards.of(self.facts, n_teachers),
@@ -243,7 +243,7 @@ class Rehearsal:
     @property
     def not_rehearsed(self) -> str | None:
         """Say that shards are larger than what could be rehearsed, where that is so."""
-        missing = [n_teachers for (n_teachers, _), votes in self._votes.items() if votes is None]
+        missing = [n_teachers for (n_teachers, _, _), votes in self._votes.items() if votes is None]
         if not missing:
             return None
         return (
@@ -254,4 +254,5 @@ class Rehearsal:
     @property
     def constant(self) -> tuple[int, ...]:
         """Numbers of teachers at which every sampled teacher says one class whatever it is asked."""
-        return tuple(sorted({n for (n, _), votes in self._votes.items() if votes is not None and votes.one_class}))
+        own = [(n, votes) for (n, _, model), votes in self._votes.items() if not model]
+        return tuple(sorted({n for n, votes in own if votes is not None and votes.one_class}))
