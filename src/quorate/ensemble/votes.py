@@ -36,7 +36,7 @@ BLOCK = 65_536
 _TASKS_PER_JOB, _FEWEST_ALONE = 4, 64
 PROMPTS = 64  # queries put to one prompting voter at a time
 _TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
-_NONE_LINEAR = LinearVoters(())
+_NONE_LINEAR = LinearVoters({})
 
 
 def count_votes(
