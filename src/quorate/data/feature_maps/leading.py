@@ -50,8 +50,7 @@ def leading_spectrum(features: Any) -> Spectrum:
     for _ in range(PASSES):  # the directions that count most are within a few hundredths after one
         seen = _orthonormal(both.times(both.transposed_times(seen, room)))
     across = both.transposed_times(seen, room)
-    squares, turned = linalg.eigh(across.T @ across, driver="evd", overwrite_a=True, check_finite=False)
-    squares = squares.astype(np.float64)
+    squares, turned = np.linalg.eigh((across.T @ across).astype(np.float64))
     kept = squares > 1e-6 * squares[-1]
     squares, turned = squares[kept][::-1][:DIRECTIONS], turned[:, kept][:, ::-1][:, :DIRECTIONS]
     # The same as across @ turned; texts are fewer than words, and hold few words each.
