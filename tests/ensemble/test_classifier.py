@@ -75,6 +75,21 @@ def test_one_class_votes_for_it_and_no_rows_abstain():
     assert teacher.train(X[:0], Y[:0], 1).vote(X[:3]).tolist() == [-1, -1, -1]
 
 
+def test_parameters_are_looked_at_once_for_all_teachers_and_a_wrong_one_abstains(monkeypatch):
+    X, y = np.random.default_rng(0).normal(size=(60, 4)), np.arange(60) % 3
+    plain = DecisionTreeClassifier(random_state=ClassifierTeacher(DecisionTreeClassifier()).fresh(5).random_state)
+    expected = plain.fit(X, y).tree_.threshold.tolist()
+    looked = []
+    right = DecisionTreeClassifier._validate_params
+    monkeypatch.setattr(DecisionTreeClassifier, "_validate_params", lambda own: (looked.append(own), right(own)))
+    teacher = ClassifierTeacher(DecisionTreeClassifier())
+    voters = [teacher.train(X, y, seed) for seed in (5, 6)]
+    assert len(looked) == 1
+    assert voters[0].estimator.tree_.threshold.tolist() == expected
+    assert isinstance(ClassifierTeacher(DecisionTreeClassifier(max_depth=-1)).train(X, y, 5), AbstainingVoter)
+    assert isinstance(ClassifierTeacher(DecisionTreeClassifier(splitter="any")).train(X, y, 5), AbstainingVoter)
+
+
 def test_an_exception_in_fit_abstains():
     y = Y.copy()
     bad = X.copy()

@@ -11,11 +11,14 @@ import subprocess
 import sys
 import time
 import warnings
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble import isolation
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 
 
 def noisy(item: int) -> bytes:
@@ -118,6 +121,32 @@ def test_cpu_time_is_counted_for_each_item_anew():
         return b"done"
 
     assert in_children(a_little, range(4), together=True, cpu_seconds=0.3) == [b"done"] * 4
+
+
+def noted(folder: Path, item: int) -> bytes:
+    with (folder / "done").open("a") as file:
+        file.write(str(item))
+    if item == 2:
+        os._exit(0)
+    return str(item).encode()
+
+
+@pytest.mark.parametrize(("cpu_seconds", "done"), [(10.0, "01223"), (None, "0120123")])
+def test_under_a_limit_no_result_waits_for_a_later_item(tmp_path, monkeypatch, cpu_seconds, done):
+    """Without a limit what the crash takes along is computed anew, which gives the same."""
+    monkeypatch.setattr(isolation, "_KEEP_SECONDS", 60.0)
+    found = in_children(partial(noted, tmp_path), range(4), together=True, cpu_seconds=cpu_seconds)
+    assert found == [b"0", b"1", Lost.FAILED, b"3"]
+    assert (tmp_path / "done").read_text() == done
+
+
+def test_libraries_are_looked_for_anew_after_an_import_alone(monkeypatch):
+    with one_thread_each():
+        known = isolation._libraries(len(sys.modules))
+        assert {each["num_threads"] for each in known.info()} <= {1}
+    assert isolation._libraries(len(sys.modules)) is known
+    monkeypatch.setitem(sys.modules, "a_new_library", sys)
+    assert isolation._libraries(len(sys.modules)) is not known
 
 
 def leave_something_running(item: int) -> bytes:

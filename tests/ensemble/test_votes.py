@@ -113,7 +113,7 @@ def test_linear_voters_are_stacked_once_and_a_large_stack_is_not_kept(monkeypatc
     together = ensemble(*LINEAR)
     first = together.linear(X.shape[1])
     assert together.linear(X.shape[1]) is first
-    assert together.linear(X.shape[1] + 1).reveal().groups == ()  # of another width
+    assert together.linear(X.shape[1] + 1).reveal().groups == {}  # of another width
     monkeypatch.setattr("quorate.ensemble.ensemble._MOST_KEPT", first.reveal().n_bytes - 1)
     large = ensemble(*LINEAR)
     assert large.linear(X.shape[1]) is not large.linear(X.shape[1])
@@ -326,6 +326,36 @@ def test_a_model_without_weights_does_not_make_up_for_one_that_is_undecided():
     assert [rows.tolist() for rows in taken.values()] == [[0], [0]]
 
 
+@pytest.mark.parametrize("n_scores", [1, 3, 40])
+@pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
+def test_what_a_voter_leaves_open_does_not_depend_on_who_stands_beside_it(n_scores, as_rows):
+    """Weights of every length side by side: the longest ones' bound decides hardly a vote of the shortest."""
+    rng = np.random.default_rng(n_scores)
+    points = rng.normal(size=(90, 7))
+    points[:5] = 0.0
+    voters = [
+        forged(scale * rng.normal(size=(n_scores, 7)), scale * rng.normal(size=n_scores))
+        for scale in np.repeat([1e-170, 1.0, 1e9, 1e160], 65)  # more than a byte counts
+    ]
+    voters += [forged(np.full((n_scores, 7), spoilt), np.zeros(n_scores)) for spoilt in (np.inf, np.nan, 0.0)]
+    voters += [forged(rng.normal(size=(n_scores, 7)), np.full(n_scores, np.nan))]
+    n_classes, X = max(2, n_scores), as_rows(points)
+    counts = np.zeros((90, n_classes), dtype=np.int64)
+    together = linear_counts(voters, X, counts)
+
+    expected = np.zeros_like(counts)
+    for number, voter in enumerate(voters):
+        alone = linear_counts([voter], X, expected)[0]
+        assert together[number].tolist() == alone.tolist()
+    assert (counts == expected).all()
+    assert [together[number].size for number in (65, 130)] == [0, 0]
+    assert [together[number].size for number in (-4 % len(voters), len(voters) - 1)] == [90, 90]
+    with np.errstate(all="ignore"):
+        own = [voter.vote(points) for voter in voters[:260]]
+    whole = counted_in_the_end(voters[:260], X, n_classes)
+    assert (whole == np.stack([(np.stack(own) == code).sum(axis=0) for code in range(n_classes)], axis=1)).all()
+
+
 def true_counts(voters, points, n_classes):
     counts = np.zeros((len(points), n_classes), dtype=np.int64)
     for voter in voters:
@@ -335,7 +365,7 @@ def true_counts(voters, points, n_classes):
 
 def counted_in_the_end(voters, points, n_classes):
     """What the product counted, and the voters themselves on the rows that it left open."""
-    counts = np.zeros((len(points), n_classes), dtype=np.int64)
+    counts = np.zeros((points.shape[0], n_classes), dtype=np.int64)
     for number, rows in linear_counts(voters, points, counts).items():
         counts[rows, voters[number].vote(points)[rows]] += 1
     return counts

@@ -20,7 +20,7 @@ from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
 from quorate.students.shares import VoteShares, fit_vote_shares
 from quorate.students.tree_shares import TreeShares
-from quorate.students.values import gain
+from quorate.students.values import best_of, errors_by_folds, gain
 from quorate.students.whole_pool import once_per_class
 
 
@@ -191,7 +191,25 @@ def test_the_gain_is_that_of_a_second_writing():
         middle = sum(noisy[i] for i in rest) / len(rest)
         differences += [sum((noisy[i] - 0.5) ** 2) - sum((noisy[i] - middle) ** 2) for i in fold]
     spread = np.sqrt(sum((each - np.mean(differences)) ** 2 for each in differences) / 89)
-    assert gain(mean_of, half, X, noisy) == pytest.approx(np.mean(differences) - spread / np.sqrt(90))
+    found = gain(errors_by_folds(half, X, noisy), errors_by_folds(mean_of, X, noisy))
+    assert found == pytest.approx(np.mean(differences) - spread / np.sqrt(90))
+
+
+def test_points_are_measured_once_for_all_folds_and_models_of_one_geometry(monkeypatch):
+    data, _ = curved(1, sigma=30.0, m=90)
+    X, noisy = data.points, data.released.vote_shares(K)
+    forms = {name: form() for name, form in VoteShareStudent(shares="smooth")._forms(data, X).items()}
+    whole = {name: errors_by_folds(lambda *rows, on=on: on[1](*rows, on[0]), X, noisy) for name, on in forms.items()}
+    best = max(("kernel", "gaussian-process"), key=lambda name: gain(whole["linear"], whole[name]))
+    mapped = []
+    features = forms["kernel"][0].maps[-1]
+    transform = type(features).transform
+    monkeypatch.setattr(
+        type(features), "transform", lambda own, rows: (mapped.append(len(rows)), transform(own, rows))[1]
+    )
+    assert best_of("linear", ["kernel", "gaussian-process"], forms, X, noisy) == best
+    assert gain(whole["linear"], whole[best]) > 0
+    assert mapped == [90]
 
 
 @pytest.mark.parametrize("shares", ["kernel", "gaussian-process"])

@@ -90,7 +90,8 @@ class PoolMoments:
         """Return the lengths of z of public rows, each in coordinates that were fitted without it."""
         if self.held is not None:
             lengths = np.sqrt(self.spectrum.values + ridge)
-            return np.asarray(np.linalg.norm(np.asarray(self.held @ self.spectrum.vectors) / lengths, axis=1))
+            held = self.held.astype(self.spectrum.vectors.dtype)
+            return np.asarray(np.linalg.norm(np.asarray(held @ self.spectrum.vectors) / lengths, axis=1))
         if not self._folds:
             self._folds.extend(_held_out(self.features))
         return np.concatenate([np.linalg.norm(seen(ridge), axis=1) for seen in self._folds])

@@ -23,7 +23,7 @@ from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
-from quorate.data.rows import Rows
+from quorate.data.rows import Rows, n_rows
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
@@ -382,8 +382,9 @@ def _finite(numbers: Any) -> NDArray[np.bool_]:
     """Tell which rows of numbers, dense or CSR, are finite."""
     if not _is_sparse(numbers):
         return np.asarray(np.isfinite(numbers).all(axis=1))
-    finite = np.ones(numbers.shape[0], dtype=bool)
-    finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~np.isfinite(numbers.data)]] = False
+    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
+    if not each.all():
+        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
     return finite
 
 
@@ -393,4 +394,4 @@ def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
         return schema.numbers(take(schema.pool, np.arange(1)))[:0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return schema.numbers(take(X, kept))
+        return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))

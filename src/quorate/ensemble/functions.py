@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, label_array
 from quorate.ensemble.discrete_values import decode_value, encode_value
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.training import rows_alone
 from quorate.ensemble.workers import isolated_map
@@ -173,7 +173,6 @@ def _compute_batch(
 ) -> list[bytes | Lost]:
     """In a worker: compute one function on one shard for each item, each in a child process of its own."""
     from cloudpickle import loads
-    from threadpoolctl import threadpool_limits
 
     try:
         loaded = {which: loads(calls[which]) for which in sorted({which for which, _ in items})}
@@ -183,7 +182,7 @@ def _compute_batch(
             f"a worker process cannot load the function: {type(error).__name__}. "
             "Its code must be importable, or defined in the main script."
         ) from None
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         # Never two in one child: what a function leaves behind in its process must not reach another shard.
         return in_children(partial(_compute, loaded), items, together=False, cpu_seconds=cpu_seconds)
 

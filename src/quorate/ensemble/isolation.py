@@ -17,8 +17,10 @@ import random
 import re
 import signal
 import sys
+import time
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from multiprocessing import Pipe
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
@@ -28,13 +30,18 @@ import numpy as np
 from quorate.ensemble.lifetime import be_child, buried, fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from multiprocessing.connection import Connection
+
+    from threadpoolctl import ThreadpoolController
 
 Item = TypeVar("Item")
 
-# How often a silent child is asked whether it still lives. Latency only: a result is read as soon as it is written.
+# How often a silent child is asked whether it still lives. Latency only: results are read as soon as they are written.
 _HEARTBEAT_SECONDS = 0.2
+# How long a child keeps results before it writes them. To write and read each by itself takes as long as some fits;
+# what is lost with a child that dies is computed anew, each item alone, as are all items after it.
+_KEEP_SECONDS = 0.05
 
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"), "1"
@@ -109,6 +116,21 @@ def seed_global_generators(seed: int) -> None:
         torch.set_num_threads(1)
 
 
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """In a worker: hold the numerical libraries that are loaded to one thread, in the children forked meanwhile too."""
+    with _libraries(len(sys.modules)).limit(limits=1):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(_n_modules: int) -> ThreadpoolController:
+    """Look for the libraries, anew where a module was imported since: that takes longer than to train many a model."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
 def load_what_children_need() -> None:
     """In a worker: have torch, where it is loaded, load the parts that it loads at the first step of an optimizer.
 
@@ -143,10 +165,10 @@ def _child(
     while True:
         if reader.poll(0 if status is not None else _HEARTBEAT_SECONDS):
             try:
-                message = reader.recv_bytes()
+                some = reader.recv()
             except (EOFError, OSError):
                 break
-            results.append(message[1:] if message[:1] == b"+" else Lost.FAILED)
+            results += [Lost.FAILED if result is None else result for result in some]
         elif status is not None:
             break
         elif (ended := os.waitpid(pid, os.WNOHANG))[0] == pid:
@@ -167,23 +189,28 @@ def _work(
     reader: Connection,
     writer: Connection,
 ) -> NoReturn:
-    """Be the child: do the work in silence, send each result, and leave without a trace."""
+    """Be the child: do the work in silence, send the results, and leave without a trace."""
     try:
         reader.close()
         be_child(worker)
         _silence()
-        for item in items:
+        kept: list[bytes | None] = []
+        # Near its limit an item that is run twice may end in two ways, so there no result waits for a later item.
+        sent, keep = time.monotonic(), _KEEP_SECONDS if cpu_seconds is None else 0.0
+        for number, item in enumerate(items, start=1):
             if cpu_seconds is not None:
                 # The default action of SIGPROF ends the process, also inside compiled code.
                 signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
             try:
-                message = b"+" + function(item)
+                kept.append(function(item))
             except MemoryError:
                 # Whose doing it was cannot be told here either: end as the operating system would have ended it.
                 os.kill(os.getpid(), signal.SIGKILL)
             except BaseException:  # noqa: BLE001 - SystemExit too: a teacher's failure is an abstention, told to nobody
-                message = b"-"
-            writer.send_bytes(message)
+                kept.append(None)
+            if number == len(items) or time.monotonic() - sent >= keep:
+                writer.send(kept)
+                kept, sent = [], time.monotonic()
     finally:
         os._exit(0)
 

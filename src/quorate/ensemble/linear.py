@@ -18,18 +18,24 @@ import numpy as np
 
 from quorate.data.rows import kind
 from quorate.ensemble.classifier import ClassifierVoter
+from quorate.ensemble.counting import GROUP
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
     from threadpoolctl import ThreadpoolController
 
     from quorate.ensemble.teachers import Voter
     from quorate.types import BoolArray, FloatArray, IntArray
 
+    ByteArray = NDArray[np.uint8]
+
 _UNIT_ROUNDOFF = 2.0**-53
-# Scores and what is made of them stay in a core's cache; fewer rows than this waste the matrix product.
+# Scores and what is made of them stay in a core's cache: those of so many rows of queries, of so many models together.
+# Fewer rows than this waste the matrix product.
 _SCORES_AT_ONCE = 2**17
+_SCORES_A_ROW = 256
 _FEWEST_ROWS = 32
 # A length below this may come of squares that underflowed, and products with it underflow. Taken for it, the bound is
 # at least 4(d + 2)·2⁻¹⁰⁵³, more than the d products and sums can lose to underflow, which is 2⁻¹⁰⁷⁵ each.
@@ -39,43 +45,37 @@ _NO_ROWS = np.empty(0, dtype=np.int64)
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Alike:
-    """Linear classifiers that know the same classes, side by side.
+    """Some linear classifiers that know the same classes, side by side: at most as many as a byte counts.
 
     Attributes
     ----------
     numbers : tuple of int, (M,)
         Which voters they are.
-    codes : tuple of int
-        The classes that they know.
-    weights : FloatArray, (n_features, n_scores × M)
-        Their coefficients, all models' of one score side by side; two classes have one score.
-    offsets : FloatArray, (n_scores × M,)
-        Their intercepts.
+    weights : FloatArray, (n_features + 1, n_scores × M)
+        Their coefficients, and in the last row their intercepts, all models' of one score side by side; two classes
+        have one score.
     lengths, largest : FloatArray, (M,)
-        For each model the Euclidean length of the longest weight vector, and the largest intercept without its sign.
+        For each model the Euclidean length of the longest weight vector, and the largest intercept without its sign;
+        infinite where it is not a number, which leaves every row open.
     """
 
     numbers: tuple[int, ...]
-    codes: tuple[int, ...]
     weights: FloatArray
-    offsets: FloatArray
     lengths: FloatArray
     largest: FloatArray
 
     @classmethod
-    def of(cls, numbers: Sequence[int], models: Sequence[Any], codes: tuple[int, ...]) -> _Alike:
-        n_scores = 1 if len(codes) == 2 else len(codes)
+    def of(cls, numbers: Sequence[int], models: Sequence[Any], n_scores: int) -> _Alike:
         weights = np.stack([np.reshape(model.coef_, (n_scores, -1)) for model in models], axis=1)
         offsets = np.stack([np.broadcast_to(np.ravel(model.intercept_), (n_scores,)) for model in models], axis=1)
         with np.errstate(over="ignore"):
             lengths = np.sqrt(np.sum(weights**2, axis=2)).max(axis=0)
+        both = np.concatenate([weights, offsets[:, :, np.newaxis]], axis=2)
         return cls(
             tuple(numbers),
-            codes,
-            np.ascontiguousarray(weights.reshape(n_scores * len(models), -1).T),
-            offsets.reshape(-1),
-            lengths,
-            np.abs(offsets).max(axis=0),
+            np.ascontiguousarray(both.reshape(n_scores * len(models), -1).T),
+            _known(np.maximum(lengths, _SHORTEST)),
+            _known(np.abs(offsets).max(axis=0)),
         )
 
 
@@ -85,11 +85,11 @@ class LinearVoters:
 
     Parameters
     ----------
-    groups : tuple
-        Classifiers that know the same classes, side by side.
+    groups : mapping
+        By the classes that they know, the classifiers that know them, some side by side.
     """
 
-    groups: tuple[_Alike, ...]
+    groups: Mapping[tuple[int, ...], tuple[_Alike, ...]]
 
     @classmethod
     def of(cls, voters: Sequence[Voter], width: int, n_classes: int) -> LinearVoters:
@@ -99,16 +99,21 @@ class LinearVoters:
             codes = _codes_if_linear(voter, width, n_classes)
             if codes is not None:
                 by_codes.setdefault(codes, []).append(number)
-        groups = (
-            _Alike.of(numbers, [voters[number].estimator for number in numbers], codes)  # type: ignore[attr-defined]
-            for codes, numbers in by_codes.items()  # one alone too: what it takes would tell of a rare class
-        )
-        return cls(tuple(groups))
+        groups = {}
+        for codes, numbers in by_codes.items():  # one alone too: what it takes would tell of a rare class
+            n_scores = 1 if len(codes) == 2 else len(codes)
+            at_once = min(GROUP, max(1, _SCORES_A_ROW // n_scores))
+            parts = [numbers[start : start + at_once] for start in range(0, len(numbers), at_once)]
+            groups[codes] = tuple(
+                _Alike.of(part, [voters[number].estimator for number in part], n_scores)  # type: ignore[attr-defined]
+                for part in parts
+            )
+        return cls(groups)
 
     @property
     def n_bytes(self) -> int:
         """Memory that the stacked coefficients take."""
-        return sum(each.weights.nbytes for each in self.groups)
+        return sum(each.weights.nbytes for group in self.groups.values() for each in group)
 
     def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
         """Add their votes to `counts`, in place.
@@ -137,43 +142,68 @@ class LinearVoters:
         >>> counts.tolist()
         [[5, 0], [0, 0], [0, 5]]
         """
-        open_rows: dict[int, IntArray] = {}
-        for alike in self.groups:
-            open_rows |= dict.fromkeys(alike.numbers, _NO_ROWS)
-            open_rows |= _count_alike(alike, X, counts, n_jobs)
-        return open_rows
+        open_rows: dict[int, list[IntArray]] = {}
+        # Overflow gives inf or NaN, which the comparisons leave open.
+        with blas().limit(limits=n_jobs), np.errstate(all="ignore"):
+            for codes, group in self.groups.items():
+                open_rows |= {number: [_NO_ROWS] for alike in group for number in alike.numbers}
+                step = max(_FEWEST_ROWS, n_jobs * _SCORES_AT_ONCE // group[0].weights.shape[1])
+                for start in range(0, X.shape[0], step):
+                    rows = slice(start, start + step)
+                    counts[rows, list(codes)] += _count_rows(group, X[rows], len(codes), start, open_rows).T
+        return {number: np.concatenate(parts) for number, parts in open_rows.items()}
 
 
-def _count_alike(alike: _Alike, X: Any, counts: IntArray, n_jobs: int) -> dict[int, IntArray]:
-    """Count models that know the same classes; return the rows that each leaves open, where it leaves any."""
-    n_models, n_scores = len(alike.numbers), len(alike.offsets) // len(alike.numbers)
-    votes = _votes_by_sign if n_scores == 1 else _votes_by_largest
-    step = max(_FEWEST_ROWS, n_jobs * _SCORES_AT_ONCE // (n_models * n_scores))
-    left: dict[int, list[IntArray]] = {}
-    # Overflow gives inf or NaN, which the comparisons leave open.
-    with blas().limit(limits=n_jobs), np.errstate(all="ignore"):
-        for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
-            scores = np.asarray(rows @ alike.weights)
-            scores += alike.offsets
-            found, certain = votes(scores.reshape(-1, n_scores, n_models), _bounds(alike, rows))
-            counts[start : start + step, list(alike.codes)] += found
-            if certain is not None:
-                for model in np.flatnonzero(~certain.all(axis=0)):
-                    open_here = (start + np.flatnonzero(~certain[:, model])).astype(np.int64)
-                    left.setdefault(alike.numbers[model], []).append(open_here)
-    return {number: np.concatenate(parts) for number, parts in left.items()}
+def _count_rows(
+    group: tuple[_Alike, ...], rows: Any, n_codes: int, start: int, open_rows: dict[int, list[IntArray]]
+) -> IntArray:
+    """Count models that know the same classes, ``(n_codes, n_rows)``, and add to the rows that each leaves open."""
+    found = np.zeros((n_codes, rows.shape[0]), dtype=np.int64)
+    norms = np.maximum(_row_norms(rows), _SHORTEST)
+    with_one = None if kind(rows) == "sparse" else _with_one(rows)
+    for alike in group:
+        scores = _scores(alike, rows, with_one)
+        votes = _votes_by_sign if scores.shape[0] == 1 else _votes_by_largest
+        # The longest weights give each row a bound that is at least every model's own, since rounding is monotone.
+        # Where it leaves a vote open, which is hardly ever, each model's own is asked.
+        of_some, decided = votes(scores, _bounds(rows, norms, alike.lengths.max(), alike.largest.max()))
+        if not decided.all():
+            at = np.flatnonzero(~decided.all(axis=0))
+            own = _bounds(rows, norms[at], alike.lengths[:, np.newaxis], alike.largest[:, np.newaxis])
+            of_some[:, at], decided = votes(scores[:, :, at], own)
+            for model in np.flatnonzero(~decided.all(axis=1)):
+                open_rows[alike.numbers[model]].append((start + at[~decided[model]]).astype(np.int64))
+        found += of_some
+    return found
 
 
-def _bounds(alike: _Alike, rows: Any) -> FloatArray:
-    """How far two evaluations of one score may lie apart, at most: ``(n_rows, M)``, for every score of a model."""
+def _with_one(rows: FloatArray) -> FloatArray:
+    """Return the rows with a last column of ones, which the intercepts are multiplied with."""
+    wider = np.empty((rows.shape[0], rows.shape[1] + 1))
+    wider[:, :-1], wider[:, -1] = rows, 1
+    return wider
+
+
+def _scores(alike: _Alike, rows: Any, with_one: FloatArray | None) -> FloatArray:
+    """Return every model's scores ``(n_scores, M, n_rows)``: rows last, so that sums over models go side by side."""
+    if with_one is None:
+        scores = np.asarray(rows @ alike.weights[:-1])
+        scores += alike.weights[-1]
+        scores = np.ascontiguousarray(scores.T)  # which costs less than sums across what lies apart
+    else:
+        scores = alike.weights.T @ with_one.T
+    return scores.reshape(-1, len(alike.numbers), rows.shape[0])
+
+
+def _bounds(rows: Any, norms: FloatArray, lengths: Any, largest: Any) -> FloatArray:
+    """How far two evaluations of one score may lie apart, at most: for each row, and for each length of weights."""
     # Twice γ, and twice again for the rounding of this bound itself and of what it is taken from.
     slack = 4 * (rows.shape[1] + 2) * _UNIT_ROUNDOFF
-    bounds = np.multiply.outer(np.maximum(_row_norms(rows), _SHORTEST), np.maximum(alike.lengths, _SHORTEST))
-    bounds += alike.largest
-    bounds *= slack
-    bounds[np.isnan(bounds)] = np.inf  # of a length that overflowed
-    return bounds
+    return np.asarray((norms * lengths + largest) * slack)
+
+
+def _known(numbers: FloatArray) -> FloatArray:
+    return np.where(np.isnan(numbers), np.inf, numbers)
 
 
 @cache
@@ -184,37 +214,48 @@ def blas() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, BoolArray | None]:
-    """Count the votes of one score ``(n_rows, 1, M)``, where no rounding could change its sign.
+def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, BoolArray]:
+    """Count the votes of one score ``(1, M, n_rows)``, where no rounding could change its sign.
 
-    Returns ``(n_rows, 2)`` votes, and which of them are certain, ``(n_rows, M)``; None where all are.
+    Bounds are given for each row, or for each model and row. Returns ``(2, n_rows)`` votes, and whether they are
+    decided: ``(1, n_rows)``, of all models, where there is a bound for each row alone, and else ``(M, n_rows)``.
     """
-    second = scores[:, 0] > bounds
-    np.negative(bounds, out=bounds)
-    first = scores[:, 0] < bounds
-    found = np.stack([np.count_nonzero(first, axis=1), np.count_nonzero(second, axis=1)], axis=1)
-    return found, None if found.sum() == first.size else first | second
+    second = scores[0] > bounds
+    first = scores[0] < -bounds
+    found = np.stack([_sum_of(first, axis=0), _sum_of(second, axis=0)])
+    if bounds.ndim == 2:
+        return found, first | second
+    return found, (np.add.reduce(found, axis=0) == scores.shape[1])[np.newaxis]
 
 
-def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[IntArray, BoolArray | None]:
-    """Count the votes of the largest of C scores ``(n_rows, C, M)``, where no rounding could change which it is.
+def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, BoolArray]:
+    """Count the votes of the largest of C scores ``(C, M, n_rows)``, where no rounding could change which it is.
 
-    That is where no other score is within twice the bound of the largest one. Returns ``(n_rows, C)`` votes, and which
-    of them are certain, ``(n_rows, M)``; None where all are.
+    That is where no other score is within twice the bound of the largest one. Bounds and what is returned are those
+    of :func:`_votes_by_sign`, with ``(C, n_rows)`` votes.
     """
-    largest = scores.max(axis=1)
-    near = scores >= (largest - 2 * bounds)[:, np.newaxis]
-    found = np.count_nonzero(near, axis=2)
+    largest = scores.max(axis=0)
+    near = scores >= largest - 2 * bounds
+    if bounds.ndim == 2:
+        decided = (np.count_nonzero(near, axis=0) == 1) & np.isfinite(largest)
+        return _sum_of(near & decided, axis=1), decided
+    found = _sum_of(near, axis=1)
     # A finite largest score is near itself, as no bound is NaN; so with as many near ones as models each has one alone.
-    if np.isfinite(largest).all() and np.all(found.sum(axis=1) == scores.shape[2]):
-        return found, None
-    certain = (np.count_nonzero(near, axis=1) == 1) & np.isfinite(largest)
-    return np.count_nonzero(near & certain[:, np.newaxis], axis=2), certain
+    each_has_one = np.add.reduce(found, axis=0) == scores.shape[1]
+    return found, (each_has_one & np.isfinite(largest).all(axis=0))[np.newaxis]
+
+
+def _sum_of(votes: BoolArray, *, axis: int) -> ByteArray:
+    """Count over the models, of which there are no more than a byte counts."""
+    return np.asarray(np.add.reduce(votes, axis=axis, dtype=np.uint8))
 
 
 def _row_norms(rows: Any) -> FloatArray:
-    squares = rows.multiply(rows).sum(axis=1) if kind(rows) == "sparse" else np.sum(rows**2, axis=1)
-    return np.sqrt(np.asarray(squares, dtype=np.float64).reshape(-1))
+    if kind(rows) == "sparse":
+        squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
+    else:
+        squares = np.einsum("ij,ij->i", rows, rows)
+    return np.sqrt(squares)
 
 
 def _codes_if_linear(voter: Voter, width: int, n_classes: int) -> tuple[int, ...] | None:

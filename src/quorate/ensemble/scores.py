@@ -10,7 +10,7 @@ import numpy as np
 from quorate.arguments import count
 from quorate.data.rows import n_rows
 from quorate.ensemble.classifier import ClassifierVoter
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.teachers import ConstantVoter
 from quorate.ensemble.votes import voters_a_task
 from quorate.ensemble.workers import isolated_map
@@ -100,9 +100,7 @@ def gather_scores(
 
 def _score_batch(X: Any, n_queries: int, together: bool, voters: list[Voter]) -> list[bytes | Lost]:
     """In a worker: let each voter score the queries, in child processes."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         return in_children(partial(_score, X, n_queries), voters, together=together, cpu_seconds=None)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from quorate.arguments import count
 from quorate.data.rows import n_rows, take
 from quorate.ensemble.held_out import check_codes, held_out_in_shards
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.training import Progress, rows_alone, train_chunk
@@ -141,9 +141,7 @@ class _Exam(NamedTuple):
 
 
 def _examine_batch(grid: int, together: bool, cpu_seconds: float | None, exams: list[_Exam]) -> list[bytes | Lost]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         return in_children(partial(_examine, grid), exams, together=together, cpu_seconds=cpu_seconds)
 
 

@@ -15,7 +15,13 @@ from quorate.data.rows import kind, n_rows, take, width
 from quorate.ensemble.bare_linear import BareLinearTeacher, bare, read_voter
 from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
-from quorate.ensemble.isolation import Lost, in_children, load_what_children_need, seed_global_generators
+from quorate.ensemble.isolation import (
+    Lost,
+    in_children,
+    load_what_children_need,
+    one_thread_each,
+    seed_global_generators,
+)
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.prior_matching import PriorMatchingTeacher
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
@@ -242,7 +248,6 @@ def teacher_seed(key: Secret[bytes], number: int) -> int:
 def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) -> list[bytes | Lost]:
     """In a worker: train one voter per shard, each in a child process, and return them pickled."""
     from cloudpickle import dumps, loads
-    from threadpoolctl import threadpool_limits
 
     try:
         teacher = loads(pickled)
@@ -262,7 +267,7 @@ def train_batch(pickled: bytes, cpu_seconds: float | None, shards: list[Shard]) 
     load_what_children_need()
     if isinstance(teacher, BareLinearTeacher):
         teacher.load()
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         # What libraries and this package define is pickled by name either way, and pickle is the quicker one.
         by_name = together and isinstance(teacher, _BY_NAME)
         work = partial(_train, teacher, pickle.dumps if by_name else dumps)

@@ -15,7 +15,7 @@ from quorate.arguments import count
 from quorate.data.rows import n_rows, width
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.held_out import check_codes
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.teachers import ABSTAINED
 from quorate.ensemble.training import rows_alone
 from quorate.ensemble.workers import isolated_map
@@ -149,9 +149,7 @@ def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
 def _predict_batch(
     model: Any, known: Mapping[Any, int], together: bool, cpu_seconds: float | None, units: list[Any]
 ) -> list[bytes | Lost]:
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         return in_children(partial(_predict, model, known), units, together=together, cpu_seconds=cpu_seconds)
 
 

@@ -13,7 +13,7 @@ from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.counting import add_votes, code_type
-from quorate.ensemble.isolation import Lost, in_children, seed_global_generators
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.linear import LinearVoters, blas
 from quorate.ensemble.prompted import ChatVoter
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
@@ -36,7 +36,7 @@ BLOCK = 65_536
 _TASKS_PER_JOB, _FEWEST_ALONE = 4, 64
 PROMPTS = 64  # queries put to one prompting voter at a time
 _TOGETHER = 64  # voters whose votes are counted in one go: 4 MiB of codes for a block of queries
-_NONE_LINEAR = LinearVoters(())
+_NONE_LINEAR = LinearVoters({})
 
 
 def count_votes(
@@ -309,9 +309,7 @@ def _vote_batch(
     X: Any, n_queries: int, n_classes: int, together: bool, cpu_seconds: float | None, voters: list[Voter]
 ) -> list[bytes | Lost]:
     """In a worker: let each voter vote on the block, in child processes."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1):
+    with one_thread_each():
         return in_children(partial(_vote, X, n_queries, n_classes), voters, together=together, cpu_seconds=cpu_seconds)
 
 

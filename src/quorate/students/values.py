@@ -30,7 +30,7 @@ ENOUGH_FOR_TREES = 500  # answers: ten leaves of the smallest size
 FEW = 50  # answers below which folds tell nothing; then the model is linear
 
 Model: TypeAlias = VoteShares | ProcessShares | TreeShares
-Fit: TypeAlias = Callable[[Any, FloatArray], Model]
+Form: TypeAlias = tuple[PoolCoordinates, Callable[[Any, FloatArray, PoolCoordinates], Model]]
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,8 @@ class VoteShareStudent(EstimatorStudent):
         """Return the fitted model of the shares, which maps rows like those of `points` to ``(n, n_classes)``."""
         self.check(data.released.mechanism)
         kind = self._choice(data, points) if self.shares in CHOOSING else self.shares
-        return self._fits(data, points)[kind]()(*_answers(data, points))
+        geometry, fit = self._forms(data, points)[kind]()
+        return fit(*_answers(data, points), geometry)
 
     def _points(self, data: StudentData) -> Any:
         """Return the pool as the model of the shares sees it: where that is the student, as a student sees it."""
@@ -137,28 +138,28 @@ class VoteShareStudent(EstimatorStudent):
         names = ["kernel", "gaussian-process"]
         if self.shares == "auto" and len(noisy) >= ENOUGH_FOR_TREES:
             names.append("trees")
-        fits = self._fits(data, points)
-        return best_of("linear", names, {name: fits[name]() for name in ("linear", *names)}, X, noisy)
+        forms = self._forms(data, points)
+        return best_of("linear", names, {name: forms[name]() for name in ("linear", *names)}, X, noisy)
 
-    def _fits(self, data: StudentData, points: Any) -> dict[str, Callable[[], Fit]]:
-        """Return what fits each model; what the kernels share is worked out when one is asked for."""
+    def _forms(self, data: StudentData, points: Any) -> dict[str, Callable[[], Form]]:
+        """Return how each model measures points, and what fits it; a geometry is worked out when it is asked for."""
         noise_sd = data.released.share_noise(data.n_teachers)
         draws = math.sqrt(2) if data.released.answers.ndim == 1 else 1.0
 
-        def softmax_of(geometry: PoolCoordinates) -> Fit:
-            return lambda X, noisy: fit_vote_shares(X, noisy, noise_sd=draws * noise_sd, geometry=geometry)
+        def softmax(X: Any, noisy: FloatArray, geometry: PoolCoordinates) -> Model:
+            return fit_vote_shares(X, noisy, noise_sd=draws * noise_sd, geometry=geometry)
 
-        def process_of(geometry: PoolCoordinates) -> Fit:
-            return lambda X, noisy: fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=geometry)
+        def process(X: Any, noisy: FloatArray, geometry: PoolCoordinates) -> Model:
+            return fit_process_shares(X, noisy, noise_sd=noise_sd, geometry=geometry)
 
-        def trees_of(geometry: PoolCoordinates) -> Fit:
-            return lambda X, noisy: fit_tree_shares(X, noisy, geometry=geometry)
+        def trees(X: Any, noisy: FloatArray, geometry: PoolCoordinates) -> Model:
+            return fit_tree_shares(X, noisy, geometry=geometry)
 
         return {
-            "linear": lambda: softmax_of(data.coordinates(points)),
-            "kernel": lambda: softmax_of(data.kernel(points)),
-            "gaussian-process": lambda: process_of(data.kernel(points)),
-            "trees": lambda: trees_of(data.coordinates(points)),
+            "linear": lambda: (data.coordinates(points), softmax),
+            "kernel": lambda: (data.kernel(points), softmax),
+            "gaussian-process": lambda: (data.kernel(points), process),
+            "trees": lambda: (data.coordinates(points), trees),
         }
 
 
@@ -169,24 +170,24 @@ def _answers(data: StudentData, points: Any) -> tuple[Any, FloatArray]:
     return X, data.released.vote_shares(data.n_teachers)[answered]
 
 
-def best_of(simple: str, rivals: Sequence[str], fits: Mapping[str, Fit], X: Any, noisy: FloatArray) -> str:
+def best_of(simple: str, rivals: Sequence[str], forms: Mapping[str, Form], X: Any, noisy: FloatArray) -> str:
     """Return the rival with the largest :func:`gain`, or the simple model where none has any."""
-    of_simple = _errors(fits[simple], X, noisy)
-    gains = [_gain(of_simple - _errors(fits[each], X, noisy)) for each in rivals]
+    projected: dict[PoolCoordinates, Any] = {}  # once for all folds, and for all models of one geometry
+
+    def errors(name: str) -> FloatArray:
+        geometry, fit = forms[name]
+        if geometry not in projected:
+            projected[geometry] = geometry.project(X)
+        known = geometry.of_projected()
+        return errors_by_folds(lambda rows, shares: fit(rows, shares, known), projected[geometry], noisy)
+
+    of_simple = errors(simple)
+    gains = [gain(of_simple, errors(each)) for each in rivals]
     best = int(np.argmax(gains))
     return rivals[best] if gains[best] > 0 else simple
 
 
-def gain(fit: Fit, simple: Fit, X: Any, noisy: FloatArray) -> float:
-    """By how much one model predicts noisy shares better than a simpler one, less one standard error.
-
-    Each fold is predicted from the rest. The noise of the votes adds its variance to either squared error, and so
-    falls out of the difference.
-    """
-    return _gain(_errors(simple, X, noisy) - _errors(fit, X, noisy))
-
-
-def _errors(fit: Fit, X: Any, noisy: FloatArray) -> FloatArray:
+def errors_by_folds(fit: Callable[[Any, FloatArray], Model], X: Any, noisy: FloatArray) -> FloatArray:
     """Return the squared error of each noisy share, predicted from the other folds; the folds are the same for all."""
     from sklearn.model_selection import KFold
 
@@ -197,5 +198,11 @@ def _errors(fit: Fit, X: Any, noisy: FloatArray) -> FloatArray:
     return errors
 
 
-def _gain(gains: FloatArray) -> float:
+def gain(of_simple: FloatArray, of_rival: FloatArray) -> float:
+    """By how much one model predicts noisy shares better than a simpler one, less one standard error.
+
+    Of the squared errors of both, as :func:`errors_by_folds` has them. The noise of the votes adds its variance to
+    either, and so falls out of the difference.
+    """
+    gains = of_simple - of_rival
     return float(gains.mean() - gains.std(ddof=1) / math.sqrt(len(gains)))

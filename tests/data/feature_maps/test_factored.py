@@ -10,6 +10,7 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps import exact as exact_module
 from quorate.data.feature_maps import factored as module
 from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
 from quorate.data.feature_maps.factored import FactoredRows
@@ -66,10 +67,12 @@ def exact(coordinates, rows) -> np.ndarray:
     )
 
 
-@pytest.mark.parametrize("often", [1, 40, 512])
-def test_lengths_are_those_of_the_coordinates(coordinates, rows, exact, often, monkeypatch):
+@pytest.mark.parametrize(("often", "strip"), [(1, 16), (40, 7), (512, 1_000)])
+def test_lengths_are_those_of_the_coordinates(coordinates, rows, exact, often, strip, monkeypatch):
     monkeypatch.setattr(module, "OFTEN", often)
+    monkeypatch.setattr(module, "STRIP", strip)
     monkeypatch.setattr(module, "BLOCK", 16)
+    monkeypatch.setattr(exact_module, "BLOCK", 4)
     expected = [np.sqrt(float(sum(value**2 for value in row))) for row in exact]
     for threads in (1, 2):
         with threadpool_limits(threads):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from quorate.data.feature_maps import LinearMap, leading
+from quorate.data.feature_maps import LinearMap, factored, leading
 from quorate.data.feature_maps.coordinates import Spectrum, public_features
 from quorate.direct import defaults
 from quorate.direct.contribution_check import faults_of, made_up
@@ -28,6 +28,7 @@ def few(monkeypatch):
     """What is thousands of texts and hundreds of directions in earnest."""
     for name, value in (("DIRECTIONS", 60), ("MORE", 20), ("OFTEN", 40)):
         monkeypatch.setattr(leading, name, value)
+    monkeypatch.setattr(factored, "STRIP", 32)
     monkeypatch.setattr(defaults, "ALL_DIRECTIONS", 200)
 
 

@@ -262,10 +262,10 @@ class PublicCoordinates:
         return FactoredRows.of(images, self.matrix, self.whitening, bits, float(bound), longest)
 
     @property
-    def content(self) -> bytes:
+    def content(self) -> bytes | memoryview:
         """The bytes that tell these coordinates from others; none where features are taken as they are."""
         if self.factored and self.matrix is not None:
-            return self.matrix.astype(np.int16).tobytes()
+            return np.ascontiguousarray(self.matrix, dtype=np.int16).data
         return b"" if self.whitening is None else self.whitening.tobytes()
 
     def features(self, weights: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from quorate.deferred import sparse
 from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
+BLOCK = 2**12  # sparse rows that are scaled at once
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # 33 bits, so that its products with |k| < 2^20 are exact
@@ -160,17 +161,23 @@ def unit_rows(rows: Any, bits: int) -> Any:
         lengths = np.sqrt(squared_lengths(integers))
         np.divide(integers, lengths[:, None], out=integers, where=lengths[:, None] > 0)
         return np.rint(np.ldexp(integers, bits))
-    rows = summed_cells(rows.astype(np.float64, copy=False))
-    filled = np.flatnonzero(np.diff(rows.indptr))
-    largest = np.zeros(rows.shape[0])
-    if len(filled):
-        largest[filled] = np.maximum.reduceat(np.abs(rows.data), rows.indptr[filled])
-    exponents = np.frexp(largest)[1].astype(np.int64)
-    whose = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
-    data = rows.data  # a copy
-    np.rint(np.ldexp(data, (fine - exponents)[whose], out=data), out=data)
-    lengths = np.sqrt(squared_lengths(rows))
-    lengths[lengths == 0] = 1.0
-    np.divide(data, lengths[whose], out=data)
-    np.rint(np.ldexp(data, bits, out=data), out=data)
+    rows = summed_cells(rows.astype(np.float64, copy=False))  # a copy
+    for start in range(0, rows.shape[0], BLOCK):
+        starts = rows.indptr[start : start + BLOCK + 1]
+        _to_units(rows.data[starts[0] : starts[-1]], starts - starts[0], fine, bits)
     return rows
+
+
+def _to_units(data: FloatArray, starts: Any, fine: int, bits: int) -> None:
+    """Scale some sparse rows to length one, in place; each begins at one of `starts`, and the last is the end."""
+    counts = np.diff(starts)
+    counts = counts[counts > 0]
+    if not len(counts):
+        return
+    begins = np.cumsum(counts) - counts
+    exponents = np.frexp(np.maximum.reduceat(np.abs(data), begins))[1]
+    np.rint(np.ldexp(data, np.repeat(fine - exponents, counts), out=data), out=data)
+    lengths = np.sqrt(np.add.reduceat(data * data, begins))  # of integers below 2^53: exact in every order
+    lengths[lengths == 0] = 1.0
+    np.divide(data, np.repeat(lengths, counts), out=data)
+    np.rint(np.ldexp(data, bits, out=data), out=data)

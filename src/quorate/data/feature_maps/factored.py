@@ -9,6 +9,7 @@ precision: their partial sums stay below 2²⁴.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import floor, log2
 from typing import Any
@@ -20,9 +21,10 @@ from quorate.types import FloatArray, IntArray
 
 SINGLE_BITS = 24  # of the mantissa of a float32
 HALF_BITS = 26  # a number below 2^53 is cut into two of at most these, and one more, bits
-BLOCK = 2**10  # rows whose coordinates are held at once
+BLOCK = 2**12  # rows whose coordinates are looked at at once
+STRIP = 2**7  # columns of a matrix that stay near the processor while many rows are multiplied by them
 _SELDOM, _NEVER = -1, -2
-OFTEN = 512  # words with the largest rows in the matrix: for them one product of matrices is quicker
+OFTEN = 256  # words with the largest rows in the matrix: for them one product of matrices is quicker
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,24 +128,43 @@ def squared_lengths_of_product(images: Any, single: Any) -> FloatArray:
     often = np.sort(np.argsort(sizes)[-OFTEN:])
     place = np.where(sizes > 0, _SELDOM, _NEVER)
     place[often] = np.arange(len(often))
-    squares = np.empty(images.shape[0])
+    strips = [(strip, strip[often]) for strip in strips_of(single)]
+    squares = np.zeros(images.shape[0])
     for start in range(0, images.shape[0], BLOCK):
-        product = _product(images[start : start + BLOCK], single, often, place).astype(np.float64)
-        squares[start : start + BLOCK] = np.einsum("ij,ij->i", product, product)
+        dense, seldom = _cut(images[start : start + BLOCK], len(often), place)
+        for strip, frequent in strips:
+            product = seldom @ strip
+            product += dense @ frequent
+            fine = product.astype(np.float64)
+            squares[start : start + BLOCK] += np.einsum("ij,ij->i", fine, fine)
     return squares
 
 
-def _product(images: Any, matrix: Any, often: IntArray, place: IntArray) -> Any:
-    """Multiply; some words as one dense product, and the others by scipy: exact, and so one result."""
+def strips_of(matrix: Any) -> Iterator[Any]:
+    """Cut a wide matrix into some columns at a time: a product with sparse rows reads each strip again and again.
+
+    Examples
+    --------
+    >>> [strip.shape for strip in strips_of(np.zeros((3, 300)))]
+    [(3, 128), (3, 128), (3, 44)]
+    """
+    return (np.ascontiguousarray(matrix[:, start : start + STRIP]) for start in range(0, matrix.shape[1], STRIP))
+
+
+def by_strips(rows: Any, matrix: Any, out: Any) -> Any:
+    """Multiply sparse rows by a wide matrix, strip by strip, and write the product over `out`."""
+    for start, strip in zip(range(0, matrix.shape[1], STRIP), strips_of(matrix), strict=True):
+        out[:, start : start + STRIP] = rows @ strip
+    return out
+
+
+def _cut(images: Any, n_often: int, place: IntArray) -> tuple[Any, Any]:
+    """Return the frequent words of images as a dense matrix, and the seldom ones as a sparse one."""
     where = place[images.indices]
     rest, well = where == _SELDOM, where >= 0
     whose = np.repeat(np.arange(images.shape[0]), np.diff(images.indptr))
     values = images.data.astype(np.float32)
-    dense = np.zeros((images.shape[0], len(often)), dtype=np.float32)
+    dense = np.zeros((images.shape[0], n_often), dtype=np.float32)
     dense[whose[well], where[well]] = values[well]
-    counts = np.bincount(whose[rest], minlength=images.shape[0])
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    seldom = sparse.csr_matrix((values[rest], images.indices[rest], starts), shape=images.shape)
-    product = seldom @ matrix
-    product += dense @ matrix[often]
-    return product
+    starts = np.concatenate([[0], np.cumsum(rest)])[images.indptr]
+    return dense, sparse.csr_matrix((values[rest], images.indices[rest], starts), shape=images.shape)

@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from quorate.data.feature_maps.coordinates import Spectrum
+from quorate.data.feature_maps.factored import by_strips
 from quorate.deferred import linalg, sparse
 
 DIRECTIONS = 1_000
 MORE = 60  # columns of the random matrix beyond that
 PASSES = 1
 SIGNS = 8  # of each row of the random matrix; the others of its entries are 0
-OFTEN = 512  # words that most rows hold are multiplied as a dense matrix
+OFTEN = 256  # words that most rows hold are multiplied as a dense matrix
 
 
 def leading_spectrum(features: Any) -> Spectrum:
@@ -45,15 +46,15 @@ def leading_spectrum(features: Any) -> Spectrum:
     m, width = features.shape
     both = _Both(features)
     columns = min(DIRECTIONS + MORE, m, width)
-    seen = _random_signs(m, columns)
+    seen, room = _random_signs(m, columns), np.empty((width, columns), dtype=np.float32)
     for _ in range(PASSES):  # the directions that count most are within a few hundredths after one
-        seen = _orthonormal(both.times(both.transposed_times(seen)))
-    across = both.transposed_times(seen)
+        seen = _orthonormal(both.times(both.transposed_times(seen, room)))
+    across = both.transposed_times(seen, room)
     squares, turned = np.linalg.eigh((across.T @ across).astype(np.float64))
     kept = squares > 1e-6 * squares[-1]
     squares, turned = squares[kept][::-1][:DIRECTIONS], turned[:, kept][:, ::-1][:, :DIRECTIONS]
     # The same as across @ turned; texts are fewer than words, and hold few words each.
-    vectors = both.transposed_times(seen @ (turned / np.sqrt(squares)).astype(np.float32))
+    vectors = both.transposed_times(seen @ (turned / np.sqrt(squares)).astype(np.float32), room[:, : len(squares)])
     left = max(float((features.data**2).sum()) - float(squares.sum()), 0.0) / m
     others = min(m, width) - len(squares)
     return Spectrum(squares / m, vectors, np.full(others, left / max(others, 1)))
@@ -76,14 +77,18 @@ class _Both:
         self._rows = rows
 
     def times(self, columns: Any) -> Any:
-        product = self._seldom @ columns
+        product = by_strips(
+            self._seldom, columns, np.empty((self._seldom.shape[0], columns.shape[1]), dtype=np.float32)
+        )
         product += self._dense @ columns[self._often]
         return product
 
-    def transposed_times(self, columns: Any) -> Any:
+    def transposed_times(self, columns: Any, out: Any) -> Any:
+        """Write the product over `out`: memory that is taken anew each time costs as much as some products."""
         if sparse.issparse(columns):
-            return (self._rows.T @ columns).toarray(order="C")
-        product = self._transposed @ columns
+            out[...] = 0
+            return (self._rows.T @ columns).tocsr().toarray(out=out)
+        product = by_strips(self._transposed, columns, out)
         product[self._often] = self._dense.T @ columns
         return product
 
@@ -106,5 +111,5 @@ def _orthonormal(columns: Any) -> Any:
     gram = fine.T @ fine
     gram[np.diag_indices_from(gram)] += 1e-12 * float(np.trace(gram))
     factor = linalg.cholesky(gram, lower=True)
-    inverse = linalg.solve_triangular(factor, np.eye(len(gram)), lower=True)
-    return columns @ np.ascontiguousarray(inverse.T, dtype=np.float32)
+    inverse = linalg.solve_triangular(factor, np.eye(len(gram)), lower=True).astype(np.float32)
+    return linalg.blas.strmm(1.0, inverse, columns.T, lower=True).T  # half the products are with a 0
