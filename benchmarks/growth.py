@@ -20,6 +20,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,9 +99,9 @@ def grown(name: str, table: Grown) -> list[tuple[float, float, float]]:
         z = outline.integers(along)
 
         def right(part: Any, seed: int, z: Any = z, outline: Any = outline) -> Any:
-            return round_codes(outline, z, of_all, part, scored, rows_each=1, seed=seed) == of_all[scored]
+            return round_codes(outline, z, of_all, part, scored, rows_each=1, share=1, seed=seed) == of_all[scored]
 
-        plays = [each for seed in range(SEEDS) for each in played(labelled, lambda part, s=seed: right(part, s))]
+        plays = [each for seed in range(SEEDS) for each in played(labelled, partial(right, seed=seed))]
         whole, losses = (np.mean([each[at] for each in plays], axis=0) for at in (0, 1))
         size = (1 - 1 / FOLDS) * table.labelled / table.n
         added = growth(losses, whole.mean(), size=size, n_classes=n_classes).mean

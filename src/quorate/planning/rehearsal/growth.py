@@ -13,9 +13,10 @@ a model of hundreds of effective dimensions.
 
 Let the *share* :math:`\rho = (v/s)/(\tau^2 + v/s)` be that of the whole. The accuracies of the whole, of the halves and
 of the quarters tell it; how well, the rows that were scored say, which are the same ones for all three. Before anything
-is seen a share has the density :math:`2(1 - \rho)`, which ends where enough rows would leave no error at all, so that
-what few rows say little about is not taken at its word: the correction is the mean over the shares, weighed by how well
-each explains what was seen, and its standard deviation is theirs.
+is seen a share has the density :math:`4(1 - \rho)^3`: shares of 1/5 on average, as on tables on which nothing is
+reported, and none that would leave no error at all. So what few rows say little about is not taken at its word: the
+correction is the mean over the shares, weighed by how well each explains what was seen, and its standard deviation is
+theirs.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import numpy as np
 from quorate.deferred import special
 from quorate.types import FloatArray
 
-SHARES = 1 - np.sqrt(1 - (np.arange(50) + 0.5) / 50)  # ρ: each of them as likely, before anything is seen
+SHARES = 1 - (1 - (np.arange(50) + 0.5) / 50) ** (1 / 4)  # ρ: each of them as likely, before anything is seen
 LARGEST = 8.0  # sensitivity beyond which nothing is ever wrong
 NODES = 80
 

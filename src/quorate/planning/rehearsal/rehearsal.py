@@ -219,7 +219,10 @@ class Rehearsal:
         parts = [trained_on, *halves, *(quarters if all(map(len, quarters)) else ())]  # one person is not divided
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
         codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
-        hits = [round_codes(outline, z, codes, part, held, **how) == codes[held] for part in parts]
+        hits = [
+            round_codes(outline, z, codes, part, held, share=len(part) / len(trained_on), **how) == codes[held]
+            for part in parts
+        ]
         return Played(
             hits=np.stack(hits),
             fold=fold,
