@@ -249,6 +249,20 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
     assert right[True] < right[False] - 0.03
 
 
+@pytest.mark.parametrize("n_persons", [1, 2, 3, 5])
+def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
+    """Divisions and quarters that would have nobody are left out; one person alone is no rehearsal."""
+    X, y, groups = writers(n_persons, 60, 3)
+    pool = writers(100, 2, 2)[0]
+    persons = PublicFacts(n_records=300, n_rows=18_000, n_public=len(pool), n_classes=2, width=4, **BUDGET)
+    material = labelled_material(public_side(pool, (0, 1)), (0, 1), Models(), evaluation=(X, y, groups))
+    rehearsal = Rehearsal(material=material, facts=persons, effort=BRIEF)
+    found = rehearsal._played(persons, PlanRow(way="direct", name="gradient rounds"), "at length")
+    assert len({each.fold for each in found}) == (n_persons if n_persons > 2 else 0)
+    assert {len(each.hits) for each in found} <= {3, 7}
+    assert all(each.n_scored == 60 for each in found)
+
+
 def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody() -> None:
     one = Played(hits=hits(0.9, 0.88), fold=0, size=0.5)
     known, mixed = (estimate([one], "labelled public rows", n_classes=2, mixed=each) for each in (False, True))

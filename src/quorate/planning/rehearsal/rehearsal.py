@@ -211,10 +211,10 @@ class Rehearsal:
             return None
         outline, z = self._outline(facts)
         trained_on, held = self._divided(fold, self._direct_folds)
-        if not (len(held) and len(trained_on)):  # fewer persons than divisions
-            return None
         rng = np.random.default_rng(self._seed(fold, 0))
         halves = self.material.divided(trained_on, 2, rng)
+        if not (len(held) and all(map(len, halves))):  # fewer persons than divisions, or one who is all that is left
+            return None
         quarters = [each for half in halves for each in self.material.divided(half, 2, rng)]
         parts = [trained_on, *halves, *(quarters if all(map(len, quarters)) else ())]  # one person is not divided
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
