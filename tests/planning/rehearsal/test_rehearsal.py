@@ -249,9 +249,23 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
     assert right[True] < right[False] - 0.03
 
 
+@pytest.mark.parametrize("n_persons", [1, 2, 3, 5])
+def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
+    """Divisions and quarters that would have nobody are left out; one person alone is no rehearsal."""
+    X, y, groups = writers(n_persons, 60, 3)
+    pool = writers(100, 2, 2)[0]
+    persons = PublicFacts(n_records=300, n_rows=18_000, n_public=len(pool), n_classes=2, width=4, **BUDGET)
+    material = labelled_material(public_side(pool, (0, 1)), (0, 1), Models(), evaluation=(X, y, groups))
+    rehearsal = Rehearsal(material=material, facts=persons, effort=BRIEF)
+    found = rehearsal._played(persons, PlanRow(way="direct", name="gradient rounds"), "at length")
+    assert len({each.fold for each in found}) == (n_persons if n_persons > 2 else 0)
+    assert {len(each.hits) for each in found} <= {3, 7}
+    assert all(each.n_scored == 60 for each in found)
+
+
 def test_a_range_is_wider_where_persons_are_played_by_rows_of_anybody() -> None:
     one = Played(hits=hits(0.9, 0.88), fold=0, size=0.5)
-    known, mixed = (estimate([one], "labelled public rows", mixed=each) for each in (False, True))
+    known, mixed = (estimate([one], "labelled public rows", n_classes=2, mixed=each) for each in (False, True))
     assert mixed.high - mixed.low > known.high - known.low
     assert mixed.accuracy == known.accuracy
 
@@ -327,9 +341,9 @@ def test_what_few_rows_cost_is_taken_out_again() -> None:
     """An accuracy of a - c/s exactly: the estimate is a - c/K."""
     a, c, size, n_teachers = 0.95, 0.4, 8.0, 40.0
     one = Played(hits=hits(a - c / size, a - 2 * c / size), fold=0, size=size / n_teachers)
-    assert estimate([one], "labelled public rows").accuracy == pytest.approx(a - c / n_teachers)
+    assert estimate([one], "labelled public rows", n_classes=2).accuracy == pytest.approx(a - c / n_teachers)
     plain = replace(one, size=1.0)  # without the correction it is off by what the correction is for
-    assert estimate([plain], "labelled public rows").accuracy == pytest.approx(a - c / size)
+    assert estimate([plain], "labelled public rows", n_classes=2).accuracy == pytest.approx(a - c / size)
 
 
 def simulated(rng: np.random.Generator, *, by_noise: float, by_rows: float, n: int = 200) -> list[Played]:
@@ -350,7 +364,7 @@ def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise: float, by_row
     """Of 300 runs between 86 and 97 in 100: a share of 0.9 leaves these bounds once in 100 times at most."""
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):
-        found = estimate(simulated(rng, by_noise=by_noise, by_rows=by_rows), "labelled public rows")
+        found = estimate(simulated(rng, by_noise=by_noise, by_rows=by_rows), "labelled public rows", n_classes=2)
         threshold = -1.5 - rng.normal(0, by_noise) - rng.normal(0, by_rows / 2**0.5)
         run = 1 - NormalDist(0, 1.25**0.5).cdf(threshold)
         held += found.low <= run <= found.high
@@ -362,7 +376,7 @@ def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught() -> 
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):
         told = [replace(each, hits=each.hits[[0, 0, 0]]) for each in simulated(rng, by_noise=0.0, by_rows=0.3)]
-        found = estimate(told, "labelled public rows")
+        found = estimate(told, "labelled public rows", n_classes=2)
         run = 1 - NormalDist(0, 1.25**0.5).cdf(-1.5 - rng.normal(0, 0.3 / 2**0.5))
         held += found.low <= run <= found.high
     assert held / 300 < 0.8
@@ -371,7 +385,10 @@ def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught() -> 
 def test_few_scored_rows_do_not_pass_for_noise_of_a_run() -> None:
     """Which rows are right changes from draw to draw, and how many in the population does not."""
     rng = np.random.default_rng(1)
-    widths = [estimate(simulated(rng, by_noise=0.0, by_rows=0.0, n=n), "labelled public rows") for n in (150, 15_000)]
+    widths = [
+        estimate(simulated(rng, by_noise=0.0, by_rows=0.0, n=n), "labelled public rows", n_classes=2)
+        for n in (150, 15_000)
+    ]
     few, many = (each.high - each.low for each in widths)
     of_scoring = 2 * 1.645 * (widths[0].accuracy * (1 - widths[0].accuracy) / 600) ** 0.5
     assert few < 1.35 * of_scoring
@@ -380,7 +397,7 @@ def test_few_scored_rows_do_not_pass_for_noise_of_a_run() -> None:
 
 def test_all_right_on_few_rows_is_no_proof() -> None:
     sure = Played(hits=np.ones((3, 50), dtype=bool), fold=0, size=1.0)
-    assert estimate([sure, sure], "labelled public rows").low < 0.99
+    assert estimate([sure, sure], "labelled public rows", n_classes=2).low < 0.99
 
 
 def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range() -> None:

@@ -1,10 +1,14 @@
-r"""From rehearsals to an expected accuracy: what too few rows and teachers cost is taken out again, to first order.
+r"""From rehearsals to an expected accuracy: what too few rows and teachers cost is added again.
 
-Let a(s) be the accuracy of a student of an ensemble of size s, in independent teachers. What teachers have in common
-adds a variance in proportion to 1/s to the shares, so :math:`a(s) \approx a(\infty) - c/s`, and from the accuracies of
-the whole and of its halves
+*Votes.* Let a(s) be the accuracy of a student of an ensemble of size s, in independent teachers. What teachers have in
+common adds a variance in proportion to 1/s to the shares. It is small beside that of the noise and of the rows, so that
+:math:`a(s) \approx a(\infty) - c/s`, and from the accuracies of the whole and of its halves
 
 .. math:: a(K) \approx a(s) + \left(1 - \tfrac{s}{K}\right) \left(a(s) - a(s/2)\right).
+
+*The direct method.* Its model learns hundreds of effective dimensions, and rows that play the private ones leave a
+variance that is not small: the whole, the halves and the quarters tell what all rows add, by the law in
+:mod:`~quorate.planning.rehearsal.growth`.
 
 The range is to hold one run, so it has the variance of that run about its mean, and that of the estimate:
 
@@ -18,8 +22,10 @@ The range is to hold one run, so it has the variance of that run about its mean,
   :math:`\mathbf{E} d^2 = 2 v(s/2)`, v(s) being the variance of a(s) over such rows, and to first order
   :math:`v(s) = v(s/2)/2`. So :math:`v(s) = \mathbf{E} d^2/4`, again without what few scored rows add. Divisions share
   most of the rows, so that their mean has v(s) nearly in full; the run itself has :math:`v(K) = v(s)\,s/K`;
-* *the correction*: how its mean over divisions varies, and its law. With an exponent β in place of 1 the correction is
-  :math:`1/(2^\beta - 1)` times as large; β evenly between 1/2 and 2 gives a standard deviation of :data:`LAW` of it.
+* *the correction*: how its mean over divisions varies, and its law. With an exponent β in place of 1 that of votes is
+  :math:`1/(2^\beta - 1)` times as large; β evenly between 1/2 and 2 gives a standard deviation of
+  :data:`FIRST_ORDER` of it. That of the direct method varies by what few scored rows leave open; on tables on which
+  nothing is reported it was off by :data:`LAW` of itself (``benchmarks/growth.py``).
 
 Variances that were themselves estimated from few plays make the law of the whole a Student's, whose degrees of freedom
 are those of Welch and Satterthwaite.
@@ -34,14 +40,17 @@ import numpy as np
 
 from quorate.deferred import special
 from quorate.planning.expected import Basis, Expected
+from quorate.planning.rehearsal.growth import growth
 from quorate.types import BoolArray, FloatArray
 
 UPPER = 0.95  # quantile at both ends: nine in ten lie within
 UNKNOWN = 0.004  # a standard deviation for what no rehearsal shows: rows that are no random sample
 OF_PERSONS = 0.015  # likewise: how far rows of one person resemble each other, where nothing tells whose rows are
-LAW = 0.6  # of the correction: a standard deviation, for an exponent of its law between 1/2 and 2
+FIRST_ORDER = 0.6  # of the correction of votes: a standard deviation, for an exponent of its law between 1/2 and 2
+LAW = 0.35  # of the correction of the direct method: how far it was off
 OF_A_RUN = 0.012  # how far runs differ by their noise, where too few were played to tell
 FEWEST_DEGREES = 2.0
+HALVES = 3  # of a play: the whole and two halves
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -50,8 +59,9 @@ class Played:
 
     Attributes
     ----------
-    hits : BoolArray, (3, n_scored)
-        Which rows were right, with the whole ensemble and with each half alone, under the same noise.
+    hits : BoolArray, (3 or 7, n_scored)
+        Which rows were right: with the whole ensemble or all rows, with each half and, for the direct method, with each
+        quarter, under the same noise.
     fold : int
         Which rows were held out.
     size : float
@@ -81,12 +91,17 @@ class Played:
         return 1 - min(self.size, 1.0)
 
     @property
-    def correction(self) -> float:
-        """What the true size would add."""
-        return self.missing * (self.whole - float(self.hits[1:].mean()))
+    def first_order(self) -> float:
+        """What the true size would add, in proportion to one over the size."""
+        return self.missing * (self.whole - float(self.hits[1:3].mean()))
+
+    @property
+    def lost(self) -> FloatArray:
+        """How much more often a row was right with the whole than with a half, and a quarter, ``(n_scored, 2)``."""
+        return np.stack([self.hits[0] - part.mean(axis=0) for part in (self.hits[1:3], self.hits[3:])], axis=1)
 
 
-def estimate(played: list[Played], basis: Basis, *, mixed: bool = False) -> Expected:
+def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool = False) -> Expected:
     """Return what one run is expected to have, from rehearsals of it.
 
     `mixed` says that teachers of persons had rows of anybody, since nothing told whose the labelled rows are.
@@ -94,23 +109,39 @@ def estimate(played: list[Played], basis: Basis, *, mixed: bool = False) -> Expe
     Examples
     --------
     >>> hits = np.arange(1_000) < np.array([[900], [880], [880]])
-    >>> print(estimate([Played(hits=hits, fold=0, size=0.25)] * 2, "labelled public rows"))
+    >>> print(estimate([Played(hits=hits, fold=0, size=0.25)] * 2, "labelled public rows", n_classes=2))
     91.5 % (89.2 to 93.8 %)
     """
-    correction = float(np.mean([each.correction for each in played]))
     observed = float(np.mean([each.whole for each in played]))
-    accuracy = min(1.0, max(0.0, observed + correction))
+    added, of_added = _correction(played, observed, n_classes)
+    accuracy = min(1.0, max(0.0, observed + added))
     variance, degrees = _together(
         [
             *_of_noise(played),
             (_of_scoring(played, observed), math.inf),
             _of_rows(played),
-            _of_correction(played),
-            ((LAW * correction) ** 2 + UNKNOWN**2 + (OF_PERSONS**2 if mixed else 0.0), math.inf),
+            *of_added,
+            (UNKNOWN**2 + (OF_PERSONS**2 if mixed else 0.0), math.inf),
         ]
     )
     spread = _quantile(degrees) * math.sqrt(variance)
     return Expected(accuracy=accuracy, low=max(0.0, accuracy - spread), high=min(1.0, accuracy + spread), basis=basis)
+
+
+def _correction(played: list[Played], observed: float, n_classes: int) -> tuple[float, list[tuple[float, float]]]:
+    """Return what the true size adds, and the variances of that."""
+    if all(len(each.hits) > HALVES for each in played):
+        losses = np.concatenate([np.mean([each.lost for each in part], axis=0) for part in _by_fold(played)])
+        found = growth(losses, observed, size=_size(played), n_classes=n_classes)
+        return found.mean, [(found.variance + (LAW * found.mean) ** 2, math.inf)]
+    means = [float(np.mean([each.first_order for each in part])) for part in _by_fold(played)]
+    mean = float(np.mean([each.first_order for each in played]))
+    of_law = (FIRST_ORDER * mean) ** 2, math.inf
+    return mean, [of_law] if len(means) < 2 else [of_law, (float(np.var(means, ddof=1)) / len(means), len(means) - 1)]
+
+
+def _size(played: list[Played]) -> float:
+    return float(np.mean([1 - each.missing for each in played]))
 
 
 # --- variances, each with its degrees of freedom ---------------------------------------------------------------------
@@ -118,8 +149,10 @@ def estimate(played: list[Played], basis: Basis, *, mixed: bool = False) -> Expe
 
 def _of_noise(played: list[Played]) -> list[tuple[float, float]]:
     """Variance of one run by its noise, and of the estimate by theirs."""
-    corrected = _within(played, [each.whole + each.correction for each in played])
     found = _within(played, [each.whole for each in played])
+    corrected = found
+    if all(len(each.hits) == HALVES for each in played):
+        corrected = _within(played, [each.whole + each.first_order for each in played])
     if found is None or corrected is None:
         return [(OF_A_RUN**2 * (1 + 1 / len(played)), math.inf)]
     by_few_rows = []
@@ -146,15 +179,7 @@ def _of_rows(played: list[Played]) -> tuple[float, float]:
         apart = np.mean([each.hits[1].astype(float) - each.hits[2] for each in part], axis=0)
         squared.append(apart.mean() ** 2 - apart.var() / max(len(apart) - 1, 1))
     found = max(0.0, float(np.mean(squared))) / 4
-    size = float(np.mean([1 - each.missing for each in played]))
-    return found * (1 + size), len(parts)
-
-
-def _of_correction(played: list[Played]) -> tuple[float, float]:
-    means = [float(np.mean([each.correction for each in part])) for part in _by_fold(played)]
-    if len(means) < 2:
-        return 0.0, math.inf
-    return float(np.var(means, ddof=1)) / len(means), len(means) - 1
+    return found * (1 + _size(played)), len(parts)
 
 
 def _by_fold(played: list[Played]) -> list[list[Played]]:

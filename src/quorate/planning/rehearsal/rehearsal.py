@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from quorate.direct.budgets import Outline
 from quorate.mechanisms import Mechanism, NoisyCounts
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
+from quorate.planning.rehearsal.compared import without_luck
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rounds import round_codes
@@ -26,7 +27,9 @@ SECONDS = 16.0  # that all students together may take, more or less
 COSTLY = 8  # times as long as a logistic regression takes the default student, which compares models in folds
 WIDEST = 1_000  # columns beyond which a student is not taken to cost more: it reads directions of the pool
 FEWEST_ASKED = 400
-FEWEST_FOLDS = 4  # of the direct method, whose rounds take less time than students of votes do
+FOLDS, REPEATS = 8, 2  # of the direct method, whose rounds take less time than students of votes do
+
+Length: TypeAlias = Literal["first look", "another budget", "at length"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,15 +106,13 @@ class Rehearsal:
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them; those that cannot be played stay as they are."""
         if len(rows) == 1:  # the way of a plan's first row, at another ε
-            return [self._told(rows[0], self._played(facts, rows[0], range(2 if self.effort.every_row else 1), 1))]
-        briefly = {row.key: self._told(row, self._played(facts, row, [0], 1)) for row in rows if self._worth(row)}
+            return [self._told(rows[0], self._played(facts, rows[0], "another budget"))]
+        briefly = {row.key: self._told(row, self._played(facts, row, "first look")) for row in rows if self._worth(row)}
         known = {key: row.expected.accuracy for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
-        folds, repeats = range(self.effort.folds), self.effort.repeats
-        return [
-            self._told(row, self._played(facts, row, folds, repeats)) if row.key in best else briefly.get(row.key, row)
-            for row in rows
-        ]
+        plays = {row.key: self._played(facts, row, "at length") for row in rows if row.key in best}
+        told = [self._told(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row) for row in rows]
+        return without_luck(told, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays})
 
     def _worth(self, row: PlanRow) -> bool:
         """Whether a row is played at all; where time is short, of the mechanisms noisy counts alone."""
@@ -125,17 +126,25 @@ class Rehearsal:
     def _told(self, row: PlanRow, played: list[Played]) -> PlanRow:
         if not played:
             return row
-        expected = estimate(played, self.material.basis, mixed=self.mixed)
+        expected = estimate(played, self.material.basis, n_classes=self.facts.n_classes, mixed=self.mixed)
         answered = row.answered if row.way != "votes" else float(np.mean([each.answered for each in played]))
         return replace(row, expected=replace(expected, rehearsals=len(played)), answered=answered)
 
-    def _played(self, facts: PublicFacts, row: PlanRow, folds: Sequence[int], repeats: int) -> list[Played]:
+    def _played(self, facts: PublicFacts, row: PlanRow, length: Length) -> list[Played]:
         if row.cannot or (row.way == "votes" and row.mechanism is None):
             return []
-        if row.way == "direct" and len(folds) == self.effort.folds > 1:
-            folds = range(self._direct_folds)
-        found = [self._once(facts, row, fold, repeat) for fold in folds for repeat in range(repeats)]
+        folds, repeats = self._folds_and_repeats(row, length)
+        found = [self._once(facts, row, fold, repeat) for fold in range(folds) for repeat in range(repeats)]
         return [each for each in found if each is not None]
+
+    def _folds_and_repeats(self, row: PlanRow, length: Length) -> tuple[int, int]:
+        """How many divisions are played, and how many draws of the noise for each."""
+        effort, divided = self.effort, row.way == "direct" and self.effort.folds > 1
+        if length == "first look":
+            return 1, 1
+        if length == "another budget":
+            return (FOLDS // 2 if divided else 2 if effort.every_row else 1), 1
+        return (FOLDS, REPEATS) if divided else (effort.folds, effort.repeats)
 
     def _once(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
         """Play it, or recall what came of the same play: what was played briefly is part of playing at length."""
@@ -203,10 +212,17 @@ class Rehearsal:
         outline, z = self._outline(facts)
         trained_on, held = self._divided(fold, self._direct_folds)
         rng = np.random.default_rng(self._seed(fold, 0))
-        parts = [trained_on, *self.material.divided(trained_on, 2, rng)]
+        halves = self.material.divided(trained_on, 2, rng)
+        if not (len(held) and all(map(len, halves))):  # fewer persons than divisions, or one who is all that is left
+            return None
+        quarters = [each for half in halves for each in self.material.divided(half, 2, rng)]
+        parts = [trained_on, *halves, *(quarters if all(map(len, quarters)) else ())]  # one person is not divided
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
         codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
-        hits = [round_codes(outline, z, codes, part, held, **how) == codes[held] for part in parts]
+        hits = [
+            round_codes(outline, z, codes, part, held, share=len(part) / len(trained_on), **how) == codes[held]
+            for part in parts
+        ]
         return Played(
             hits=np.stack(hits),
             fold=fold,
@@ -235,7 +251,7 @@ class Rehearsal:
     @property
     def _direct_folds(self) -> int:
         """Divisions for the direct method: the fewer there are, the fewer rows play all of the private ones."""
-        return self.effort.folds if self.effort.folds == 1 else max(self.effort.folds, FEWEST_FOLDS)
+        return FOLDS if self.effort.folds > 1 else 1
 
     def _seed(self, fold: int, repeat: int) -> int:
         return 1 + self.seed + 1_000 * fold + 17 * repeat

@@ -29,6 +29,7 @@ def round_codes(
     held: IntArray,
     *,
     rows_each: float,
+    share: float,
     seed: int,
 ) -> IntArray:
     """Go all rounds on rows that play the private ones, and predict the held-out rows: codes ``(n_held,)``.
@@ -45,6 +46,9 @@ def round_codes(
         Labelled rows.
     rows_each : float
         Rows of a unit, on average.
+    share : float
+        Of the rows that play the private ones, how much these are: a half of them plays half as many units of several
+        rows.
     seed : int
         Of noise and of what is drawn.
     """
@@ -52,7 +56,7 @@ def round_codes(
     starts, n_units, rows = None, len(trained_on), trained_on
     if rows_each >= 2:
         each = round(rows_each)
-        n_units = max(2, min(plan.n_units, MOST_UNITS, MOST_ROWS // each))
+        n_units = max(2, round(share * min(plan.n_units, MOST_UNITS, MOST_ROWS // each)))
         rows = rng.choice(trained_on, n_units * each)
         starts = np.arange(n_units + 1, dtype=np.int64) * each
     with np.errstate(all="ignore"):
