@@ -178,3 +178,19 @@ def test_json_has_every_row_and_only_plain_values(made: Plan) -> None:
     assert [row["key"] for row in tree["rows"]] == [row.key for row in made.rows]
     assert tree["first"] == made.first.key
     assert tree["rows"][0]["by_margin"]["margins"][-1] == 1.0
+
+
+def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon() -> None:
+    """Played less, every figure is off by the same luck, which the plan's own ε shows; and noise may turn the order."""
+    luck, by_noise = -0.05, {0.25: 0.70, 0.5: 0.78, 1.0: 0.77, 2.0: 0.80, 4.0: 0.79, 8.0: 0.81}
+
+    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        value = by_noise[facts.epsilon] + (luck if len(rows) == 1 else 0.0)
+        expected = Expected(accuracy=value, low=value - 0.02, high=value + 0.02, basis="labelled public rows")
+        return [replace(row, expected=expected) for row in rows]
+
+    found = plan_votes(FACTS, expectation=expect)
+    told = [each.expected for each in found.by_epsilon if each.expected is not None]
+    assert [each.accuracy for each in told] == pytest.approx([0.70, 0.77, 0.77, 0.80, 0.80, 0.81])
+    assert all(each.high - each.low == pytest.approx(0.04) for each in told)
+    assert told[2] == found.first.expected

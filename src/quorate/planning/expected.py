@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, TypeAlias
 
 Basis: TypeAlias = Literal[
@@ -50,6 +50,11 @@ class Expected:
 
     def __str__(self) -> str:
         return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
+
+    def moved(self, by: float) -> Expected:
+        """Return the same range about another accuracy, within [0, 1]."""
+        accuracy, low, high = (min(1.0, max(0.0, each + by)) for each in (self.accuracy, self.low, self.high))
+        return replace(self, accuracy=accuracy, low=low, high=high)
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""

@@ -2,56 +2,21 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import worlds_told_apart
 from quorate.accounting.figures import several
+from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
-from quorate.planning.expected import Expected
 from quorate.planning.learner_rows import learner_rows
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 
-EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 CLOSE = 0.01  # accuracies that differ by less are told as the same
-
-#: From rows, and the facts that they are for (of another ε than the plan's, perhaps), to rows with what is expected.
-Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class AtEpsilon:
-    """What one ε would buy.
-
-    Attributes
-    ----------
-    epsilon : float
-        The budget.
-    worlds : int
-        In how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500.
-    n_teachers : int or None
-        K, where teachers vote.
-    expected : Expected or None
-        Accuracy of the student; None where nothing tells it.
-    """
-
-    epsilon: float
-    worlds: int
-    n_teachers: int | None
-    expected: Expected | None
-
-    def tree(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
-        expected = None if self.expected is None else self.expected.tree()
-        return {
-            "epsilon": self.epsilon, "worlds_told_apart_of_1000": self.worlds, "n_teachers": self.n_teachers,
-            "expected": expected,
-        }  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -199,7 +164,7 @@ def plan_votes(
         rows=ordered,
         commonest=commonest,
         crossings=_crossings(facts),
-        by_epsilon=tuple(_at(facts, epsilon, ordered[0], expect) for epsilon in EPSILONS),
+        by_epsilon=at_each_epsilon(facts, ordered[0], expect),
         notes=tuple(notes),
     )
 
@@ -225,28 +190,6 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
         sparse_vector_from(n_teachers=n_teachers, margin=margin, **task)
         for n_teachers in numbers_of_teachers(facts)[-2:]
         for margin in AGREEMENTS
-    )
-
-
-def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> AtEpsilon:
-    """The first row as it is at its own ε; at another its way, with the teachers of the grid nearest the recipe's."""
-    there, row = replace(facts, epsilon=epsilon), first
-    worlds = worlds_told_apart(epsilon, facts.delta)
-    if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
-        return AtEpsilon(epsilon=epsilon, worlds=worlds, n_teachers=first.n_teachers, expected=first.expected)
-    if first.way == "votes" and first.mechanism is not None and not first.cannot:
-        middle = numbers_of_teachers(there)
-        wanted = middle[len(middle) // 2]
-        n_teachers = min(numbers_of_teachers(facts), key=lambda n: abs(math.log(n / wanted)))
-        queries = [first.n_queries or 1]
-        (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
-        row = replace(row, model=first.model)
-    (row,) = expect(there, [replace(row, expected=None)])
-    return AtEpsilon(
-        epsilon=epsilon,
-        worlds=worlds,
-        n_teachers=row.n_teachers,
-        expected=row.expected,
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from textwrap import wrap
 
 from quorate.accounting.figures import at_most, several
+from quorate.planning.by_epsilon import AtEpsilon
 from quorate.planning.expected import BASES
 from quorate.planning.margins import AnswerProbabilities
-from quorate.planning.plan import AtEpsilon, Plan
+from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report.notation import percent, shortened
 

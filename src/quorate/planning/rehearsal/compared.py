@@ -15,7 +15,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.estimate import Played
 from quorate.types import FloatArray
@@ -28,18 +27,13 @@ def without_luck(rows: Sequence[PlanRow], plays: Mapping[str, Sequence[Played]])
         return list(rows)  # a row that could not be played in every division is compared with none
     luck = 1 - kept(np.array([_in_divisions(plays[key]) for key in expected]))
     mean = float(np.mean([each.accuracy for each in expected.values()]))
-    moved = {key: _moved(each, luck * (mean - each.accuracy)) for key, each in expected.items()}
+    moved = {key: each.moved(luck * (mean - each.accuracy)) for key, each in expected.items()}
     return [replace(row, expected=moved[row.key]) if row.key in moved else row for row in rows]
 
 
 def _in_divisions(played: Sequence[Played]) -> list[float]:
     folds = sorted({each.fold for each in played})
     return [float(np.mean([each.whole for each in played if each.fold == fold])) for fold in folds]
-
-
-def _moved(expected: Expected, by: float) -> Expected:
-    accuracy, low, high = (min(1.0, max(0.0, each + by)) for each in (expected.accuracy, expected.low, expected.high))
-    return replace(expected, accuracy=accuracy, low=low, high=high)
 
 
 def kept(accuracies: FloatArray) -> float:

@@ -1,0 +1,125 @@
+"""The first row of a plan at other ε: what a smaller or larger budget would buy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from quorate.accounting import worlds_told_apart
+from quorate.planning.expected import Expected
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_facts import PublicFacts
+from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+
+EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+
+#: From rows, and the facts that they are for (of another ε than the plan's, perhaps), to rows with what is expected.
+Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AtEpsilon:
+    """What one ε would buy.
+
+    Attributes
+    ----------
+    epsilon : float
+        The budget.
+    worlds : int
+        In how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500.
+    n_teachers : int or None
+        K, where teachers vote.
+    expected : Expected or None
+        Accuracy of the student; None where nothing tells it.
+    """
+
+    epsilon: float
+    worlds: int
+    n_teachers: int | None
+    expected: Expected | None
+
+    def tree(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        expected = None if self.expected is None else self.expected.tree()
+        return {
+            "epsilon": self.epsilon, "worlds_told_apart_of_1000": self.worlds, "n_teachers": self.n_teachers,
+            "expected": expected,
+        }  # fmt: skip
+
+
+def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> tuple[AtEpsilon, ...]:
+    """Return what the way of a plan's first row would have at each of :data:`EPSILONS`.
+
+    At its own ε stands what the row itself expects. Other budgets are played less, on rows and divisions that are the
+    same: what is told of them is how they differ from it when it is played as little.
+    """
+    played_less = None
+    if first.expected is not None:
+        played_less = expect(facts, [replace(first, expected=None)])[0].expected
+    luck = 0.0 if first.expected is None or played_less is None else first.expected.accuracy - played_less.accuracy
+    told = []
+    for epsilon in EPSILONS:
+        if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
+            told.append((epsilon, first))
+            continue
+        row = _at(facts, epsilon, first, expect)
+        told.append((epsilon, row if row.expected is None else replace(row, expected=row.expected.moved(luck))))
+    return rising(
+        [
+            AtEpsilon(
+                epsilon=epsilon,
+                worlds=worlds_told_apart(epsilon, facts.delta),
+                n_teachers=row.n_teachers,
+                expected=row.expected,
+            )
+            for epsilon, row in told
+        ],
+        facts.epsilon,
+        first.expected,
+    )
+
+
+def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> PlanRow:
+    """The way of the first row at another ε, with the teachers of the grid nearest the recipe's."""
+    there, row = replace(facts, epsilon=epsilon), first
+    if first.way == "votes" and first.mechanism is not None and not first.cannot:
+        middle = numbers_of_teachers(there)
+        wanted = middle[len(middle) // 2]
+        n_teachers = min(numbers_of_teachers(facts), key=lambda n: abs(math.log(n / wanted)))
+        queries = [first.n_queries or 1]
+        (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
+        row = replace(row, model=first.model)
+    (row,) = expect(there, [replace(row, expected=None)])
+    return row
+
+
+def rising(told: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
+    """Return what is told with accuracies that do not fall as ε rises, since less noise is no worse.
+
+    What is expected at the plan's own ε stands; a budget above it that is expected below it, or below another that is
+    smaller, is as good as that one, and so downwards.
+
+    Examples
+    --------
+    >>> def at(epsilon, accuracy):
+    ...     told = Expected(accuracy=accuracy, low=accuracy - 0.02, high=accuracy + 0.02, basis="labelled public rows")
+    ...     return AtEpsilon(epsilon=epsilon, worlds=500, n_teachers=None, expected=told)
+    >>> by_luck = [at(0.25, 0.72), at(0.5, 0.74), at(1.0, 0.73), at(2.0, 0.76), at(4.0, 0.75)]
+    >>> [round(each.expected.accuracy, 2) for each in rising(by_luck, 1.0, by_luck[2].expected)]
+    [0.72, 0.73, 0.73, 0.76, 0.76]
+    """
+    if expected is None:
+        return tuple(told)
+    above, below = list(told), list(told)
+    best = worst = expected.accuracy
+    for number, each in enumerate(above):
+        if each.epsilon > own and each.expected is not None:
+            best = max(best, each.expected.accuracy)
+            above[number] = replace(each, expected=each.expected.moved(best - each.expected.accuracy))
+    for number, each in reversed(list(enumerate(below))):
+        if each.epsilon < own and each.expected is not None:
+            worst = min(worst, each.expected.accuracy)
+            below[number] = replace(each, expected=each.expected.moved(worst - each.expected.accuracy))
+    return tuple(high if high.epsilon > own else low for low, high in zip(below, above, strict=True))
