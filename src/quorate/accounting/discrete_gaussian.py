@@ -136,13 +136,14 @@ def _thinned(s: FloatArray, stride: int, tau: float, sigma: float) -> FloatArray
     merging the halves gives it back.
     """
     totals = np.zeros(s.size)
+    at_next = np.exp((2 * s[:-1] * stride + stride * stride) / (2 * tau * tau))  # the mass at s beside that at the next
     for j in range(stride):  # the sums s + j; relative to the mass at s, which is put back at the end
         mass = np.exp(-(2 * s * j + j * j) / (2 * tau * tau))
         # the loss falls by j/σ² from s; the share of the lower loss keeps p·e^{−loss}
         lower = np.expm1(j / sigma**2) / np.expm1(stride / sigma**2)
         totals += mass * (1 - lower)
         if j:
-            totals[1:] += (mass * lower)[:-1] * np.exp((2 * s[:-1] * stride + stride * stride) / (2 * tau * tau))
+            totals[1:] += (mass * lower)[:-1] * at_next
     return np.asarray(np.log(totals) - s * s / (2 * tau * tau))
 
 

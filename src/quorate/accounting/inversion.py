@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from math import inf, log
 from typing import Any
 
@@ -32,6 +33,7 @@ def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: f
     """
     target = log(delta) * (1 + 2.0**-52)  # a negative number: rounded down
 
+    @cache  # the ends of an interval are asked for again, and so is the root
     def excess(epsilon: float) -> float:
         return min(max(log_delta(epsilon) - target, -1e3), 1e3)
 

@@ -20,6 +20,7 @@ for it far too fine for the sum; so the step grows with the deviation of what it
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, log, sqrt
 
 import numpy as np
@@ -63,18 +64,23 @@ class LossLaw:
         >>> round(float(np.exp(law.log_delta(0.0))), 4)
         0.4741
         """
-        gap = epsilon - self.losses
         if self.mu > 0:
-            terms = self.log_weights + gaussian.log_delta(gap, self.mu)
+            terms = self.log_weights + gaussian.log_delta(epsilon - self.losses, self.mu)
         else:
-            above = gap < 0
+            end = int(np.searchsorted(self.losses, epsilon, side="right")) if self._ascends else None
+            above = self.losses > epsilon if end is None else slice(end, None)
             with np.errstate(divide="ignore"):
-                terms = self.log_weights[above] + np.log(-np.expm1(gap[above]))
+                terms = self.log_weights[above] + np.log(-np.expm1(epsilon - self.losses[above]))
         total = float(special.logsumexp(terms)) if terms.size else -np.inf
         with np.errstate(divide="ignore"):
             total += 2.0**-46 + (2.0**-50 * abs(total) if np.isfinite(total) else 0.0)
             total = float(np.logaddexp(total, np.log(self.beyond)))
         return min(total, 0.0)
+
+    @cached_property
+    def _ascends(self) -> bool:
+        """Whether each loss is above the one before it, as on a grid: then those above ε are the last ones."""
+        return bool(np.all(self.losses[1:] > self.losses[:-1]))
 
 
 NO_LOSS = LossLaw(losses=np.zeros(1), log_weights=np.zeros(1))
