@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -20,10 +20,11 @@ from quorate.pipeline.plan_arguments import (
 )
 from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
+from quorate.planning.by_epsilon import Expectation
 from quorate.planning.direct_row import direct_row, direct_row_unknown
 from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
-from quorate.planning.plan import Expectation, Plan, plan_votes
+from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
@@ -143,20 +144,13 @@ def plan(
         **floored,
     )
     curve = _curve(learning_curve)
-    compared = models_of(models)
-    used = Models(teacher, student, feature_map, compared)
+    used = Models(teacher, student, feature_map, models_of(models))
     rehearsals: tuple[Rehearsal, ...] = ()
     if curve is None:
         rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, y_public=y_public, evaluation=evaluation)
-    others = rehearsals[0].material.others if rehearsals else {}
-    if compared and not others:
-        raise InvalidParameter(
-            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or "
-            "y_public=, or name [data] evaluation"
-        )
     made = plan_votes(
         facts,
-        grid=grid_of(facts, mechanisms, n_teachers, queries, others),
+        grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
         direct=row_of_direct(facts, side, feature_map=feature_map),
         expectation=_together(rehearsals),
         learning_curve=curve,
@@ -179,6 +173,17 @@ class PrintedPlan(Plan):
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None) -> LearningCurve | None:
     return given if given is None or isinstance(given, LearningCurve) else LearningCurve.of(given)
+
+
+def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> Collection[str]:
+    """Return the models of teachers that are rehearsed beside the one that was given."""
+    others = rehearsals[0].material.others if rehearsals else {}
+    if asked and not others:
+        raise InvalidParameter(
+            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or "
+            "y_public=, or name [data] evaluation"
+        )
+    return others
 
 
 def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
