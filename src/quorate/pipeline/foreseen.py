@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.accounting.figures import at_most, several
-from quorate.pipeline.facts import told
+from quorate.pipeline.facts import name_of, told
+from quorate.pipeline.models import is_linear
 from quorate.pipeline.task import Task
 from quorate.planning import form_of, scale_of
 
@@ -38,7 +39,8 @@ def foreseen(task: Task) -> dict[str, Any]:
 def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     answers = found["n_queries"] + found["online_answers"]
-    teachers = several(found["n_teachers"], "teacher")
+    model = "" if is_linear(task.teacher) else f" ({name_of(task.teacher)})"
+    teachers = f"{several(found['n_teachers'], 'teacher')}{model}"
     budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
     kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
     return [

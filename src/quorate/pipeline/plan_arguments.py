@@ -122,7 +122,7 @@ def models_of(given: object) -> tuple[str, ...] | None:
         if listed is None or each not in TEACHER_MODELS:
             hint = nearest(each, TEACHER_MODELS) if isinstance(each, str) else ""
             raise InvalidParameter(
-                f'models must be names of {", ".join(TEACHER_MODELS)}, in a list such as ["tree"], got {given!r}{hint}'
+                f'models must be names of {", ".join(TEACHER_MODELS)}, in a list such as ["tree"], got {each!r}{hint}'
             )
     return listed
 

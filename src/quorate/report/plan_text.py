@@ -198,7 +198,7 @@ def epsilons_of(plan: Plan) -> str:
     first = plan.first
     if first.way != "votes":
         return f"{method_of(first)} by ε"
-    return f"{first.name} by ε; the number of teachers is chosen for each ε, and differs by row"
+    return f"{method_of(first)} by ε; the number of teachers is chosen for each ε, and differs by row"
 
 
 def _at(each: AtEpsilon) -> str:
