@@ -2,6 +2,7 @@
 
     python benchmarks/direct.py [mushroom] [a9a] [imdb] [imdb-5000] [repeats]
     python benchmarks/direct.py cpu [mushroom] [a9a] [imdb] [imdb-5000] [repeats]
+    python benchmarks/direct.py outside [digits] ["breast cancer"] [anes96] [repeats]
 
 Same splits (80 % private, 2 % public, 18 % test; δ = 1/n), means over repeats. CPU time is that of all processes, and
 stands as a ratio to the direct method's, measured in the same run. Votes learn from the leading directions of the
@@ -10,6 +11,9 @@ imdb are looked for in the folder named by QUORATE_DATA.
 
 With `cpu` one fit of the shipped direct method at ε = 1 stands beside one of the plain method on the same rows, back to
 back, with one thread each; the medians of a few such pairs are told.
+
+With `outside` the direct method by its defaults stands beside the plain one, whose clip was fixed beforehand, on the
+tables of `recipe.py outside`.
 """
 
 from __future__ import annotations
@@ -18,13 +22,15 @@ import resource
 import sys
 
 import numpy as np
+from recipe import OUTSIDE
+from recipe import parts as parts_of
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from quorate.experiments.direct_lines import plain, public_coordinates
 from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent
 from quorate.experiments.recipes import best_recipe
-from quorate.experiments.sources import a9a, folder_of_files, imdb, mushroom, split
+from quorate.experiments.sources import Split, a9a, folder_of_files, imdb, mushroom, split
 from quorate.experiments.table4 import classifier, fitted_score
 
 SETS = {"mushroom": mushroom, "a9a": a9a, "imdb": imdb, "imdb-5000": imdb}
@@ -109,8 +115,37 @@ def beside_plain(name: str, repeats: int) -> None:
     )
 
 
+def outside(name: str, repeats: int) -> None:
+    """Print the accuracy of the direct method and of the plain one on a table that no recipe was fitted on."""
+    table = OUTSIDE[name]
+    X, codes = table.load()
+    classes = range(int(codes.max()) + 1)
+    print(f"{name}: {table.n:,} private rows, {table.m} public, {len(classes)} classes; {repeats} splits")
+    for told, fit in (("public coordinates, direct", public_coordinates), ("noisy gradient descent, direct", plain)):
+        line = f"  {told:<32}"
+        for epsilon in (0.5, 1.0, 2.0):
+            right = []
+            for seed in range(repeats):
+                private, public, test = parts_of(table, X, codes, seed)
+                parts = Split(
+                    name=name,
+                    X_private=private[0],
+                    y_private=private[1],
+                    X_public=public[0],
+                    X_test=test[0],
+                    y_test=test[1],
+                )
+                right.append(fit(parts, epsilon, seed, classes=classes).accuracy)
+            line += f"  {np.mean(right):.3f}±{np.std(right, ddof=1) / len(right) ** 0.5:.3f}"
+        print(line, flush=True)
+
+
 if __name__ == "__main__":
     words = sys.argv[1:]
     repeats = next((int(word) for word in words if word.isdigit()), 5)
+    if "outside" in words:
+        for name in [word for word in words if word in OUTSIDE] or ("digits", "breast cancer"):
+            outside(name, repeats)
+        sys.exit()
     for name in [word for word in words if word in SETS] or WITHOUT_FILES:
         (beside_plain if "cpu" in words else compare)(name, repeats)

@@ -12,6 +12,7 @@ from quorate.accounting import (
     DiscreteGaussian,
     DiscreteLaplace,
     Gaussian,
+    GridGaussian,
     PureDP,
     Repeated,
     delta,
@@ -111,3 +112,27 @@ def test_that_test_catches_a_rule_that_forgets_the_root_of_two(parts):
     ]
     cheat = Composed(tuple(Repeated(leaf, times) for leaf, times in weak))
     assert epsilon(cheat, 1e-6) < composed_oracle(parts, False).get_epsilon_for_delta(1e-6)
+
+
+def bounds_of_rounds(one, rounds, at):
+    """A lower and an upper bound of ε for rounds of the law that `one` makes."""
+    how = {"value_discretization_interval": 1e-4}
+    return [
+        one(pessimistic_estimate=pessimistic, **how).self_compose(rounds).get_epsilon_for_delta(at)
+        for pessimistic in (False, True)
+    ]
+
+
+@pytest.mark.parametrize(("shift", "rounds"), [(256, 8), (64, 16), (30, 12)])
+def test_rounds_of_grid_noise_cost_no_less_than_the_discrete_law_that_is_drawn(shift, rounds):
+    lower, upper = bounds_of_rounds(
+        lambda **how: pld.from_discrete_gaussian_mechanism(2.0**10, sensitivity=shift, **how), rounds, 1e-5
+    )
+    ours = epsilon(Repeated(GridGaussian(2.0**10, float(shift), 1), rounds), 1e-5)
+    assert lower <= ours <= upper * 1.03  # on so coarse a grid its term is a hundredth; on that of runs a millionth
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_rounds_on_the_grid_of_runs_lie_between_the_bounds_of_the_gaussian(share):
+    lower, upper = bounds_of_rounds(lambda **how: pld.from_gaussian_mechanism(1 / share, **how), 16, 1e-5)
+    assert lower <= epsilon(Repeated(GridGaussian(2.0**31 / share, 2.0**31, 4_000), 16), 1e-5) <= upper
