@@ -77,10 +77,8 @@ class ClassifierTeacher:
         check_unfitted(self.estimator, preprocessing=self.preprocessing)
         try:
             self.fresh(0)
-            _ = (
-                self.solves,
-                self._is_valid,
-            )  # known from here on: to find it out in every child would load parts of scikit-learn there
+            # Known from here on: to find them out in every child would load parts of scikit-learn there.
+            _ = self.solves, self._is_valid
         except Exception as error:  # noqa: BLE001 - the estimator's own code, before any row is there
             raise InvalidParameter(
                 f"the teacher ({type(self.estimator).__name__}) cannot be copied: {type(error).__name__}. "
@@ -162,7 +160,7 @@ class ClassifierTeacher:
         if self._unfitted is None:
             return False
         try:
-            self._unfitted._validate_params()
+            self._unfitted._validate_params()  # no public method does it; without this one each fit looks by itself
         except Exception:  # noqa: BLE001 - then each fit says so itself, by an abstention
             return False
         return True
