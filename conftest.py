@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import signal
@@ -19,6 +20,7 @@ from hypothesis import settings
 
 from quorate.ledger import uncounted
 from quorate.noise import OSNoise
+from quorate.planning.schedule import _calibrated
 from quorate.types import WordArray
 
 # Tests start many processes. They compile each file once for all, also where the environment says otherwise: a machine
@@ -96,7 +98,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     """Each test draws what its name says."""
     if not item.config.getoption("--afresh"):
         FromTheName(item.nodeid).put_in_place()
-    return (yield)
+    changes = "monkeypatch" in getattr(item, "fixturenames", ())
+    if changes:  # the code, perhaps: what was calibrated by other code is not what it would calibrate
+        _calibrated.cache_clear()
+    try:
+        return (yield)
+    finally:
+        if changes:
+            _calibrated.cache_clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -126,6 +135,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("several_fits"):
             item.add_marker(pytest.mark.filterwarnings("ignore::quorate.PrivacyWarning"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """Collect without looking for garbage: what there is, modules and tests, stays to the end of the session."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)

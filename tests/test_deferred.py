@@ -9,7 +9,7 @@ import sys
 LOAD = """
 import json, sys
 {load}
-from skops.io import _trusted_types as trusted
+trusted = sys.modules["skops.io._trusted_types"]
 names = [sorted(getattr(trusted, each)) for each in dir(trusted) if each.endswith("TYPE_NAMES")]
 print(json.dumps([names, [each for each in ("torch", "dask") if each in sys.modules]]))
 import sklearn.externals.array_api_compat.dask  # may be had again

@@ -50,6 +50,12 @@ def imported_names(tree: ast.AST) -> list[str]:
     return names
 
 
+@cache
+def named_in(path: Path) -> list[str]:
+    """What :func:`imported_names` finds in a file, for many tests."""
+    return imported_names(parsed(path))
+
+
 def breaches(room: str, names: list[str]) -> list[str]:
     """The imports that point up the house, to a room that stands on this one."""
     return [
@@ -60,11 +66,13 @@ def breaches(room: str, names: list[str]) -> list[str]:
 FRONT_DOOR = SOURCE / "__init__.py"  # re-exports the shells, so it may import any room
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in modules() if path != FRONT_DOOR], ids=lambda path: str(path.relative_to(SOURCE))
-)
-def test_a_room_imports_only_the_rooms_it_stands_on(path: Path) -> None:
-    assert breaches(room_of(path), imported_names(parsed(path))) == []
+def test_a_room_imports_only_the_rooms_it_stands_on() -> None:
+    found = {
+        str(path.relative_to(SOURCE)): upwards
+        for path in modules()
+        if path != FRONT_DOOR and (upwards := breaches(room_of(path), named_in(path)))
+    }
+    assert found == {}
 
 
 def test_an_import_that_points_up_is_caught() -> None:
@@ -83,7 +91,7 @@ def test_no_private_scikit_learn_name_is_imported() -> None:
     private = [
         (path.name, name)
         for path in modules()
-        for name in imported_names(parsed(path))
+        for name in named_in(path)
         if name.startswith("sklearn") and any(part.startswith("_") for part in name.split("."))
     ]
     assert private == []
@@ -97,7 +105,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
     pickled = {
         path.relative_to(SOURCE).as_posix()
         for path in modules()
-        for name in imported_names(parsed(path))
+        for name in named_in(path)
         if name.split(".")[0] in {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
     }
     assert pickled <= {
@@ -184,6 +192,23 @@ TESTS = Path(__file__).parent
 NO_ROOM = {"golden"}  # what version 0.1 computed, of every room together
 
 
+# Loaded by the first level of a file. skops loads the others where they are; quorate.deferred has it without them.
+SLOW_TO_LOAD = re.compile(r"^(?:import|from) (torch|dask|distributed|skops)\b", re.MULTILINE)
+
+
+def test_no_file_of_tests_loads_what_every_process_that_collects_tests_would_wait_for() -> None:
+    slow = {
+        str(path.relative_to(TESTS)): found
+        for path in TESTS.rglob("*.py")
+        if (found := SLOW_TO_LOAD.findall(path.read_text(encoding="utf-8")))
+    }
+    assert slow == {}
+
+
+def test_a_slow_import_at_the_first_level_is_caught() -> None:
+    assert SLOW_TO_LOAD.findall("import os\nimport skops.io as s\ndef f():\n    import torch") == ["skops"]
+
+
 def test_the_tests_mirror_the_rooms() -> None:
     """A folder of tests is named for the room, or the folder of a room, that it tests."""
     folders = {path.parent.relative_to(TESTS) for path in TESTS.rglob("test_*.py")} - {Path()}
@@ -211,7 +236,7 @@ def import_graph() -> dict[str, set[str]]:
     graph = {}
     for path in modules():
         if path != FRONT_DOOR:
-            found = (name.removeprefix("quorate.") for name in imported_names(parsed(path)))
+            found = (name.removeprefix("quorate.") for name in named_in(path))
             graph[name_of(path)] = {name if name in names else name.rpartition(".")[0] for name in found} & names - {
                 name_of(path)
             }

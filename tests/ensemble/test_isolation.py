@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import faulthandler
 import logging
+import multiprocessing
 import os
 import random
 import signal
@@ -138,6 +139,36 @@ def test_under_a_limit_no_result_waits_for_a_later_item(tmp_path, monkeypatch, c
     found = in_children(partial(noted, tmp_path), range(4), together=True, cpu_seconds=cpu_seconds)
     assert found == [b"0", b"1", Lost.FAILED, b"3"]
     assert (tmp_path / "done").read_text() == done
+
+
+def test_what_a_teacher_writes_to_the_pipe_is_a_failure_of_its_own_and_no_error_of_the_worker(monkeypatch):
+    pipes = []
+
+    def pipe(*, duplex: bool):
+        pipes.append(multiprocessing.Pipe(duplex=duplex))
+        return pipes[-1]
+
+    def scribbles(item: int) -> bytes:
+        if item == 1:
+            os.write(pipes[-1][1].fileno(), (5).to_bytes(4, "big") + b"?????")
+        return str(item).encode()
+
+    monkeypatch.setattr(isolation, "Pipe", pipe)
+    assert in_children(scribbles, range(3), together=False) == [b"0", Lost.FAILED, b"2"]
+
+
+class Joined(bytes):
+    def __len__(self) -> int:
+        raise MemoryError
+
+
+def too_much(item: int) -> bytes:
+    return Joined(b"all") if item == 1 else b"some"
+
+
+def test_a_result_for_which_there_is_no_room_is_to_be_settled_by_a_run_alone():
+    """Not a failure: a neighbour may have taken the room, and whoever failed is not asked again."""
+    assert in_children(too_much, range(3), together=True) == [b"some", Lost.KILLED, b"some"]
 
 
 def test_libraries_are_looked_for_anew_after_an_import_alone(monkeypatch):

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import skops.io as skops
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -14,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.data.feature_maps.directions import PoolDirections
+from quorate.deferred import skops
 from quorate.export.onnx_model import onnx_student
 from quorate.pipeline.inputs import directions_of_images
 from quorate.pipeline.models import default_teacher
@@ -58,9 +58,9 @@ def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_l
 ) -> None:
     published = directions.transformer(ROWS[N : N + 2])
     assert np.abs(published.transform(ROWS[:50]) - directions.transform(ROWS[:50])).max() < 0.01
-    content = skops.dumps(published)
-    assert skops.get_untrusted_types(data=content) == []
-    assert (skops.loads(content).transform(ROWS[:5]) == published.transform(ROWS[:5])).all()
+    content = skops.io.dumps(published)
+    assert skops.io.get_untrusted_types(data=content) == []
+    assert (skops.io.loads(content).transform(ROWS[:5]) == published.transform(ROWS[:5])).all()
     assert len(repr(published)) < 3_000
 
 

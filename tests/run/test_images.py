@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import sys
 import threading
@@ -279,6 +280,15 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
     assert loaded.predict_proba(shown).shape == (2, 2)
     card = (root / "public" / "model_card.md").read_text(encoding="utf-8")
     assert "one image a row: 256 numbers, its pixels row by row, from 0 to " in card
+
+
+def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, cli: Any) -> None:
+    more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
+    root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **more})
+    folder(root)
+    code, out, err = cli("plan", root, "--json")
+    assert code == 0, err
+    assert json.loads(out)["rows"][0]["expected"]["basis"] == "labelled public rows"
 
 
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])

@@ -79,5 +79,5 @@ def test_every_built_in_model_is_an_unfitted_classifier(name: str, role: str) ->
 
 
 def test_a_model_that_is_not_built_in_says_what_is() -> None:
-    with pytest.raises(InvalidParameter, match='use "logistic", "forest" or "boosting"'):
+    with pytest.raises(InvalidParameter, match='use "logistic", "tree", "forest" or "boosting"'):
         model_of("svm", "teacher", folder=Path())

@@ -223,7 +223,7 @@ def test_every_method_and_model_of_shares_is_documented() -> None:
 STRANGER = """
 import sys
 sys.modules.update(dict.fromkeys(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy")))
-import skops.io, polars  # which would load those libraries where they are, and take twice as long
+import polars, skops.io  # which would load those libraries where they are, and take twice as long
 for student, table in zip(sys.argv[1::2], sys.argv[2::2]):
     print(skops.io.load(student).predict(polars.read_csv(table)).tolist())
 """

@@ -165,10 +165,9 @@ def _child(
     while True:
         if reader.poll(0 if status is not None else _HEARTBEAT_SECONDS):
             try:
-                some = reader.recv()
+                results += _unframed(reader.recv_bytes())
             except (EOFError, OSError):
                 break
-            results += [Lost.FAILED if result is None else result for result in some]
         elif status is not None:
             break
         elif (ended := os.waitpid(pid, os.WNOHANG))[0] == pid:
@@ -194,7 +193,7 @@ def _work(
         reader.close()
         be_child(worker)
         _silence()
-        kept: list[bytes | None] = []
+        kept: list[bytes] = []
         # Near its limit an item that is run twice may end in two ways, so there no result waits for a later item.
         sent, keep = time.monotonic(), _KEEP_SECONDS if cpu_seconds is None else 0.0
         for number, item in enumerate(items, start=1):
@@ -202,17 +201,51 @@ def _work(
                 # The default action of SIGPROF ends the process, also inside compiled code.
                 signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
             try:
-                kept.append(function(item))
+                kept.append(_framed(function(item)))
             except MemoryError:
                 # Whose doing it was cannot be told here either: end as the operating system would have ended it.
                 os.kill(os.getpid(), signal.SIGKILL)
             except BaseException:  # noqa: BLE001 - SystemExit too: a teacher's failure is an abstention, told to nobody
-                kept.append(None)
+                kept.append(_framed(None))
             if number == len(items) or time.monotonic() - sent >= keep:
-                writer.send(kept)
+                try:
+                    writer.send_bytes(kept[0] if len(kept) == 1 else b"".join(kept))
+                except MemoryError:
+                    os.kill(os.getpid(), signal.SIGKILL)
                 kept, sent = [], time.monotonic()
     finally:
         os._exit(0)
+
+
+def _framed(result: bytes | None) -> bytes:
+    """Return one result as it is written: its sign, its length, and itself; a minus alone where there is none."""
+    return b"-" if result is None else b"+" + len(result).to_bytes(8, "big") + result
+
+
+def _unframed(message: bytes) -> list[bytes | Lost]:
+    """Read results that were written together. What code of a teacher's own wrote to the pipe is a failure.
+
+    Examples
+    --------
+    >>> _unframed(_framed(b"one") + _framed(None) + _framed(b""))
+    [b'one', <Lost.FAILED: 'failed'>, b'']
+    >>> _unframed(b"anything else")
+    [<Lost.FAILED: 'failed'>]
+    """
+    results: list[bytes | Lost] = []
+    at = 0
+    while at < len(message):
+        begin = at + 9
+        end = begin + int.from_bytes(message[at + 1 : begin], "big")
+        if message[at : at + 1] == b"-":
+            results.append(Lost.FAILED)
+            at += 1
+        elif message[at : at + 1] == b"+" and begin <= end <= len(message):
+            results.append(message[begin:end])
+            at = end
+        else:
+            return [*results, Lost.FAILED]
+    return results
 
 
 def _silence() -> None:

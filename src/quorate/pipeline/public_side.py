@@ -209,7 +209,8 @@ def labelled_material(
     made = _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
     made = replace(made, groups=groups)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
-    return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names})
+    own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
+    return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names if name != own})
 
 
 def _compared_by_default(side: PublicSide, teacher: Any) -> tuple[str, ...]:

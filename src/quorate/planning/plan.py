@@ -251,7 +251,7 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
         ahead = first.expected.accuracy - _accuracy(in_full[0])
         of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
         if ahead < CLOSE:
-            return f"{of}its expected accuracy is the highest, by less than {CLOSE:g}: the next rows are as good"
+            return f"{of}its expected accuracy is the highest, but the next row's is less than {CLOSE:g} below it"
         return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"
     if first.way == "direct":
         return (

@@ -7,7 +7,8 @@ its fields are whose, it says itself.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 from quorate.accounting import Event
 from quorate.arguments import nearest
@@ -16,12 +17,15 @@ from quorate.mechanisms import (
     Mechanism,
     Schedule,
     StreamMechanism,
+    is_own,
     noise_fields,
     owners_code,
     required_fields,
     task_fields,
     user_fields,
 )
+
+_PLAIN: Final = {int, float, str}  # values that are the same wherever they are equal and of one type
 
 
 def schedule_event(mechanism: Mechanism, answers: int) -> Event:
@@ -166,4 +170,16 @@ def mechanism_for(
     with owners_code(kind, "where it is made"):
         if not missing:
             return kind(**values)
-        return kind.calibrated(values, Schedule(answers=answers, epsilon=epsilon, delta=delta))
+        schedule = (answers, epsilon, delta)
+        if is_own(kind) or not {type(each) for each in (*values.values(), *schedule)} <= _PLAIN:
+            return _calibrated.__wrapped__(kind, tuple(values), *schedule, *values.values())
+        return _calibrated(kind, tuple(values), *schedule, *values.values())
+
+
+@lru_cache(maxsize=512, typed=True)
+def _calibrated(
+    kind: type[Mechanism], fields: tuple[str, ...], answers: int, epsilon: float, delta: float, *values: Any
+) -> Mechanism:
+    """Calibrate, once for the same public facts: that takes longer than a small fit, which does it for six budgets."""
+    schedule = Schedule(answers=answers, epsilon=epsilon, delta=delta)
+    return kind.calibrated(dict(zip(fields, values, strict=True)), schedule)

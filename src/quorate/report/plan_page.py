@@ -73,25 +73,29 @@ def _made_of(paid: str) -> str:
 def _rows(plan: Plan) -> tuple[Child, ...]:
     heads = (
         "Way",
+        "#Expected",
+        "As a bar",
         "#Teachers",
         "#Queries",
         "Noise",
         "#Answered",
         *(f"#Right at {m:g}" for m in SHOWN),
-        "#Expected",
-        "As a bar",
     )
     rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
     share = "unknown" if plan.commonest is None else percent(plan.commonest)
     bar: Child = "" if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
-    rows.append(("Always the commonest class", "", "", "", "", *("" for _ in SHOWN), share, bar))
+    rows.append(("Always the commonest class", share, bar, "", "", "", "", *("" for _ in SHOWN)))
     first = f"{name_of(plan.first)}: {plan.first.why}."
     return (
         element("p", element("strong", "First: "), visible(first)),
+        element(
+            "p",
+            "“Right at” is the probability that one released label is the truth, where teachers prefer the truth to "
+            "any other class by this share; it is exact. A student averages over all labels." + roughly,
+        ),
         table(
-            "Best first. “Right at” is the probability that one released label is the truth, where teachers prefer the "
-            "truth to any other class by this share; it is exact. A student averages over all labels." + roughly,
+            "Ways to spend the budget, best first.",
             heads,
             rows,
             class_="names",
@@ -104,13 +108,13 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
     right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
     return (
         visible(method_of(row)),
+        "—" if expected is None else f"{mark}{expected}",
+        "" if expected is None else drawing.bar(expected.accuracy),
         "" if row.n_teachers is None else f"{row.n_teachers:,}",
         "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
         visible(row.noise),
         "" if row.answered is None else percent(row.answered),
         *right,
-        "—" if expected is None else f"{mark}{expected}",
-        "" if expected is None else drawing.bar(expected.accuracy),
     )
 
 

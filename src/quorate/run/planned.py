@@ -169,7 +169,8 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     named = has_named_columns(data.evaluation) and data.unit in column_names(data.evaluation)
     unit = data.unit if named else None
     drop = [name for name in data.left_out if name not in (data.label, unit)]
-    table = read_public(data, data.evaluation, read_pool(data).X, label=data.label, unit=unit, drop=drop)
+    pool = pool_of(data, read_pool(data)).rows()
+    table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
     return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
 
 
