@@ -10,6 +10,8 @@ from quorate.arguments import count, real
 from quorate.data import check_classes
 from quorate.direct.plan import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.pipeline.facts import name_of
+from quorate.pipeline.models import DEFAULT_TEACHER, teacher_named
 from quorate.pipeline.plan_arguments import (
     grid_of,
     models_of,
@@ -157,9 +159,8 @@ def plan(
         commonest=_commonest(commonest, rehearsals),
         n_labelled=n_labelled,
     )
-    values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
-    values["notes"] = (*made.notes, *(notes_of(rehearsals) if curve is None else (BASES[curve.basis],)))
-    return PrintedPlan(**values)
+    basis = notes_of(rehearsals) if curve is None else (BASES[curve.basis],)
+    return _printed(made, [*basis, *_note_on_teachers(teacher)])
 
 
 class PrintedPlan(Plan):
@@ -171,8 +172,20 @@ class PrintedPlan(Plan):
         return render_plan(self)
 
 
+def _printed(made: Plan, notes: Sequence[str]) -> PrintedPlan:
+    values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
+    return PrintedPlan(**{**values, "notes": (*made.notes, *notes)})
+
+
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None) -> LearningCurve | None:
     return given if given is None or isinstance(given, LearningCurve) else LearningCurve.of(given)
+
+
+def _note_on_teachers(teacher: Any) -> tuple[str, ...]:
+    """Say who votes in rows that name no model, where these are not the default teachers."""
+    if teacher in (None, DEFAULT_TEACHER):
+        return ()
+    return (f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}",)
 
 
 def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> Collection[str]:

@@ -112,7 +112,7 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
         "" if expected is None else drawing.bar(expected.accuracy),
         "" if row.n_teachers is None else f"{row.n_teachers:,}",
         "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
-        visible(row.noise),
+        visible(row.noise if row.way == "direct" else row.noise.replace(" ", "\N{NO-BREAK SPACE}")),
         "" if row.answered is None else percent(row.answered),
         *right,
     )

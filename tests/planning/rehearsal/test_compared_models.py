@@ -109,6 +109,15 @@ def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
         assert set(labelled_material(side, TASK["classes"], models, evaluation=labelled).others) == wanted
 
 
+def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
+    how: dict[str, Any] = {"n_public": 200, "width": 9, **TASK}
+    said = "where no model stands beside a way, teachers are DecisionTreeClassifier"
+    assert said in quorate.plan(teacher="tree", **how).notes
+    assert not any(
+        "teachers are" in note for teacher in (None, "logistic") for note in quorate.plan(teacher=teacher, **how).notes
+    )
+
+
 def test_rows_that_no_label_tells_apart_are_left_out() -> None:
     pool = drawn(M, 1)[0]
     assert {row.model for row in quorate.plan(pool, **TASK, **VOTES).rows} == {""}
