@@ -46,6 +46,9 @@ def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli
     first = plan_folder(folder).first
     assert first.way == "direct"
     assert json.loads(cli("check", folder, "--json")[1])["method"] == "direct"
+    assert cli("check", folder)[1].startswith(
+        '[method] by = "auto" chose the direct method, the first row of quorate plan'
+    )
     assert not (folder / CHOICE).exists()  # a check writes nothing
     code, told, error = cli("run", folder)
     assert code == 0, error

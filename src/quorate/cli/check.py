@@ -34,7 +34,7 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
 
-        settings = settings_to_run(run, keep=False)
+        settings = settings_to_run(run, keep=False, tell=None if as_json else click.echo)
     method = METHODS[settings.method.by]
     read = method.read(run, begin=False, settings=settings)
     found = method.check(read)

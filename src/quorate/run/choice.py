@@ -82,18 +82,28 @@ def choice_in_words(folder: Path) -> str | None:
         kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
         if not is_open(document) or kept["for"] != digest_of(document):
             return None
-        choice = kept["choice"]
-        if choice["method"]["by"] == "direct":
-            told = '[method] by = "auto" chose the direct method, the first row of quorate plan'
-            idle = [f"[{name}]" for name in _OF_TEACHERS if document.get(name)]
-            if not idle:
-                return told
-            named = idle[0] if len(idle) == 1 else f"{', '.join(idle[:-1])} and {idle[-1]}"
-            return f"{told}; {named} {'is' if len(idle) == 1 else 'are'} for teachers, and not used"
-        count, mechanism = choice["teachers"]["count"], choice["mechanism"]
-        model = f' (model = "{choice["teachers"]["model"]}")' if "model" in choice["teachers"] else ""
+        return in_words(document, kept["choice"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
+
+
+def in_words(document: Mapping[str, Any], choice: Mapping[str, Any]) -> str:
+    """Say what the planner chose for a document.
+
+    Examples
+    --------
+    >>> in_words({}, {"method": {"by": "direct"}})
+    '[method] by = "auto" chose the direct method, the first row of quorate plan'
+    """
+    if choice["method"]["by"] == "direct":
+        told = '[method] by = "auto" chose the direct method, the first row of quorate plan'
+        idle = [f"[{name}]" for name in _OF_TEACHERS if document.get(name)]
+        if not idle:
+            return told
+        named = idle[0] if len(idle) == 1 else f"{', '.join(idle[:-1])} and {idle[-1]}"
+        return f"{told}; {named} {'is' if len(idle) == 1 else 'are'} for teachers, and not used"
+    count, mechanism = choice["teachers"]["count"], choice["mechanism"]
+    model = f' (model = "{choice["teachers"]["model"]}")' if "model" in choice["teachers"] else ""
     return (
         f'[method] by = "auto" chose votes of {count:,} teachers{model} by {mechanism["name"]} on '
         f"{mechanism['queries']:,} queries, the first row of quorate plan"

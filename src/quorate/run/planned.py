@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from quorate.pipeline.planned import plan
 from quorate.planning import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
-from quorate.run.choice import chosen, keep_choice
+from quorate.run.choice import chosen, in_words, keep_choice
 from quorate.run.data_settings import DataSettings
 from quorate.run.prepared import unit_word
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
@@ -86,7 +86,7 @@ def plan_folder(
     return replace(made, notes=(*made.notes, *_notes_on_drop(data)))
 
 
-def settings_to_run(root: Path, *, keep: bool) -> Settings:
+def settings_to_run(root: Path, *, keep: bool, tell: Callable[[str], None] | None = None) -> Settings:
     """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
 
     Parameters
@@ -95,6 +95,8 @@ def settings_to_run(root: Path, *, keep: bool) -> Settings:
         The run's folder.
     keep : bool
         Whether the choice is kept in the folder, so that all that follows goes the same way.
+    tell : callable, optional
+        Is told in words what was chosen.
 
     Raises
     ------
@@ -109,6 +111,8 @@ def settings_to_run(root: Path, *, keep: bool) -> Settings:
     choice = choice_of(plan_folder(root))
     if keep:
         keep_choice(document, choice, root)
+    if tell is not None:
+        tell(in_words(document, choice))
     return settings_from(chosen(document, choice), folder=root)
 
 
