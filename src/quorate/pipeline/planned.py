@@ -95,7 +95,7 @@ def plan(
     models : sequence of str, optional
         Names of ``[teachers] model`` to compare with `teacher` where labelled public rows are rehearsed on. By default
         ``"tree"`` where `teacher` is None or ``"logistic"`` and the public table has columns of numbers and of
-        categories: such tables are often curved, and labels alone can tell; an empty list compares none.
+        categories: whether such a table is curved, labels alone can tell; an empty list compares none.
     y_public : (n_public,) labels, optional
         Labels of the public rows, where they are known: they play the private rows in a rehearsal.
     evaluation : (X, y) or (X, y, groups), optional

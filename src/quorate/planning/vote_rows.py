@@ -58,7 +58,7 @@ class Grid:
         By default the recipe's number, and all points where classes are released.
     models : sequence of str
         Names of teachers' models that are compared with the one that was given, or the default; by noisy votes alone,
-        where those are compared, since what is the best model hardly hangs on what is released.
+        where those are compared, so that there are few rows to rehearse.
     """
 
     mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
