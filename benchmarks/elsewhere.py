@@ -165,7 +165,7 @@ def kinds():
 
 def measured(name: str, *, quick: bool, rounds: int, as_it_comes: bool) -> dict[str, object]:
     """Median ratios of paired rounds, CPU time and the clock, and what more is used in all and by each teacher."""
-    import pickle
+    import joblib  # whose hash is of values alone: equal objects of two processes may be pickled otherwise
 
     from quorate.ensemble import ClassifierTeacher
     from quorate.ensemble.workers import end_workers
@@ -208,7 +208,7 @@ def measured(name: str, *, quick: bool, rounds: int, as_it_comes: bool) -> dict[
             first = bool(number % 2)  # each side begins as often as the other
             found = {side: turns[side]() for side in (first, not first)}
             (here_n, here_few), (there_n, there_few) = found[False], found[True]
-            if [pickle.dumps(each) for each in here_n[2]] != [pickle.dumps(each) for each in there_n[2]]:
+            if [joblib.hash(each) for each in here_n[2]] != [joblib.hash(each) for each in there_n[2]]:
                 raise SystemExit(f"{name}: the teachers differ")
             ratios.append(there_n[0] / here_n[0])
             clock.append(there_n[1] / here_n[1])
