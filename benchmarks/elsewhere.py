@@ -126,10 +126,16 @@ def trained_here(kind, X, y, shards, n):
     from quorate.types import Secret
 
     voters = []
-    for start in range(0, n, 64):  # stage by stage, as a run does
-        numbers = range(start, min(start + 64, n))
+    for numbers, rows in stages(shards, n):
         voters += train_chunk(
-            kind, X, y, Secret(shards), numbers=numbers, n_teachers=n, n_classes=2, key=Secret(bytes(32))
+            kind,
+            X[rows],
+            y[rows],
+            Secret(shards[rows]),
+            numbers=numbers,
+            n_teachers=n,
+            n_classes=2,
+            key=Secret(bytes(32)),
         ).reveal()
     return voters
 
@@ -138,11 +144,18 @@ def trained_elsewhere(kind, X, y, shards, n, address, folder):
     from quorate.ensemble import DaskScheduler, train_elsewhere
     from quorate.types import Secret
 
-    parts = ((range(s, min(s + 64, n)), X, y, Secret(shards)) for s in range(0, n, 64))
+    parts = ((numbers, X[rows], y[rows], Secret(shards[rows])) for numbers, rows in stages(shards, n))
     scheduler = DaskScheduler(address, folder=folder)
     found = train_elsewhere(kind, parts, n_teachers=n, n_classes=2, key=Secret(bytes(32)), scheduler=scheduler)
     voters = {number: voter.reveal() for number, voter in found}
     return [voters[number] for number in range(n)]
+
+
+def stages(shards, n):
+    """The teachers of each stage and the rows that are theirs, as a run hands them over."""
+    for start in range(0, n, 64):
+        numbers = range(start, min(start + 64, n))
+        yield numbers, slice(*np.searchsorted(shards, [numbers.start, numbers.stop]))
 
 
 def timed(work, pids):

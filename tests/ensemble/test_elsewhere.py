@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
-from contextlib import contextmanager
+from collections.abc import Iterator
 from functools import partial
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
@@ -14,6 +12,7 @@ from typing import Any
 
 import pytest
 from sortedcontainers import SortedList
+from tests.ensemble.one_worker import OneWorker, in_this_process
 
 from quorate.ensemble import DaskScheduler, elsewhere, environment, exchange, remote
 from quorate.ensemble.elsewhere import batches_of, map_elsewhere
@@ -257,43 +256,6 @@ def numbers_of(items: list[Any]) -> list[bytes | Lost]:
     return [b"%d" % item.number for item in items]
 
 
-class OneWorker:
-    """A scheduler and a connection to it, without Dask: each task is done at once."""
-
-    status = "running"
-
-    def __init__(self, folder: Path, do: Callable[[RemoteTask], RemoteResult]) -> None:
-        self.folder, self.do, self.client = folder, do, self
-        self.environment = environment_here()
-        self.sizes: list[int] = []
-
-    @contextmanager
-    def connected(self) -> Iterator[OneWorker]:
-        yield self
-
-    def threads(self) -> int:
-        return 1
-
-    def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool) -> Any:
-        assert function is do_remotely
-        assert not pure
-        self.sizes.append(len(take_each(self.folder, task.items)))
-        future: Any = Future()
-        future.key = key
-        future.set_result(self.do(task))
-        return future
-
-
-def in_this_process(task: RemoteTask) -> RemoteResult:
-    """As :func:`do_remotely`, but without a process of its own."""
-    try:
-        return remote._do(task)
-    except (PreconditionFailed, SystemExit):
-        raise
-    except Exception:  # noqa: BLE001 - as there
-        return RemoteResult(None, 0)
-
-
 def outcome(folder: Path, why: Any, n: int, do: Any = in_this_process) -> dict[int, bytes | None]:
     worker: Any = OneWorker(folder, do)
     items = ((number, Unwilling(number, why if number == 3 else None)) for number in range(n))
@@ -354,6 +316,9 @@ def test_every_item_is_in_one_task_and_no_task_is_small(n: int) -> None:
     assert [number for batch in batches for number, _ in batch] == list(range(n))
     assert all(50 <= len(batch) <= 113 for batch in batches) or n < 50
     assert len(batches) <= 1 or n >= 50
+    large = list(batches_of(((number, "") for number in range(n)), size=256))
+    assert [number for batch in large for number, _ in batch] == list(range(n))
+    assert all(200 <= len(batch) <= 455 for batch in large) or n < 200
 
 
 def test_items_are_asked_for_when_they_are_sent() -> None:

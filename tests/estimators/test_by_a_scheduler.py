@@ -25,7 +25,9 @@ pytestmark = pytest.mark.several_fits
 def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, given = DaskScheduler("tls://cluster.example.org:8786", folder=tmp_path), []
 
-    def played(at: DaskScheduler, work: Callable[[list[Any]], list[Any]], items: Any) -> Iterator[tuple[int, Any]]:
+    def played(
+        at: DaskScheduler, work: Callable[[list[Any]], list[Any]], items: Any, **_size: int
+    ) -> Iterator[tuple[int, Any]]:
         given.append(at)
         for number, item in items:
             yield number, work([item])[0]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 TASK = 64  # items of a task
-FEWEST = 50  # what is left for a last one goes to the one before
+FEWEST = 0.78  # of a task: what is left for a last one goes to the one before
 _AHEAD = 2  # tasks that wait at each thread of a worker: its next one is there when it has done one
 _LOOK_UP_SECONDS = 0.2
 
@@ -46,6 +46,8 @@ def map_elsewhere(
     scheduler: DaskScheduler,
     work: Callable[[list[Item]], list[bytes | Lost]],
     items: Iterable[tuple[int, Item]],
+    *,
+    size: int = TASK,
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every item, in no particular order; None for an item that failed.
 
@@ -57,6 +59,8 @@ def map_elsewhere(
         As in :func:`~quorate.ensemble.workers.isolated_map`.
     items : iterable of (int, item)
         Asked for when the next task is about to be sent, so that few of them are held.
+    size : int, default 64
+        Items of a task.
 
     Raises
     ------
@@ -69,7 +73,7 @@ def map_elsewhere(
         sent = put(connection.folder, work)
         connection.environment = {**packages_named(pack(work)), **connection.environment}
         killed: list[tuple[_Batch, list[int]]] = []
-        for batch, results in _each_batch(connection, sent, _stored(connection, items), alone=False):
+        for batch, results in _each_batch(connection, sent, _stored(connection, items, size), alone=False):
             lost = [at for at in range(len(batch.numbers)) if results is None or results[at] is Lost.KILLED]
             for at in range(len(batch.numbers)):
                 if results is not None and results[at] is not Lost.KILLED:
@@ -84,8 +88,8 @@ def map_elsewhere(
         remove(connection.folder, sent)
 
 
-def batches_of(items: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-    """Put items together to tasks: 64 each, and up to 113 in the last.
+def batches_of(items: Iterable[tuple[int, Item]], *, size: int = TASK) -> Iterator[list[tuple[int, Item]]]:
+    """Put items together to tasks: `size` each, and up to 1.78 times as many in the last.
 
     Examples
     --------
@@ -93,23 +97,25 @@ def batches_of(items: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, It
     [64, 64, 64, 58]
     >>> [len(each) for each in batches_of((number, "") for number in range(130))]
     [64, 66]
+    >>> [len(each) for each in batches_of(((number, "") for number in range(1000)), size=256)]
+    [256, 256, 256, 232]
     """
     before: list[tuple[int, Item]] = []
     batch: list[tuple[int, Item]] = []
     for item in items:
         batch.append(item)
-        if len(batch) == TASK:
+        if len(batch) == size:
             if before:
                 yield before
             before, batch = batch, []
-    if len(batch) >= FEWEST:
+    if len(batch) >= FEWEST * size:
         yield from filter(None, (before, batch))
     elif before or batch:
         yield before + batch
 
 
-def _stored(connection: Connection, items: Iterable[tuple[int, Item]]) -> Iterator[_Batch]:
-    for batch in batches_of(items):
+def _stored(connection: Connection, items: Iterable[tuple[int, Item]], size: int) -> Iterator[_Batch]:
+    for batch in batches_of(items, size=size):
         stored = put_each(connection.folder, (pack(item) for _, item in batch))
         yield _Batch(tuple(number for number, _ in batch), stored)
 

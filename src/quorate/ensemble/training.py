@@ -184,8 +184,8 @@ def train_chunk(
         return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed_of(number))
 
     voters: dict[int, Voter] = {}
-    light = bare(teacher, partial(loads, pickled), X, n_teachers=len(numbers), n_classes=n_classes)
-    work = partial(train_batch, pickled if light is None else pickle.dumps(light), teacher_cpu_seconds)
+    sent = lightest(teacher, pickled, X, n_teachers=len(numbers), n_classes=n_classes)
+    work = partial(train_batch, sent, teacher_cpu_seconds)
     cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
     batch = _teachers_a_task(len(numbers), count("n_jobs", n_jobs, at_least=1), cells_each=cells // n_teachers)
     for number, result in isolated_map(work, shard, numbers, n_jobs=n_jobs, batch=batch):
@@ -218,6 +218,24 @@ def pickled_teacher(teacher: Teacher) -> bytes:
             "Keep open files, locks and connections out of it."
         ) from None
     return pickled
+
+
+def lightest(teacher: Teacher, pickled: bytes, X: Any, *, n_teachers: int, n_classes: int) -> bytes:
+    """Return what workers are sent to train such shards: the numbers alone of a teacher that is solved, or all of it.
+
+    Parameters
+    ----------
+    teacher, pickled : Teacher, bytes
+        The teacher, and itself as it is sent.
+    X : array, CSR matrix or frame
+        The rows of `n_teachers` shards.
+    n_teachers, n_classes : int
+        Shards, and classes.
+    """
+    from cloudpickle import loads
+
+    light = bare(teacher, partial(loads, pickled), X, n_teachers=n_teachers, n_classes=n_classes)
+    return pickled if light is None else pickle.dumps(light)
 
 
 def _teachers_a_task(n_teachers: int, n_jobs: int, *, cells_each: int) -> int:

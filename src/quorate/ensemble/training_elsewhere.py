@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from quorate.arguments import count
-from quorate.ensemble.elsewhere import map_elsewhere
+from quorate.data.rows import kind, n_rows, width
+from quorate.ensemble.bare_linear import read_voter
+from quorate.ensemble.elsewhere import TASK, map_elsewhere
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.training import (
     Shard,
     check_rows,
+    lightest,
     pickled_teacher,
     rows_alone,
     teacher_seed,
@@ -25,6 +29,10 @@ if TYPE_CHECKING:
     from quorate.ensemble.scheduler import DaskScheduler
     from quorate.ensemble.teachers import Teacher, Voter
     from quorate.types import IntArray
+
+
+# A task costs Dask as much as some linear teachers take to solve, so that more of these make one, while it is small.
+_MOST_SOLVED, _MOST_CELLS = 4 * TASK, 2**21
 
 
 def train_elsewhere(
@@ -67,7 +75,10 @@ def train_elsewhere(
     from cloudpickle import loads  # type: ignore[import-untyped]
 
     n_teachers, n_classes = count("n_teachers", n_teachers, at_least=1), count("n_classes", n_classes, at_least=1)
-    work = partial(train_batch, pickled_teacher(teacher), None)
+    pickled = pickled_teacher(teacher)
+
+    def seed_of(number: int) -> int:
+        return teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
 
     def shards() -> Iterator[tuple[int, Shard]]:
         for numbers, X, y_codes, of_rows in parts:
@@ -76,8 +87,31 @@ def train_elsewhere(
             rows = rows_of_shards(shard_of, n_teachers, numbers)
             for number in numbers:
                 mine = rows[number]
-                seed = teacher_seed(key, number) if seeds is None else int(seeds.reveal()[number])
-                yield number, Shard(rows_alone(X, mine), y_codes[mine], seed)
+                yield number, Shard(rows_alone(X, mine), y_codes[mine], seed_of(number))
 
-    for number, result in map_elsewhere(scheduler, work, shards()):
-        yield number, Secret(voter_of(result, loads))
+    parts = iter(parts)
+    with scheduler.connected():  # before a row is read: perhaps nobody answers
+        first = next(parts, None)
+        if first is None:
+            return
+        numbers, X, *_ = first  # the other parts are of the same kind, and their shards of the same size
+        sent = lightest(teacher, pickled, X, n_teachers=len(numbers), n_classes=n_classes)
+        parts = chain([first], parts)
+        size = TASK if sent is pickled else _solved_a_task(X, len(numbers))
+        for number, result in map_elsewhere(scheduler, partial(train_batch, sent, None), shards(), size=size):
+            yield number, Secret(voter_of(result, partial(read_voter, teacher, seed_of(number), loads)))
+
+
+def _solved_a_task(X: Any, n_teachers: int) -> int:
+    """Return how many linear teachers make a task, where the rows of some have these cells.
+
+    One of two sizes, so that the number of tasks tells no more of the rows than that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [_solved_a_task(np.zeros((rows, 50)), 64) for rows in (6_400, 25_600)]
+    [256, 64]
+    """
+    cells = X.nnz if kind(X) == "sparse" else n_rows(X) * width(X)
+    return _MOST_SOLVED if cells * _MOST_SOLVED <= _MOST_CELLS * n_teachers else TASK
