@@ -1,7 +1,8 @@
 """What the planner expects beside what a run then has: student accuracy, predicted and measured.
 
     python -m benchmarks.planned measure [table ...] [splits=N]   measures what is not stored yet, and stores it
-    python -m benchmarks.planned predict [table ...] [splits=N]   predicts, anew where something is stored
+    python -m benchmarks.planned predict [table ...] [splits=N] [by=labels|rules|curve]
+                                                                  predicts, anew where something is stored
     python -m benchmarks.planned draws [table ...] [splits=N]     more draws of the noise of the direct method; prints
     python -m benchmarks.planned page                             writes the table and the picture of docs/planner.md
 
@@ -46,22 +47,27 @@ from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts,
 from quorate.noise import SeededNoise, discrete_gaussian
 from quorate.pipeline.models import built_in
 from quorate.pipeline.planned import row_of_direct
-from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_of
+from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
 from quorate.planning import PublicFacts
+from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.as_hard import AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import StudentData, as_student
 from quorate.types import Secret
 
 STORED = Path("docs/figures/planner.json")
-KINDS_OF_REHEARSAL = ("labels", "rules")
+KINDS_OF_REHEARSAL = ("labels", "rules", "curve")
+CURVE = (20, 100, 500)  # rows of a teacher whose accuracy somebody knows
 EPSILONS = (0.5, 1.0, 2.0)
 KINDS = (NoisyCounts, GaussianNoisyMax, PermuteAndFlip, ConfidentNoisyMax)
 NOISES = 3  # draws for one set of votes
 DRAWS = 5  # of the direct method's noise, where they are asked for
 DELTA = 1e-5
+TEACHERS_OF_CURVE, SCORED_OF_CURVE = 20, 1_000
+WANTED = list(KINDS_OF_REHEARSAL)
 IMAGE = (28, 28)
 
 
@@ -314,6 +320,44 @@ def predicted(parts: Split, epsilon: float, *, rehearse: str) -> dict[str, Any]:
     }
 
 
+def by_curve(parts: Split, epsilon: float, known: dict[str, Any]) -> dict[str, Any]:
+    """Rehearse the rows of the grid from the pool, a learning curve and the share of the commonest class."""
+    begun, classes = time.process_time(), tuple(range(parts.n_classes))
+    models = Models(student=parts.student)
+    side = public_side(parts.pool, classes, student=models.student)
+    facts = facts_of(parts, side, epsilon)
+    played = rehearsals_as_hard(
+        facts, side, classes, models, how="auto", commonest=known["commonest"], basis="learning curve"
+    )
+    rows = (*vote_rows(facts, Grid(mechanisms=KINDS)), row_of_direct(facts, side))
+    told = AsHard(played, LearningCurve.of(known["points"], n_classes=parts.n_classes))(facts, rows)
+    first = [row for row in in_order(facts, told) if row.expected is not None]
+    return {
+        "rows": [{"key": row.key, **row.expected.tree()} for row in first if row.expected is not None],
+        "commonest": known["commonest"],
+        "seconds": round(time.process_time() - begun, 1),
+    }
+
+
+def learned(parts: Split, side: PublicSide, seed: int) -> dict[str, Any]:
+    """Return what somebody may know from elsewhere: how often a teacher of so many private rows is right on others."""
+    rng, teacher = np.random.default_rng([seed, 4]), as_teacher(side.default_teacher)
+    order = np.arange(len(parts.codes))
+    owners = order if parts.groups is None else np.unique(parts.groups, return_inverse=True)[1]
+    points = []
+    for rows in CURVE:
+        right = []
+        for number in range(TEACHERS_OF_CURVE):
+            place = rng.permutation(int(owners.max()) + 1)[owners]  # persons in a random order, each with all rows
+            by_person = np.argsort(place, kind="stable")
+            own, others = by_person[:rows], by_person[-SCORED_OF_CURVE:]
+            seen = [side.views.teacher(take(parts.X, each)) for each in (own, others)]
+            voter = teacher.train(seen[0], parts.codes[own], number)
+            right.append(float((np.asarray(voter.vote(seen[1])) == parts.codes[others]).mean()))
+        points.append((rows, round(float(np.mean(right)), 3)))
+    return {"points": points, "commonest": round(float(np.bincount(parts.codes).max() / len(parts.codes)), 3)}
+
+
 # --- what is kept ----------------------------------------------------------------------------------------------------
 
 
@@ -358,15 +402,19 @@ def measurements(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, A
 
 
 def predictions(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, Any]]:
-    del name, seed
-    for rehearse in KINDS_OF_REHEARSAL:
+    del name
+    side = public_side(cut.pool, tuple(range(cut.n_classes)), student=cut.student)
+    for rehearse in WANTED:
+        known = learned(cut, side, seed) if rehearse == "curve" else {}
         for epsilon in EPSILONS:
-            yield rehearse, f"{epsilon:g}", predicted(cut, epsilon, rehearse=rehearse)
+            told = by_curve(cut, epsilon, known) if known else predicted(cut, epsilon, rehearse=rehearse)
+            yield rehearse, f"{epsilon:g}", told
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     verb, words = (sys.argv[1] if len(sys.argv) > 1 else "page"), sys.argv[2:]
+    WANTED[:] = [word.removeprefix("by=") for word in words if word.startswith("by=")] or WANTED
     number = next((int(word.removeprefix("splits=")) for word in words if word.startswith("splits=")), None)
     if verb == "page":
         from benchmarks.planned_page import write

@@ -2,6 +2,7 @@
 
     python -m benchmarks.rules find [table ...]     which agreement of a rule is as hard as the table's own labels
     python -m benchmarks.rules hold [table ...]     what rules expect as they are, beside a rehearsal with the labels
+    python -m benchmarks.rules curve [table ...]    what rules as hard as a learning curve says expect, likewise
 
 A rehearsal with labels stands for the truth: on the tables of ``benchmarks.planned`` it was within .03 of it mostly. It
 expects the accuracies of the direct method and of noisy counts by the recipe's number of teachers; rules of several
@@ -9,6 +10,9 @@ agreements expect others, and the agreement in between is the one that the label
 ``HARDEST`` to ``EASIEST`` in :mod:`quorate.planning.rehearsal.made_up`, lie evenly, end at 1, since some labels are
 told without any noise, and have the mean that is found, each table counting once. On ten tables it was 0.842, with a
 standard deviation of 0.139: from 0.600 (texas) and 0.676 (the parties of anes96) to 1 (penguins).
+
+A learning curve is taken from the labels too, at 20, 100 and 500 rows or as many as there are, with the share of the
+commonest class: what :mod:`quorate.planning.rehearsal.as_hard` is told.
 
 None of these tables is among those on which a prediction is reported (docs/planner.md); Adult is there by sex and by
 marital status, since its income is what a9a has. Tables of statsmodels and plotnine are left out
@@ -27,6 +31,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.special import logit
 
 from benchmarks.recipe import adult, anes96, column_of, of_sklearn, packaged
 from quorate.data import take
@@ -35,11 +40,14 @@ from quorate.experiments.sources import folder_of_files, found, weighed_words
 from quorate.mechanisms import NoisyCounts
 from quorate.pipeline.models import built_in
 from quorate.pipeline.planned import row_of_direct
-from quorate.pipeline.public_side import Models, _material, public_side, rehearsals_of
+from quorate.pipeline.public_side import Models, _material, public_side, rehearsals_as_hard, rehearsals_of
 from quorate.planning import PublicFacts
+from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.as_hard import AsHard
 from quorate.planning.rehearsal.made_up import MOST_RULED, MeanOf, Rule, ruled_labels
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.planning.rehearsal.votes import right_alone
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 
 UNITS = 10_000  # that a plan is made for, whatever the table has
@@ -47,6 +55,7 @@ EPSILON, DELTA = 1.0, 1e-5
 AGREEMENTS = (0.6, 0.7, 0.8, 0.9, 1.0)
 FORMS = (False, True)  # whether classes are clusters of the pool
 MOST_LABELLED = 2_500
+CURVE = (20, 100, 500)  # rows
 
 
 @dataclass(frozen=True)
@@ -145,6 +154,28 @@ class Case:
         )
         return MeanOf(played)(self.facts, self.rows)
 
+    def curve(self) -> tuple[list[tuple[int, float]], float]:
+        """Return what somebody may know from elsewhere: a teacher's accuracy by its rows, and the commonest class."""
+        (played,) = rehearsals_of(
+            self.facts, self.side, self.classes, self.models, how="labels", y_public=None, evaluation=self.labelled
+        )
+        played.effort, material = replace(played.effort, folds=4), played.material
+        there = len(material.codes) * 3 // 4
+        sizes = sorted({min(rows, there) for rows in CURVE})
+        points = []
+        for rows in sizes:
+            each = [right_alone(material, *played._divided(fold, 4), rows, seed=fold) for fold in range(4)]
+            points.append((rows, float(np.mean(each))))
+        return points, material.commonest
+
+    def by_curve(self) -> list[PlanRow]:
+        points, commonest = self.curve()
+        played = rehearsals_as_hard(
+            self.facts, self.side, self.classes, self.models, how="auto", commonest=commonest, basis="learning curve"
+        )
+        curve = LearningCurve.of(points, n_classes=len(self.classes))
+        return AsHard(played, curve)(self.facts, self.rows)
+
     def by_rule(self, rule: Rule, seed: int) -> float:
         """Return the mean accuracy that one rule expects of the two rows."""
         points = self.side.views.numbers(self.side.pool)
@@ -180,15 +211,16 @@ def find(name: str, case: Case) -> float:
     return agreement
 
 
-def hold(name: str, case: Case) -> list[tuple[float, float, bool]]:
-    """Compare what rules expect with a rehearsal on labels, row by row."""
+def hold(name: str, case: Case, guesses: list[PlanRow]) -> list[tuple[float, float, bool, float]]:
+    """Compare what rules expect with a rehearsal on labels, row by row; the last number is the error in log odds."""
     told = []
-    for true, guess in zip(case.by_labels(), case.by_rules(), strict=True):
+    for true, guess in zip(case.by_labels(), guesses, strict=True):
         if true.expected is None or guess.expected is None:
             continue
         error = guess.expected.accuracy - true.expected.accuracy
         held = guess.expected.low <= true.expected.accuracy <= guess.expected.high
-        told.append((error, guess.expected.high - guess.expected.low, held))
+        guessed, is_so = (logit(min(each.expected.accuracy, 0.995)) for each in (guess, true))
+        told.append((error, guess.expected.high - guess.expected.low, held, guessed - is_so))
         print(f"{name}: {true.key} by labels {true.expected}, by rules {guess.expected}", flush=True)
     return told
 
@@ -197,7 +229,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     verb, names = (sys.argv[1] if len(sys.argv) > 1 else "find"), sys.argv[2:]
     agreements: list[float] = []
-    compared: list[tuple[float, float, bool]] = []
+    compared: list[tuple[float, float, bool, float]] = []
     for name, table in TABLES.items():
         if names and name not in names:
             continue
@@ -209,7 +241,7 @@ if __name__ == "__main__":
         if verb == "find":
             agreements.append(find(name, case))
         else:
-            compared += hold(name, case)
+            compared += hold(name, case, case.by_curve() if verb == "curve" else case.by_rules())
     if len(agreements) > 1:
         middle, spread = float(np.mean(agreements)), float(np.std(agreements, ddof=1))
         print(f"mean {middle:.3f}, standard deviation {spread:.3f}: evenly from {2 * middle - 1:.3f} to 1")
@@ -218,5 +250,6 @@ if __name__ == "__main__":
         print(
             f"{np.mean(np.abs(errors) <= 0.06):.0%} of {len(errors)} within 0.06, mean error {errors.mean():+.3f}, "
             f"mean size {np.abs(errors).mean():.3f}; {np.mean([each[2] for each in compared]):.0%} held, median width "
-            f"{np.median([each[1] for each in compared]):.3f}"
+            f"{np.median([each[1] for each in compared]):.3f}; in log odds off by "
+            f"{np.sqrt(np.mean([each[3] ** 2 for each in compared])):.2f}"
         )

@@ -1,43 +1,51 @@
-"""From a typed learning curve to a student: against votes that are drawn from the same model."""
+"""A learning curve that is typed in: against teachers of the model that it is fitted with."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 from quorate.errors import InvalidParameter
 from quorate.planning.learning_curve import LearningCurve
 
 
-def drawn(m: float, tau: float, rows: float, share_noise: float) -> float:
-    """Accuracy of a student by simulation: points, then what it reads off the votes."""
-    rng = np.random.default_rng(0)
-    t = rng.normal(m, 1, 200_000)
-    share = ndtr(t / (tau / np.sqrt(rows))) + rng.normal(0, share_noise, t.shape)
-    return float((share > 0.5).mean())
+def accuracy(m: float, tau: float, rows: float, n_classes: int = 2) -> float:
+    """Accuracy of one teacher by simulation: points, what so few rows add, and a guess where a point is not known."""
+    t = np.random.default_rng(0).normal(m, 1, 400_000) + np.random.default_rng(1).normal(0, tau / rows**0.5, 400_000)
+    known = 2 * float((t > 0).mean()) - 1
+    return known + (1 - known) / n_classes
 
 
+@pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(("m", "tau"), [(1.0, 5.0), (2.0, 3.0)])
-def test_a_curve_of_the_model_is_fitted_and_its_student_is_the_simulated_one(m: float, tau: float) -> None:
-    rows = np.array([5.0, 20, 80, 300])
-    curve = LearningCurve.of([(r, float(ndtr(m / np.sqrt(1 + tau**2 / r)))) for r in rows])
+def test_a_curve_of_the_model_is_found_again_between_its_points_and_beyond(
+    m: float, tau: float, n_classes: int
+) -> None:
+    rows = (5.0, 20.0, 80.0, 300.0)
+    curve = LearningCurve.of([(r, accuracy(m, tau, r, n_classes)) for r in rows], n_classes=n_classes)
     assert (curve.m, curve.tau) == pytest.approx((m, tau), rel=0.05)
-    for noise in (0.02, 0.2, 1.0):
-        assert curve.student(40, noise).accuracy == pytest.approx(drawn(m, tau, 40, noise), abs=0.01)
+    for asked in (10.0, 40.0, 3_000.0):
+        assert curve(asked) == pytest.approx(accuracy(m, tau, asked, n_classes), abs=0.01)
 
 
-def test_no_noise_is_the_best_and_endless_noise_a_coin() -> None:
-    curve = LearningCurve.of([(20, 0.72), (200, 0.86)])
-    accuracies = [curve.student(50, noise).accuracy for noise in (0.0, 0.1, 1.0, 1e6)]
-    assert accuracies == sorted(accuracies, reverse=True)
-    assert accuracies[-1] == pytest.approx(0.5, abs=1e-4)
+def test_it_goes_through_what_was_told_whatever_that_is() -> None:
+    told = [(200, 0.86), (20, 0.72), (50, 0.85)]  # no curve of the model is so bent
+    curve = LearningCurve.of(told)
+    assert [curve(rows) for rows, _ in told] == pytest.approx([each for _, each in told])
+    assert 0.72 < curve(30) < 0.85
 
 
-def test_a_range_widens_beyond_what_was_typed_in() -> None:
-    curve = LearningCurve.of([(20, 0.72), (200, 0.86)])
-    inside, beyond = curve.student(50, 0.3), curve.student(2_000, 0.3)
-    assert beyond.high - beyond.low > inside.high - inside.low
+def test_what_is_below_a_guess_is_a_curve_too() -> None:
+    curve = LearningCurve.of([(10, 0.2), (100, 0.3)], n_classes=4)
+    assert curve(10) == pytest.approx(0.2)
+    assert 0 < LearningCurve.of([(10, 0.01)])(10) < 0.03
+
+
+def test_the_doubt_is_what_was_told_and_grows_beyond_the_rows_of_the_curve() -> None:
+    curve = LearningCurve.of([(20, 0.72), (200, 0.86)], uncertain=0.02)
+    assert curve.doubt(20) == curve.doubt(60) == curve.doubt(200) == 0.02
+    assert curve.doubt(10) == pytest.approx(curve.doubt(400))
+    assert curve.doubt(1_000) > curve.doubt(400) > 0.02
 
 
 @pytest.mark.parametrize("points", [[], [(0, 0.7)], [(10, 1.0)]])

@@ -122,12 +122,14 @@ def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
 
 
 def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
-    code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85")
+    code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85", "--commonest", "0.6")
     assert code == 0
     assert max(map(len, told.splitlines())) <= 80
     assert "always the commonest class" in told
     assert "Nothing was charged, and the private file was not opened." in told
-    assert "computed from the learning curve" in told
+    assert "always the commonest class                                   0.600" in told
+    assert "as hard" in told
+    assert "learning curve says that was typed in" in told
     tree = json.loads(cli("plan", str(folder), "--json")[1])
     assert tree["first"] == "direct/gradient rounds"
     assert cli("plan", str(folder), "--curve", "20")[0] == 2

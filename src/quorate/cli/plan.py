@@ -35,8 +35,10 @@ class Point(click.ParamType[tuple[float, float]]):
 @click.option("--rows", "n_rows", type=int, help="Number of private rows, where a unit has several.")
 @click.option(
     "--curve", "learning_curve", type=Point(), multiple=True, metavar="ROWS:ACCURACY",
-    help="A point of one teacher's learning curve, as you know it from elsewhere; give several.",
+    help="A point of one teacher's learning curve, as you know it from elsewhere; give several. What is expected is "
+    "then rehearsed with rules as hard as that.",
 )  # fmt: skip
+@click.option("--commonest", type=float, metavar="SHARE", help="Share of the commonest class, as you know it.")
 @click.option(
     "--rehearse", type=click.Choice(["auto", "labels", "rules", "synthetic", "no"]), default="auto",
     help="Play the best rows on public rows: with the labels of [data] evaluation (auto, where there are some), or "
@@ -61,6 +63,7 @@ def command(
     n_records: int | None,
     n_rows: int | None,
     learning_curve: tuple[tuple[float, float], ...],
+    commonest: float | None,
     rehearse: Any,
     models: tuple[str, ...],
     estimate: bool,
@@ -87,7 +90,7 @@ def command(
         plan_folder(run, n_records=n_records, n_rows=n_rows, rehearse="no")  # what it refuses, it refuses for nothing
         paid = estimate_for_plan(run, spend=spend)
     curve = learning_curve or None if paid is None else paid.curve
-    how: dict[str, Any] = {"models": models} if models else {}
+    how: dict[str, Any] = {"commonest": commonest, **({"models": models} if models else {})}
     made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse, **how)
     if html is not None:
         from quorate.report.plan_page import plan_page

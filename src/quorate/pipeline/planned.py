@@ -20,7 +20,7 @@ from quorate.pipeline.plan_arguments import (
     number_of_rows,
     word_for_unit,
 )
-from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_of
+from quorate.pipeline.public_side import Models, PublicSide, notes_of, public_side, rehearsals_as_hard, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.direct_row import direct_row, direct_row_unknown
@@ -28,6 +28,7 @@ from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.as_hard import AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
@@ -106,9 +107,12 @@ def plan(
         rules drawn at random on the pool, or made-up rows as well. The last two are guesses about another task, and
         the plan says so.
     learning_curve : sequence of (rows, accuracy), optional
-        Accuracy of one teacher by the rows it learns from, as you know it from elsewhere.
+        Accuracy of one teacher by the rows it learns from, as you know it from elsewhere, on rows that it has not
+        seen; it is used in place of labelled rows. What the plan expects is rehearsed with rules as hard as that, on
+        the public rows, or on made-up ones where there are none. Give a point near the rows of a shard, and one of a
+        thousand rows or more for the direct method.
     commonest : float, optional
-        Share of the commonest class, as you know it from elsewhere.
+        Share of the commonest class, as you know it from elsewhere; it makes what a curve tells more exact.
 
     Returns
     -------
@@ -145,21 +149,22 @@ def plan(
         unit=unit,
         **floored,
     )
-    curve = _curve(learning_curve)
+    commonest = None if commonest is None else real("commonest", commonest, above=0, below=1)
+    curve = _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    rehearsals: tuple[Rehearsal, ...] = ()
     if curve is None:
         rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, y_public=y_public, evaluation=evaluation)
+    else:
+        rehearsals = rehearsals_as_hard(facts, side, told, used, how=rehearse, commonest=commonest, basis=curve.basis)
     made = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
         direct=row_of_direct(facts, side, feature_map=feature_map),
-        expectation=_together(rehearsals),
-        learning_curve=curve,
-        commonest=_commonest(commonest, rehearsals),
+        expectation=_together(rehearsals) if curve is None else AsHard(rehearsals, curve),
+        commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
-    basis = notes_of(rehearsals) if curve is None else (BASES[curve.basis],)
+    basis = notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, made_up=side is None)
     return _printed(made, [*basis, *_note_on_teachers(teacher)])
 
 
@@ -177,8 +182,19 @@ def _printed(made: Plan, notes: Sequence[str]) -> PrintedPlan:
     return PrintedPlan(**{**values, "notes": (*made.notes, *notes)})
 
 
-def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None) -> LearningCurve | None:
-    return given if given is None or isinstance(given, LearningCurve) else LearningCurve.of(given)
+def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
+    if given is None:
+        return None
+    if not isinstance(given, LearningCurve):
+        return LearningCurve.of(given, n_classes=n_classes)
+    return LearningCurve.of(given.points, n_classes=n_classes, basis=given.basis, uncertain=given.uncertain)
+
+
+def _notes_of_curve(curve: LearningCurve, rehearsals: Sequence[Rehearsal], *, made_up: bool) -> tuple[str, ...]:
+    said = [BASES[curve.basis]]
+    if made_up:
+        said.append("no public rows were given, so that made-up ones were labelled and asked")
+    return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
 
 
 def _note_on_teachers(teacher: Any) -> tuple[str, ...]:
@@ -205,9 +221,7 @@ def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
     return MeanOf(rehearsals)
 
 
-def _commonest(given: float | None, rehearsals: Sequence[Rehearsal]) -> float | None:
-    if given is not None:
-        return real("commonest", given, above=0, below=1)
+def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:
     return rehearsals[0].material.commonest if len(rehearsals) == 1 else None
 
 

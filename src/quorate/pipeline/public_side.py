@@ -24,10 +24,12 @@ from quorate.pipeline.inputs import Inputs, PrivateRows, Views, directions_of_im
 from quorate.pipeline.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
+from quorate.planning.rehearsal import as_hard
 from quorate.planning.rehearsal.made_up import (
     MOST_RULED,
     MOST_SYNTHETIC,
     RULES,
+    Rule,
     rule_of,
     ruled_labels,
     synthetic_rows,
@@ -160,23 +162,69 @@ def rehearsals_of(
         return ()
     classes = tuple(classes or range(facts.n_classes))
     if how == "synthetic":
-        rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
-        side = public_side(rows, classes, teacher=models.teacher, student=models.student)
+        side = _synthetic(facts, classes, models)
     if side is None or (how in ("auto", "labels") and not labelled):
         raise InvalidParameter(
             f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
             'public= and y_public= or evaluation=, or take rehearse="synthetic"'
         )
-    effort = Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student))
+    effort = _effort(facts, models)
     if how in ("auto", "labels"):
         material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)
-    brief = replace(effort, folds=1, repeats=1)  # rules differ by more than plays of one
     basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
+    return _by_rules(facts, side, classes, models, [rule_of(number) for number in range(RULES)], basis)
+
+
+def rehearsals_as_hard(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    classes: Sequence[Any] | None,
+    models: Models,
+    *,
+    how: str,
+    commonest: float | None,
+    basis: Basis,
+) -> tuple[Rehearsal, ...]:
+    """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
+
+    Raises
+    ------
+    InvalidParameter
+        If there is nothing to play with, or labels that tell more are to be rehearsed on.
+    """
+    one_of("rehearse", how, REHEARSE)
+    if how in ("labels", "no"):
+        raise InvalidParameter(
+            f'rehearse="{how}" does not go with a learning curve, which is rehearsed with rules as hard as it says; '
+            "leave one of the two out"
+        )
+    classes = tuple(classes or range(facts.n_classes))
+    if side is None or how == "synthetic":
+        side = _synthetic(facts, classes, models)
+    rules = [replace(rule, commonest=commonest) for rule in as_hard.RULES]
+    return _by_rules(facts, side, classes, models, rules, basis)
+
+
+def _by_rules(
+    facts: PublicFacts, side: PublicSide, classes: Sequence[Any], models: Models, rules: Sequence[Rule], basis: Basis
+) -> tuple[Rehearsal, ...]:
+    brief = replace(_effort(facts, models), folds=1, repeats=1)  # rules differ by more than plays of one
     return tuple(
-        Rehearsal(material=ruled_material(side, classes, models, basis, seed), facts=facts, effort=brief, seed=seed)
-        for seed in range(RULES)
+        Rehearsal(
+            material=ruled_material(side, classes, models, basis, rule, seed), facts=facts, effort=brief, seed=seed
+        )
+        for seed, rule in enumerate(rules)
     )
+
+
+def _effort(facts: PublicFacts, models: Models) -> Effort:
+    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student))
+
+
+def _synthetic(facts: PublicFacts, classes: Sequence[Any], models: Models) -> PublicSide:
+    rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
+    return public_side(rows, classes, teacher=models.teacher, student=models.student)
 
 
 def _compares_models(student: Any) -> bool:
@@ -238,12 +286,12 @@ def _owners(ids: Any, n: int) -> IntArray:
     return np.array([numbers[key] for key in keys], dtype=np.int64)
 
 
-def ruled_material(side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, seed: int) -> Material:
+def ruled_material(
+    side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, rule: Rule, seed: int
+) -> Material:
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
     see = side.views.numbers
-    at, codes = ruled_labels(
-        see(side.pool), len(classes), MOST_RULED, rule_of(seed), seed, one_unit=see.directions is not None
-    )
+    at, codes = ruled_labels(see(side.pool), len(classes), MOST_RULED, rule, seed, one_unit=see.directions is not None)
     return _material(side, take(side.pool, at), codes, at, basis, classes, models)
 
 

@@ -16,8 +16,10 @@ BASES: Final[dict[Basis, str]] = {
     "about another labelling, which the true one need not resemble; no pool tells how hard that is, so that these "
     "figures compare the rows of the plan and predict no accuracy, and the range begins at what a guess has",
     "synthetic rows": "rehearsed on made-up rows with labels from rules, easy and hard ones: a guess about other data",
-    "learning curve": "computed from the learning curve that was typed in",
-    "paid estimate": "computed from a private estimate, which was charged",
+    "learning curve": "rehearsed with labels from rules drawn at random, which are as hard for one teacher as the "
+    "learning curve says that was typed in",
+    "paid estimate": "rehearsed with labels from rules drawn at random, which are as hard for one teacher as a private "
+    "estimate says, which was charged",
 }
 
 

@@ -1,16 +1,17 @@
-r"""From a learning curve of one teacher to the accuracy of a student, where no row is there to rehearse on.
+r"""The learning curve of one teacher: its accuracy by the number of rows that it learns from.
 
-A teacher of r rows is right at a point with probability :math:`\Phi(t/\tau_r)`, where t says how easy the point is,
-:math:`t \sim N(m, 1)` over points, and :math:`\tau_r^2 = \tau^2/r` is what so few rows add. So
+Where there are two classes, a teacher of r rows is right at a point with probability :math:`\Phi(t/\tau_r)`, where t
+says how easy the point is, :math:`t \sim N(m, 1)` over points, and :math:`\tau_r^2 = \tau^2/r` is what so few rows add.
+So
 
 .. math:: a(r) = \Phi\!\left(m/\sqrt{1 + \tau^2/r}\right), \qquad a(\infty) = \Phi(m),
 
-and m and τ are fitted to the points of the curve. A student that knows vote shares to a standard deviation s calls the
-point rightly where :math:`\Phi(t/\tau_r) + sZ` is above what chance gives a class, so that
+and m and τ are fitted to the points of the curve, which goes through them all the same: what they are off by, as a
+normal quantile, is added in between, in proportion to log r, and the last of it beyond them. With C classes the same is
+said of :math:`\tfrac12(1 + s)`, where :math:`s = (a - 1/C)/(1 - 1/C)` is the skill beyond a guess.
 
-.. math:: \mathrm{accuracy} = \mathbf{E}_t\, \Phi\!\left(\frac{\Phi(t/\tau_r) - 1/2}{s}\right).
-
-With more than two classes the truth stands against its nearest rival, and the others are left out.
+What such a teacher is worth to a student is played, on rules that are as hard for it
+(:mod:`quorate.planning.rehearsal.as_hard`).
 """
 
 from __future__ import annotations
@@ -23,10 +24,9 @@ import numpy as np
 
 from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
-from quorate.planning.expected import Basis, Expected
+from quorate.planning.expected import Basis
 
-_SLACK = 0.03  # how far one model of so few numbers is off, half of a range
-_NODES = 4_001
+_BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows as it was told for, or for half as many
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +39,38 @@ class LearningCurve:
         At least one; two or more tell how it rises.
     m, tau : float
         The fitted parameters: how easy points are, and what few rows add.
+    off : tuple of float
+        What each point is off by.
+    n_classes : int
+        C.
     basis : str
         Where the points are from: typed in, or a paid estimate.
     uncertain : float
-        How far the accuracies may be off, beside what one model of so few numbers is.
+        How far the accuracies that were told may be off.
 
     Examples
     --------
     >>> curve = LearningCurve.of([(20, 0.72), (50, 0.79), (200, 0.86)])
-    >>> round(curve(50), 2), round(curve.limit, 2)
-    (0.79, 0.9)
+    >>> [round(curve(rows), 2) for rows in (20, 30, 50, 200, 10_000)]
+    [0.72, 0.75, 0.79, 0.86, 0.9]
     """
 
     points: tuple[tuple[float, float], ...]
     m: float
     tau: float
+    off: tuple[float, ...]
+    n_classes: int = 2
     basis: Basis = "learning curve"
     uncertain: float = 0.0
 
     @classmethod
     def of(
-        cls, points: Sequence[tuple[float, float]], *, basis: Basis = "learning curve", uncertain: float = 0.0
+        cls,
+        points: Sequence[tuple[float, float]],
+        *,
+        n_classes: int = 2,
+        basis: Basis = "learning curve",
+        uncertain: float = 0.0,
     ) -> LearningCurve:
         """Fit the curve by least squares.
 
@@ -74,57 +85,43 @@ class LearningCurve:
                 "learning_curve must be pairs of rows >= 1 and accuracy in (0, 1), got "
                 f"{points!r}. Example: [(20, 0.72), (100, 0.83)]"
             )
-        rows, scores = np.log([each[0] for each in told]), special.ndtri([each[1] for each in told])
+        told = tuple(sorted(told))
+        rows = np.log([each[0] for each in told])
+        scores = special.ndtri([min(max(_of_two(each[1], n_classes), 0.01), 0.999) for each in told])
+
+        def fitted(theta: np.ndarray) -> np.ndarray:
+            return np.asarray(theta[0] / np.sqrt(1 + np.exp(theta[1] - rows)))
 
         def off(theta: np.ndarray) -> np.ndarray:
-            fitted = theta[0] / np.sqrt(1 + np.exp(theta[1] - rows))
-            return np.append(fitted - scores, 0.02 * (theta[1] - 3.0))  # one point alone tells no rise: e³ rows
+            return np.append(fitted(theta) - scores, 0.02 * (theta[1] - 3.0))  # one point alone tells no rise: e³ rows
 
-        found = optimize.least_squares(off, [float(scores.max()), 3.0])
-        return cls(told, float(found.x[0]), float(np.exp(found.x[1] / 2)), basis, uncertain)
+        found = optimize.least_squares(off, [float(scores.max()), 3.0]).x
+        m, tau, left = float(found[0]), float(np.exp(found[1] / 2)), (scores - fitted(found)).tolist()
+        return cls(told, m, tau, tuple(left), n_classes, basis, uncertain)
 
     def __call__(self, rows: float) -> float:
         """Return the accuracy of a teacher of so many rows."""
-        return float(special.ndtr(self.m / math.sqrt(1 + self.tau**2 / rows)))
+        off = np.interp(math.log(rows), [math.log(each[0]) for each in self.points], self.off)
+        of_two = float(special.ndtr(self.m / math.sqrt(1 + self.tau**2 / rows) + off))
+        return 1 / self.n_classes + (1 - 1 / self.n_classes) * (2 * of_two - 1)
 
-    @property
-    def limit(self) -> float:
-        """What more and more rows lead to."""
-        return float(special.ndtr(self.m))
-
-    def student(self, rows: float, share_noise: float) -> Expected:
-        """Return the accuracy of a student of teachers of so many rows.
-
-        Parameters
-        ----------
-        rows : float
-            Of a teacher, > 0.
-        share_noise : float
-            Standard deviation of a vote share as the student knows it, ≥ 0.
+    def doubt(self, rows: float) -> float:
+        """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of.
 
         Examples
         --------
-        >>> curve = LearningCurve.of([(20, 0.72), (50, 0.79), (200, 0.86)])
-        >>> round(curve.student(50, 0.05).accuracy, 2), round(curve.student(50, 2.0).accuracy, 2)
-        (0.89, 0.56)
+        >>> curve = LearningCurve.of([(20, 0.72), (200, 0.86)])
+        >>> curve.doubt(50), round(curve.doubt(800), 2)
+        (0.0, 0.06)
         """
-        nodes = np.linspace(-8.0, 8.0, _NODES)  # even ones: without noise the integrand is a step
-        weights = np.exp(-(nodes**2) / 2)
-        lead = special.ndtr((nodes + self.m) * math.sqrt(rows) / max(self.tau, 1e-9)) - 0.5
-        right = special.ndtr(lead / share_noise) if share_noise > 0 else lead > 0
-        accuracy = float(right @ weights / weights.sum())
-        slack = _SLACK * (1 + max(0.0, math.log2(max(self._beyond(rows), 1.0)))) + self.uncertain
-        return Expected(
-            accuracy=accuracy,
-            low=max(0.0, accuracy - slack),
-            high=min(1.0, accuracy + slack),
-            basis=self.basis,
-        )
-
-    def _beyond(self, rows: float) -> float:
-        """By which factor a number of rows lies outside the curve that was typed in."""
         told = [each[0] for each in self.points]
-        return max(rows / max(told), min(told) / rows)
+        return self.uncertain + _BEYOND * math.log2(max(rows / max(told), min(told) / rows, 1.0))
+
+
+def _of_two(accuracy: float, n_classes: int) -> float:
+    """Return the accuracy between two classes of the same skill."""
+    guess = 1 / n_classes
+    return (1 + (accuracy - guess) / (1 - guess)) / 2
 
 
 def _pairs(points: object) -> tuple[tuple[float, float], ...]:

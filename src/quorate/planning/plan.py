@@ -11,7 +11,6 @@ from quorate.accounting.figures import several
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.learner_rows import learner_rows
-from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
@@ -123,7 +122,6 @@ def plan_votes(
     grid: Grid | None = None,
     direct: PlanRow | None = None,
     expectation: Expectation | None = None,
-    learning_curve: LearningCurve | None = None,
     commonest: float | None = None,
     n_labelled: int | None = None,
     notes: Sequence[str] = (),
@@ -140,8 +138,6 @@ def plan_votes(
         The row of the direct method, where public rows tell its coordinates.
     expectation : callable, optional
         What is expected of the rows' students: a rehearsal.
-    learning_curve : LearningCurve, optional
-        Of one teacher, where there is no rehearsal.
     commonest : float, optional
         Accuracy of always saying the commonest class.
     n_labelled : int, optional
@@ -154,7 +150,7 @@ def plan_votes(
     InvalidParameter
         If a number is out of range, or the number of units is not known.
     """
-    expect = expectation or _of_curve(learning_curve)
+    expect = expectation or _nothing
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
     told = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
@@ -169,19 +165,10 @@ def plan_votes(
     )
 
 
-def _of_curve(curve: LearningCurve | None) -> Expectation:
-    def expect(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
-        del facts  # a row of another ε has the noise of that ε
-        if curve is None:
-            return list(rows)
-        return [
-            row
-            if row.cannot or row.share_noise is None or row.rows_each is None
-            else replace(row, expected=curve.student(row.rows_each, row.share_noise))
-            for row in rows
-        ]
-
-    return expect
+def _nothing(facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+    """Expect no accuracy of any row."""
+    del facts
+    return list(rows)
 
 
 def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:

@@ -20,6 +20,9 @@ for each row. It is told by the *agreement*: how often two normal scores have on
 Rules number 0 to :data:`RULES` - 1 divide the agreements from :data:`HARDEST` to :data:`EASIEST` evenly.
 ``benchmarks/rules.py`` finds these two on tables on which no prediction is reported.
 
+Where it is known how common the commonest class is, the scores of the class that is said most often are shifted by
+what makes it so.
+
 Since a rule labels any row, each public row may stand for many private ones, each with a noise of its own.
 """
 
@@ -57,10 +60,13 @@ class Rule:
         How often two scores have one sign with the noise and without it; in (1/2, 1].
     clusters : bool
         Whether classes are clusters of the pool.
+    commonest : float or None
+        Share of the commonest class; None where the scores decide it.
     """
 
     agreement: float
     clusters: bool = False
+    commonest: float | None = None
 
     @property
     def noise(self) -> float:
@@ -117,6 +123,9 @@ def ruled_labels(
     >>> at, codes = ruled_labels(points, 2, 1_000, Rule(agreement=0.9), 0)
     >>> int(np.bincount(at).min()), int(np.bincount(at).max()), bool(np.bincount(codes).min() > 100)
     (2, 3, True)
+    >>> _, codes = ruled_labels(points, 3, 1_000, Rule(agreement=0.9, commonest=0.8), 0)
+    >>> float(np.bincount(codes).max() / len(codes))
+    0.8
     """
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
@@ -127,8 +136,12 @@ def ruled_labels(
     else:
         scores = _in_units((u * variances**0.5) @ rng.normal(size=(u.shape[1], n_classes)))
         scores += UNEVEN * math.hypot(1.0, rule.noise) * rng.normal(size=n_classes)
-    own = rule.noise * rng.normal(size=(n_rows, n_classes))
-    return at.astype(np.int64), np.asarray((scores[at] + own).argmax(axis=1), dtype=np.int64)
+    noisy = scores[at] + rule.noise * rng.normal(size=(n_rows, n_classes))
+    if rule.commonest is not None:
+        most = int(np.bincount(noisy.argmax(axis=1), minlength=n_classes).argmax())
+        behind = np.delete(noisy, most, axis=1).max(axis=1) - noisy[:, most]
+        noisy[:, most] += np.quantile(behind, rule.commonest)
+    return at.astype(np.int64), np.asarray(noisy.argmax(axis=1), dtype=np.int64)
 
 
 def _nearness(u: FloatArray, n_classes: int, rng: np.random.Generator) -> FloatArray:

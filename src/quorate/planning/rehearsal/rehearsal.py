@@ -17,7 +17,15 @@ from quorate.planning.rehearsal.compared import without_luck
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rounds import round_codes
-from quorate.planning.rehearsal.votes import SampledVotes, Shards, released_data, sample_votes, settled, student_codes
+from quorate.planning.rehearsal.votes import (
+    SampledVotes,
+    Shards,
+    released_data,
+    right_alone,
+    sample_votes,
+    settled,
+    student_codes,
+)
 from quorate.planning.vote_rows import numbers_of_teachers
 from quorate.types import FloatArray, IntArray
 
@@ -102,6 +110,7 @@ class Rehearsal:
     _votes: dict[tuple[int, int, str], SampledVotes | None] = field(default_factory=dict)
     _outlines: dict[float, tuple[Outline, FloatArray]] = field(default_factory=dict)
     _plays: dict[tuple[Any, ...], tuple[Any, Played | None]] = field(default_factory=dict)
+    _alone: dict[int, float] = field(default_factory=dict)
 
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them; those that cannot be played stay as they are."""
@@ -198,6 +207,29 @@ class Rehearsal:
                 seed=self._seed(fold, 0),
             )
         return self._votes[key]
+
+    def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
+        """Return how often one teacher is right on rows that it has not seen.
+
+        Parameters
+        ----------
+        n_teachers : int or None
+            One of so many, as they are sampled for a row of votes; None for one of `n_rows` rows by itself.
+        n_rows : int
+            As many, or as many as there are.
+
+        Returns
+        -------
+        float or None
+            None where a shard is larger than what there is.
+        """
+        if n_teachers is not None:
+            sampled = self._sampled(n_teachers, 0)
+            return None if sampled is None else sampled.right
+        if n_rows not in self._alone:
+            trained_on, held = self._divided(0, self.effort.folds)
+            self._alone[n_rows] = right_alone(self.material, trained_on, held, n_rows, seed=self._seed(0, 0))
+        return self._alone[n_rows]
 
     @property
     def mixed(self) -> bool:

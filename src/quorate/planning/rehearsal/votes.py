@@ -29,6 +29,8 @@ from quorate.release.source import noise_and_key
 from quorate.students import Student, StudentData
 from quorate.types import FloatArray, IntArray
 
+ALONE = 8  # teachers of many rows, which differ less than those of few
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SampledVotes:
@@ -168,6 +170,16 @@ def sample_votes(
         right=float(np.mean(right)),
         one_class=one_class,
     )
+
+
+def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows: int, *, seed: int) -> float:
+    """Return how often a teacher of so many rows is right on others: the mean of :data:`ALONE` teachers."""
+    rng, right, asked = np.random.default_rng([seed, 3]), [], (take(material.rows[0], held),)
+    for number in range(ALONE):
+        shard = np.sort(material.drawn(trained_on, n_rows, rng))
+        (on_held,) = _votes(material, shard, asked, seed=number)
+        right.append(float((on_held == material.codes[held]).mean()))
+    return float(np.mean(right))
 
 
 def _votes(material: Material, shard: IntArray, asked: tuple[object, ...], *, seed: int) -> list[IntArray]:

@@ -1,0 +1,179 @@
+"""What a known learning curve makes of a plan, beside runs on tasks that the rules do not draw; and its twins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+import quorate
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate.errors import InvalidParameter
+from quorate.pipeline.models import built_in
+from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard
+from quorate.planning import PublicFacts
+from quorate.planning.expected import Expected
+from quorate.planning.rehearsal import as_hard
+from quorate.planning.rehearsal.as_hard import RULES, by_line
+from quorate.planning.rehearsal.made_up import Rule, ruled_labels
+
+N, M, TEST, K = 4_000, 200, 3_000, 100
+BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
+STUDENT = built_in("logistic", "student")  # the default one compares models of the votes, which takes longer
+VOTES: dict[str, Any] = {"mechanisms": ["NoisyCounts"], "n_teachers": [K], "student": STUDENT}
+
+
+def student(accuracy: float, half: float = 0.0) -> Expected:
+    return Expected(accuracy=accuracy, low=accuracy - half, high=accuracy + half, basis="rules on the pool")
+
+
+RIGHT = (0.55, 0.6, 0.7, 0.8, 0.9)
+
+
+def on_a_line(right: Sequence[float], half: float = 0.0) -> list[Expected]:
+    return [student(float(expit(0.5 + 1.2 * logit(each))), half) for each in right]
+
+
+@pytest.mark.parametrize("known", [0.5, 0.65, 0.95])
+def test_rules_on_a_line_tell_what_lies_on_it_and_leave_nothing_open(known: float) -> None:
+    told = by_line(RIGHT, on_a_line(RIGHT), known)
+    truth = float(expit(0.5 + 1.2 * logit(known)))
+    assert [told.low, told.accuracy, told.high] == pytest.approx(3 * [truth], abs=1e-9)
+
+
+def test_a_range_counts_the_run_what_the_curve_leaves_open_and_how_far_rules_lie_off_the_line() -> None:
+    exact = by_line(RIGHT, on_a_line(RIGHT, half=0.02), 0.7)
+    assert exact.high - exact.low == pytest.approx(0.04)
+    doubted = by_line(RIGHT, on_a_line(RIGHT), 0.7, doubt=0.05)
+    ends = [by_line(RIGHT, on_a_line(RIGHT), known).accuracy for known in (0.65, 0.75)]
+    assert [doubted.low, doubted.high] == pytest.approx(ends)
+    off = [student(each.accuracy + (-1) ** at * 0.02) for at, each in enumerate(on_a_line(RIGHT))]
+    near, far = by_line(RIGHT, off, 0.7), by_line(RIGHT, off, 0.97)
+    assert near.low < near.accuracy < near.high
+    assert np.diff(logit([far.low, far.high])) > np.diff(logit([near.low, near.high]))
+
+
+def test_a_range_holds_nine_in_ten_tasks_about_a_line() -> None:
+    rng, held = np.random.default_rng(0), []
+    for _ in range(2_000):
+        x = rng.normal(0.7, 0.7, 7)
+        y = expit(0.3 + 1.1 * x + rng.normal(0, 0.2, 7))
+        told = by_line(expit(x[:-1]).tolist(), [student(float(each)) for each in y[:-1]], float(expit(x[-1])))
+        held.append(told.low <= y[-1] <= told.high)
+    assert 0.88 < np.mean(held) < 0.93
+
+
+def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
+    told = by_line([0.5] * 4, [student(each) for each in (0.5, 0.52, 0.5, 0.52)], 0.9)
+    assert told.accuracy == pytest.approx(0.51, abs=1e-3)
+    assert 0 <= by_line([1.0] * 4, [student(1.0)] * 4, 0.999).low <= 1
+
+
+@pytest.mark.parametrize("n_classes", [2, 5])
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
+def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes: int, share: float) -> None:
+    points = np.random.default_rng(0).normal(size=(300, 6))
+    for number, rule in enumerate(RULES):
+        known = Rule(agreement=rule.agreement, clusters=rule.clusters, commonest=max(share, 1 / n_classes))
+        _, codes = ruled_labels(points, n_classes, 2_000, known, number)
+        assert np.bincount(codes).max() / 2_000 == pytest.approx(
+            max(share, 1 / n_classes), abs=0.08 if share == 0.3 else 0.01
+        )
+
+
+class Task:
+    """Labels that no rule draws: a product of two columns beside a slope, turned round for some rows."""
+
+    def __init__(self, wrong: float) -> None:
+        rng = np.random.default_rng(5)
+        X = rng.normal(size=(N + M + TEST, 6))
+        y = X[:, 0] + X[:, 1] + 0.5 * X[:, 2] * X[:, 3] > 0
+        self.X, self.y = X, np.where(y ^ (rng.random(len(y)) < wrong), 1, 0)
+        self.private = self.X[:N], self.y[:N]
+        self.pool, self.test = self.X[N : N + M], (self.X[N + M :], self.y[N + M :])
+
+    def curve(self) -> list[tuple[float, float]]:
+        """What one linear model makes of so many rows."""
+        from sklearn.linear_model import LogisticRegression
+
+        points = []
+        for rows in (20, 40, 100, 1_000):
+            parts = [slice(start, start + rows) for start in range(0, N, max(rows, 400))]
+            right = [
+                LogisticRegression().fit(self.X[part], self.y[part]).score(self.test[0], self.test[1]) for part in parts
+            ]
+            points.append((rows, float(np.mean(right))))
+        return points
+
+    def measured(self) -> tuple[float, float]:
+        shared: dict[str, Any] = {"classes": [0, 1], "unsafe_noise_seed": 1, **BUDGET}
+        clf = PrivateClassifier(student=STUDENT, n_teachers=K, n_jobs=1, n_records=N, **shared).fit(
+            *self.private, public=PublicPool(self.pool)
+        )
+        direct = PrivateLogisticRegression(n_records=N, **shared).fit(*self.private, public=PublicPool(self.pool))
+        return tuple(float((each.predict(self.test[0]) == self.test[1]).mean()) for each in (clf, direct))  # type: ignore[return-value]
+
+
+@pytest.fixture(scope="module", params=[0.02, 0.3], ids=["easy", "hard"])
+def task(request: pytest.FixtureRequest) -> tuple[Task, tuple[float, float]]:
+    made = Task(request.param)
+    return made, made.measured()
+
+
+def expected(task: Task, **how: Any) -> tuple[Expected, Expected]:
+    made = quorate.plan(task.pool, classes=[0, 1], n_records=N, **BUDGET, **VOTES, **how)
+    by_way = {row.way: row.expected for row in made.rows if row.expected is not None}
+    return by_way["votes"], by_way["direct"]
+
+
+def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, float]]) -> None:
+    made, measured = task
+    for told, came in zip(expected(made, learning_curve=made.curve(), commonest=0.5), measured, strict=True):
+        assert told.basis == "learning curve"
+        assert abs(told.accuracy - came) < 0.06
+        assert told.low - 0.01 <= came <= told.high + 0.01
+
+
+def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Task, tuple[float, float]]) -> None:
+    """A twin: without it, the same figure is expected of both tasks, which are more than .2 apart."""
+    made, measured = task
+    told = expected(made, rehearse="rules")
+    assert max(abs(each.accuracy - came) for each, came in zip(told, measured, strict=True)) > 0.06
+
+
+def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A twin: told by a teacher of a shard, which a steep curve does not resemble, it is far off."""
+    made = Task(0.02)
+    steep = [(20, 0.6), (40, 0.62), (1_000, 0.9)]
+    of_many = expected(made, learning_curve=steep)[1].accuracy
+    monkeypatch.setattr(as_hard, "MANY", 40)
+    of_few = expected(made, learning_curve=steep)[1].accuracy
+    assert abs(of_many - 0.92) < 0.05 < of_many - of_few
+
+
+def test_without_public_rows_made_up_ones_are_played() -> None:
+    made = quorate.plan(
+        n_records=N, n_public=M, width=6, classes=[0, 1], learning_curve=[(20, 0.7), (100, 0.85)], **BUDGET, **VOTES
+    )
+    assert made.first.expected is not None
+    assert 0.7 < made.first.expected.accuracy < 0.95
+    assert any("made-up ones were labelled and asked" in note for note in made.notes)
+
+
+@pytest.mark.parametrize("how", ["labels", "no"])
+def test_what_does_not_go_with_a_curve_is_refused(how: Any) -> None:
+    with pytest.raises(InvalidParameter, match=f'rehearse="{how}" does not go with a learning curve'):
+        quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=N, learning_curve=[(20, 0.7)], rehearse=how, **BUDGET)
+
+
+def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing() -> None:
+    pool = np.random.default_rng(0).normal(size=(M, 3))
+    facts = PublicFacts(n_records=10**6, n_public=M, n_classes=2, width=3, **BUDGET)
+    played = rehearsals_as_hard(
+        facts, public_side(pool, (0, 1)), (0, 1), Models(), how="auto", commonest=None, basis="learning curve"
+    )
+    assert played[0].right_alone(10, 10**5) is None
+    assert played[0].right_alone(None, 500) == played[0].right_alone(None, 500)
