@@ -229,28 +229,26 @@ def load_mushroom() -> Mushroom:
     >>> str(load_mushroom().labels[0])
     'poisonous'
     """
-    fields = [line.split(",") for line in _lines("agaricus-lepiota.data.xz") if line]
-    words = {"e": MUSHROOM_CLASSES[0], "p": MUSHROOM_CLASSES[1]}
-    labels = np.array([words[row[0]] for row in fields])
-    return Mushroom(X=_frame([row[1:] for row in fields], tuple(_MUSHROOM_LETTERS), numbers=()), labels=labels)
+    rows = [line for line in _lines("agaricus-lepiota.data.xz") if line]
+    table = _frame(rows, ("edible", *_MUSHROOM_LETTERS), numbers=())
+    labels = np.where(table["edible"].to_numpy() == "e", *MUSHROOM_CLASSES)
+    return Mushroom(X=table.drop("edible"), labels=labels)
 
 
 def _adult(name: str) -> tuple[pl.DataFrame, NDArray[Any]]:
-    rows = [[part.strip() for part in line.split(",")] for line in _lines(name) if line.count(",") == 14]
-    labels = np.array([row[-1].rstrip(".") for row in rows])
-    return _frame([row[:-1] for row in rows], _ADULT_COLUMNS, numbers=_ADULT_NUMBERS), labels
+    rows = [line for line in _lines(name) if line.count(",") == len(_ADULT_COLUMNS)]
+    table = _frame(rows, (*_ADULT_COLUMNS, "income"), numbers=_ADULT_NUMBERS)
+    return table.drop("income"), table["income"].str.strip_suffix(".").to_numpy().astype(str)
 
 
-def _frame(rows: list[list[str]], names: tuple[str, ...], *, numbers: tuple[str, ...]) -> pl.DataFrame:
+def _frame(rows: list[str], names: tuple[str, ...], *, numbers: tuple[str, ...]) -> pl.DataFrame:
+    """Return lines of values between commas as a frame, ``?`` as missing."""
     import polars as pl
 
-    series = []
-    for name, values in zip(names, zip(*rows, strict=True), strict=True):
-        if name in numbers:
-            series.append(pl.Series(name, [int(value) for value in values], dtype=pl.Int64))
-        else:
-            series.append(pl.Series(name, [None if v == _UNKNOWN else v for v in values], dtype=pl.String))
-    return pl.DataFrame(series)
+    told = pl.read_csv(
+        "\n".join(rows).encode("ascii"), has_header=False, new_columns=names, infer_schema=False, quote_char=None
+    ).with_columns(pl.all().str.strip_chars().replace(_UNKNOWN, None))
+    return told.with_columns(pl.col(numbers).cast(pl.Int64))
 
 
 def _lines(name: str) -> list[str]:
