@@ -15,7 +15,7 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.run.batch import load_run
 from quorate.run.choice import CHOICE, choice_in_words, keep_choice
 from quorate.run.methods import method_of
-from quorate.run.planned import plan_folder, settings_to_run
+from quorate.run.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.run.settings import read_settings
 from quorate.run.template import Answers, filled
 
@@ -56,6 +56,24 @@ def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli
     assert (folder / CHOICE).exists()
     assert cli("status", folder)[0] == 0
     assert read_settings(folder / "quorate.toml").method.by == "direct"
+
+
+def test_a_choice_that_was_lost_after_the_charge_is_made_again_and_charges_nothing(folder: Path, cli: Any) -> None:
+    assert cli("run", folder)[0] == 0
+    kept, charged = (folder / CHOICE).read_text(), json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
+    (folder / CHOICE).unlink()
+    assert cli("run", folder)[0] == 0
+    assert (folder / CHOICE).read_text() == kept
+    assert json.loads(cli("ledger", "show", folder, "--json")[1])["entries"] == charged
+
+
+def test_what_takes_a_while_is_said_before_it_where_something_is_rehearsed(folder: Path, cli: Any) -> None:
+    assert TAKES_A_WHILE not in cli("check", folder)[2]
+    X, y = visits(200, 2)
+    X.with_columns(pl.Series("ill", y)).write_csv(folder / "evaluation.csv")
+    write(folder, data={**SETTINGS["data"], "evaluation": "evaluation.csv"})
+    assert cli("check", folder)[2].startswith(TAKES_A_WHILE)
+    assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
 
 
 def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:

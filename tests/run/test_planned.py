@@ -127,7 +127,7 @@ def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, c
     assert max(map(len, told.splitlines())) <= 80
     assert "always the commonest class" in told
     assert "Nothing was charged, and the private file was not opened." in told
-    assert "always the commonest class                                   0.600" in told
+    assert "always the commonest class                                    0.600" in told
     assert "as hard" in told
     assert "learning curve says that was typed in" in told
     tree = json.loads(cli("plan", str(folder), "--json")[1])

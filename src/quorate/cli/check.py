@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from quorate.cli.options import as_json, print_json, run_folder
+from quorate.cli.options import as_json, print_json, run_folder, say_before
 
 
 @click.command(name="check")
@@ -34,7 +34,9 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
 
-        settings = settings_to_run(run, keep=False, tell=None if as_json else click.echo)
+        settings = settings_to_run(
+            run, keep=False, tell=None if as_json else click.echo, before=None if as_json else say_before
+        )
     method = METHODS[settings.method.by]
     read = method.read(run, begin=False, settings=settings)
     found = method.check(read)

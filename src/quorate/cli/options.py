@@ -12,6 +12,11 @@ run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Pa
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 
 
+def say_before(words: str) -> None:
+    """Say what takes a while, beside what the command prints."""
+    click.echo(words, err=True)
+
+
 def print_json(value: Any) -> None:
     """Print one object, with Greek letters as they are."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json, run_folder
+from quorate.cli.options import as_json, print_json, run_folder, say_before
 
 if TYPE_CHECKING:
     from quorate.run.paid_estimate import PaidEstimate
@@ -91,7 +91,10 @@ def command(
         paid = estimate_for_plan(run, spend=spend)
     curve = learning_curve or None if paid is None else paid.curve
     how: dict[str, Any] = {"commonest": commonest, **({"models": models} if models else {})}
-    made = plan_folder(run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse, **how)
+    made = plan_folder(
+        run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse,
+        before=None if as_json else say_before, **how,
+    )  # fmt: skip
     if html is not None:
         from quorate.report.plan_page import plan_page
 

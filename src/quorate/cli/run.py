@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, run_folder
+from quorate.cli.options import as_json, run_folder, say_before
 from quorate.errors import InvalidParameter
 from quorate.pipeline.progress import progress
 
@@ -66,7 +66,7 @@ def command(
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
 
-        settings = _with_scheduler(settings_to_run(run, keep=True), options)
+        settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
     method = METHODS[settings.method.by]
     read = method.read(run, settings=settings)
     if not as_json:

@@ -16,7 +16,7 @@ WIDTH = 80
 MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page
 ROUGHLY = "rehearsed once, so that its figure is rough: it comes after the rows that were rehearsed in full"
 SHOWN_MARGINS = (0.2, 0.6, 1.0)
-_HEAD = f"  {'method':<21}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered':>8}  expected"
+_HEAD = f" {'method':<22}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered':>8}  expected"
 
 
 def render_plan(plan: Plan) -> str:
@@ -67,9 +67,9 @@ def _rows(plan: Plan) -> list[str]:
     able = plan.answering
     lines = [_HEAD, "─" * WIDTH, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
     if len(able) > MOST_ROWS:
-        lines.append(f"  and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
+        lines.append(f" and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
     share = "— no labels" if plan.commonest is None else f"{plan.commonest:.3f}"
-    lines += [f"  {'always the commonest class':<61}{share}", "─" * WIDTH]
+    lines += [f" {'always the commonest class':<62}{share}", "─" * WIDTH]
     if any(plan.is_brief(row) for row in able):
         lines += _words("~", ROUGHLY)
     return lines
@@ -79,7 +79,7 @@ def _row(row: PlanRow, mark: str) -> str:
     expected = "—" if row.expected is None else _range(row)
     answered = "" if row.answered is None else percent(row.answered)
     return (
-        f"  {shortened(method_of(row), 20):<21}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
+        f" {shortened(method_of(row), 21):<22}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
         f"{_noise(row):<12}{answered:>8} {mark}{expected:<16}"
     ).rstrip()
 
@@ -96,7 +96,7 @@ def _number(n: int | None) -> str:
 def _noise(row: PlanRow) -> str:
     """The noise in twelve columns; the page has it in words."""
     if row.way != "votes":
-        return row.noise.split(" on ")[0][:12] if row.way == "direct" else "ε, one choice"[:12]
+        return row.noise.split(" on ")[0][:12] if row.way == "direct" else "one choice"
     return row.noise.removesuffix(" votes").removesuffix(" an answer") if "test stands" not in row.noise else "none"
 
 

@@ -30,6 +30,8 @@ from quorate.run.tables import (
     refuse_unknown_drop,
 )
 
+TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
+
 
 def plan_folder(
     root: Path,
@@ -38,6 +40,7 @@ def plan_folder(
     n_rows: int | None = None,
     learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
+    before: Callable[[str], None] | None = None,
     **how: Any,
 ) -> Plan:
     """Plan a run from its settings and its public rows.
@@ -52,6 +55,8 @@ def plan_folder(
         Of one teacher.
     rehearse : str
         As for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
+    before : callable, optional
+        Is told what takes a while, before it begins: where something is rehearsed.
     **how
         More of :func:`quorate.plan`.
 
@@ -68,6 +73,9 @@ def plan_folder(
             "or quorate plan --records N"
         )
     data = settings.data
+    by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
+    if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
+        before(TAKES_A_WHILE)
     made = plan(
         _public(settings),
         classes=data.classes,
@@ -86,7 +94,13 @@ def plan_folder(
     return replace(made, notes=(*made.notes, *_notes_on_drop(data)))
 
 
-def settings_to_run(root: Path, *, keep: bool, tell: Callable[[str], None] | None = None) -> Settings:
+def settings_to_run(
+    root: Path,
+    *,
+    keep: bool,
+    tell: Callable[[str], None] | None = None,
+    before: Callable[[str], None] | None = None,
+) -> Settings:
     """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
 
     Parameters
@@ -97,6 +111,8 @@ def settings_to_run(root: Path, *, keep: bool, tell: Callable[[str], None] | Non
         Whether the choice is kept in the folder, so that all that follows goes the same way.
     tell : callable, optional
         Is told in words what was chosen.
+    before : callable, optional
+        As for :func:`plan_folder`.
 
     Raises
     ------
@@ -108,7 +124,7 @@ def settings_to_run(root: Path, *, keep: bool, tell: Callable[[str], None] | Non
         return settings
     refuse_unknown_drop(settings.data)  # before a choice is kept
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8"))
-    choice = choice_of(plan_folder(root))
+    choice = choice_of(plan_folder(root, before=before))
     if keep:
         keep_choice(document, choice, root)
     if tell is not None:
