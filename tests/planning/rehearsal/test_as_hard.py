@@ -17,7 +17,7 @@ from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning import PublicFacts
 from quorate.planning.expected import Expected
 from quorate.planning.rehearsal import as_hard
-from quorate.planning.rehearsal.as_hard import RULES, by_line
+from quorate.planning.rehearsal.as_hard import RULES, Line, lucky
 from quorate.planning.rehearsal.made_up import Rule, ruled_labels
 
 N, M, TEST, K = 4_000, 200, 3_000, 100
@@ -28,6 +28,10 @@ VOTES: dict[str, Any] = {"mechanisms": ["NoisyCounts"], "n_teachers": [K], "stud
 
 def student(accuracy: float, half: float = 0.0) -> Expected:
     return Expected(accuracy=accuracy, low=accuracy - half, high=accuracy + half, basis="rules on the pool")
+
+
+def by_line(right: Sequence[float], students: Sequence[Expected], known: float, *, doubt: float = 0.0) -> Expected:
+    return Line(right, students, [1.0] * len(right), known, doubt).expected
 
 
 RIGHT = (0.55, 0.6, 0.7, 0.8, 0.9)
@@ -64,6 +68,47 @@ def test_a_range_holds_nine_in_ten_tasks_about_a_line() -> None:
         told = by_line(expit(x[:-1]).tolist(), [student(float(each)) for each in y[:-1]], float(expit(x[-1])))
         held.append(told.low <= y[-1] <= told.high)
     assert 0.88 < np.mean(held) < 0.93
+
+
+def rows_of(rng: np.random.Generator, truths: np.ndarray, luck: np.ndarray) -> list[Line]:
+    """Rows whose students lie on lines that are that far apart, with luck of their own and some that they share."""
+    x = rng.normal(0.7, 0.7, 6)
+    shared = rng.normal(0, 0.3, 6)
+    y = expit(0.3 + truths[:, None] + 1.1 * x + shared + luck[:, None] * rng.normal(size=(len(truths), 6)))
+    return [Line(expit(x).tolist(), [student(float(each)) for each in row], [1.0] * 6, float(expit(0.7))) for row in y]
+
+
+def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
+    """The twin takes what each line says: of ten rows that are alike, the best is then too good."""
+    rng, naive, kept = np.random.default_rng(0), [], []
+    for _ in range(200):
+        lines = rows_of(rng, np.zeros(10), np.full(10, 0.3))
+        said = np.array([line.expected.accuracy for line in lines])
+        naive.append(said.max() - said.mean())
+        kept.append((said - lucky(lines)).max() - said.mean())
+    assert np.mean(naive) > 0.03
+    assert np.mean(kept) < 0.6 * np.mean(naive)
+
+
+def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_first() -> None:
+    rng, first, apart = np.random.default_rng(1), [], []
+    for _ in range(200):
+        lines = rows_of(rng, np.array([0.4, 0.0, -0.4, 0.0]), np.array([0.05, 0.05, 0.05, 1.5]))
+        said = np.array([line.expected.accuracy for line in lines])
+        moved = said - lucky(lines)
+        first.append((said.argmax() == 3, moved.argmax() == 3))
+        apart.append((moved[0] - moved[2]) / (said[0] - said[2]))
+    by_line, without = np.mean(first, axis=0)
+    assert by_line > 0.15
+    assert without < by_line / 3
+    assert np.median(apart) > 0.8
+
+
+def test_the_share_that_is_answered_lies_between_the_rules_next_to_the_task() -> None:
+    students = on_a_line(RIGHT)
+    shares = [0.0, 0.0, 0.4, 0.9, 1.0]
+    assert Line(RIGHT, students, shares, 0.75).answered == pytest.approx(0.65)
+    assert Line(RIGHT, students, [None] * 5, 0.75).answered is None
 
 
 def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:

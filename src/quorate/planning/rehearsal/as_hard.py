@@ -36,6 +36,7 @@ from quorate.types import FloatArray
 RULES = tuple(Rule(agreement=agreement, clusters=form) for agreement in (0.55, 0.75, 0.95) for form in (False, True))
 MANY = 1_000
 _FEWEST = 4  # rules through which a line is laid
+_LEAST = 1e-6  # of a variance in log odds, where single plays happen to have none
 _EDGE = 0.005  # log odds of a teacher, or a student, that is never wrong on the rows that were scored
 
 
@@ -57,69 +58,142 @@ class AsHard:
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them."""
         told = [each(facts, rows) for each in self.rehearsals]
-        return [self._told(facts, row, [part[at] for part in told]) for at, row in enumerate(rows)]
+        lines = [self._line(facts, row, [part[at] for part in told]) for at, row in enumerate(rows)]
+        votes = [line for row, line in zip(rows, lines, strict=True) if row.way == "votes" and line is not None]
+        luck = dict(zip(map(id, votes), lucky(votes), strict=True))
+        return [
+            row if line is None else self._told(first, line, luck.get(id(line), 0.0))
+            for row, first, line in zip(rows, told[0], lines, strict=True)
+        ]
 
-    def _told(self, facts: PublicFacts, row: PlanRow, told: Sequence[PlanRow]) -> PlanRow:
+    def _line(self, facts: PublicFacts, row: PlanRow, told: Sequence[PlanRow]) -> Line | None:
         n_rows = MANY if row.n_teachers is None else Shards.of(facts, row.n_teachers).rows
         n_rows = min(n_rows, facts.rows or n_rows)
-        right, students = [], []
+        right, students, answered = [], [], []
         for rehearsal, ruled in zip(self.rehearsals, told, strict=True):
             of_one = rehearsal.right_alone(row.n_teachers, n_rows)
             if ruled.expected is not None and of_one is not None:
                 right.append(of_one)
                 students.append(ruled.expected)
+                answered.append(ruled.answered)
         if len(students) < _FEWEST:
-            return row
-        expected = by_line(right, students, self.curve(n_rows), doubt=self.curve.doubt(n_rows))
-        return replace(told[0], expected=replace(expected, basis=self.curve.basis))
+            return None
+        return Line(right, students, answered, self.curve(n_rows), self.curve.doubt(n_rows))
+
+    def _told(self, row: PlanRow, line: Line, luck: float) -> PlanRow:
+        return replace(
+            row, expected=replace(line.expected.moved(-luck), basis=self.curve.basis), answered=line.answered
+        )
 
 
-def by_line(right: Sequence[float], students: Sequence[Expected], known: float, *, doubt: float = 0.0) -> Expected:
-    """Return what a student is expected to have where one teacher is right so often.
+class Line:
+    """The line through the rules, in log odds, and what it tells at the accuracy that is known.
 
     Parameters
     ----------
     right : sequence of float
         How often one teacher is right, by rules.
     students : sequence of Expected
-        What the student has under each.
+        What the student of a row has under each.
+    shares : sequence of float or None
+        Which share of the queries was answered under each; None of a row without queries.
     known : float
         How often a teacher is right on the true labels, in (0, 1).
     doubt : float
         How far that may be off.
 
-    Examples
-    --------
-    >>> students = [Expected(accuracy=a, low=a - 0.01, high=a + 0.01, basis="rules on the pool")
-    ...             for a in (0.6, 0.7, 0.8, 0.9)]
-    >>> print(by_line([0.55, 0.6, 0.7, 0.8], students, 0.7))
-    80.4 % (76.1 to 84.1 %)
+    Attributes
+    ----------
+    left : FloatArray, (n_rules,)
+        What the students are off the line by.
+    leverage : float
+        Variance of the line at `known`, where that of a student about it is 1.
     """
-    x, y = _log_odds(right), _log_odds([each.accuracy for each in students])
-    at, n = float(_log_odds([known])[0]), len(x)
-    spread = float(((x - x.mean()) ** 2).sum())
-    slope = max(0.0, float((x - x.mean()) @ y) / spread) if spread > 0 else 0.0
 
-    def line(point: float) -> float:
-        return float(y.mean()) + slope * (point - float(x.mean()))
+    def __init__(
+        self,
+        right: Sequence[float],
+        students: Sequence[Expected],
+        shares: Sequence[float | None],
+        known: float,
+        doubt: float = 0.0,
+    ) -> None:
+        self.right, self.students, self.shares, self.known, self.doubt = right, students, shares, known, doubt
+        x, y = _log_odds(right), _log_odds([each.accuracy for each in students])
+        off, spread = x - x.mean(), float(((x - x.mean()) ** 2).sum())
+        slope = max(0.0, float(off @ y) / spread) if spread > 0 else 0.0
+        self._through, self._slope = (float(x.mean()), float(y.mean())), slope
+        self.left: FloatArray = y - (y.mean() + slope * off)
+        away = float(_log_odds([known])[0]) - float(x.mean())
+        self.leverage = 1 / len(x) + (away**2 / spread if spread > 0 else 0.0)
 
-    left = float(((y - [line(each) for each in x]) ** 2).sum()) / (n - 2)
-    away = (at - float(x.mean())) ** 2 / spread if spread > 0 else 0.0
-    off = special.stdtrit(n - 2, 0.95) * math.sqrt(left * (1 + 1 / n + away))
-    accuracy = float(special.expit(line(at)))
-    within = float(np.mean([((each.high - each.low) / 2) ** 2 for each in students]))
-    ends = []
-    for sign in (-1, 1):
-        reach = [special.expit(line(at) + sign * off), special.expit(line(float(_log_odds([known + sign * doubt])[0])))]
-        squares = sum((float(each) - accuracy) ** 2 for each in reach)
-        ends.append(accuracy + sign * math.sqrt(squares + within))
-    return replace(
-        students[0],
-        accuracy=accuracy,
-        low=max(0.0, ends[0]),
-        high=min(1.0, ends[1]),
-        rehearsals=min(each.rehearsals for each in students),
-    )
+    def at(self, accuracy: float) -> float:
+        """Return the log odds of the student where one teacher is right so often."""
+        return self._through[1] + self._slope * (float(_log_odds([accuracy])[0]) - self._through[0])
+
+    @property
+    def expected(self) -> Expected:
+        """What is expected of the student.
+
+        Examples
+        --------
+        >>> students = [Expected(accuracy=a, low=a - 0.01, high=a + 0.01, basis="rules on the pool")
+        ...             for a in (0.6, 0.7, 0.8, 0.9)]
+        >>> print(Line([0.55, 0.6, 0.7, 0.8], students, [1.0] * 4, 0.7).expected)
+        80.4 % (76.1 to 84.1 %)
+        """
+        freedom = len(self.left) - 2
+        off = special.stdtrit(freedom, 0.95) * math.sqrt(float(self.left @ self.left) / freedom * (1 + self.leverage))
+        middle = self.at(self.known)
+        accuracy = float(special.expit(middle))
+        within = float(np.mean([((each.high - each.low) / 2) ** 2 for each in self.students]))
+        ends = []
+        for sign in (-1, 1):
+            reach = special.expit([middle + sign * off, self.at(self.known + sign * self.doubt)]) - accuracy
+            ends.append(accuracy + sign * math.sqrt(float(reach @ reach) + within))
+        return replace(
+            self.students[0],
+            accuracy=accuracy,
+            low=max(0.0, ends[0]),
+            high=min(1.0, ends[1]),
+            rehearsals=min(each.rehearsals for each in self.students),
+        )
+
+    @property
+    def answered(self) -> float | None:
+        """Which share of the queries is answered, between the rules that are next in how hard they are."""
+        told = [(right, share) for right, share in zip(self.right, self.shares, strict=True) if share is not None]
+        if len(told) < len(self.shares):
+            return None
+        return float(np.interp(self.known, *np.array(sorted(told)).T))
+
+
+def lucky(lines: Sequence[Line]) -> list[float]:
+    r"""Return by how much each of several rows is expected too well, since the best of several is.
+
+    What rows are off their lines by, less what the middle one is under the same rule, is the luck of single plays. With
+    :math:`V_i` the variance that its own luck gives the line of a row, and T the variance of rows beyond that, by
+    the moments of DerSimonian and Laird (1986), the best linear prediction of a row keeps :math:`T/(T + V_i)` of its
+    distance from the mean, in which a row counts as :math:`1/(T + V_i)`.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        Of rows that are played under the same rules.
+    """
+    if len(lines) < 2 or len({len(line.left) for line in lines}) > 1:
+        return [0.0] * len(lines)  # a row that could not be played under every rule is compared with none
+    left = np.stack([line.left for line in lines])
+    own = left - np.median(left, axis=0)
+    variances = (own**2).sum(axis=1) / (left.shape[1] - 2) * [line.leverage for line in lines] + _LEAST
+    middles = np.array([line.at(line.known) for line in lines])
+    weights = 1 / variances
+    spread = float(weights @ (middles - np.average(middles, weights=weights)) ** 2)
+    freedom = float(weights.sum() - (weights**2).sum() / weights.sum())
+    between = max(0.0, (spread - (len(lines) - 1)) / freedom)
+    mean = np.average(middles, weights=1 / (between + variances))
+    moved = mean + between / (between + variances) * (middles - mean)
+    return [float(each) for each in special.expit(middles) - special.expit(moved)]
 
 
 def _log_odds(shares: Sequence[float]) -> FloatArray:
