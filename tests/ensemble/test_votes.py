@@ -356,10 +356,32 @@ def test_what_a_voter_leaves_open_does_not_depend_on_who_stands_beside_it(n_scor
     assert (whole == np.stack([(np.stack(own) == code).sum(axis=0) for code in range(n_classes)], axis=1)).all()
 
 
+def cells_that_cancel(points, large):
+    """The same rows as a sparse matrix in which two cells of one column more are added up, to nothing."""
+    n, d = points.shape
+    rows = np.repeat(np.arange(n), d + 2)
+    columns = np.column_stack([np.arange(n) % d, np.tile(np.arange(d), (n, 1)), np.arange(n) % d]).ravel()
+    cells = np.column_stack([np.full(n, large), points, np.full(n, -large)]).ravel()
+    return sparse.csr_matrix((cells, columns, np.searchsorted(rows, np.arange(n + 1))), shape=(n, d))
+
+
+@pytest.mark.parametrize("large", [1e5, 1e12, 1e17])
+def test_cells_of_one_column_that_cancel_count_for_the_bound(large):
+    """What is left of them is their rounding, so that no vote near a tie may be told by the product."""
+    rng = np.random.default_rng(4)
+    points = rng.normal(size=(60, 5))
+    voters = [forged(rng.normal(size=(1, 5)), rng.normal(size=1)) for _ in range(20)]
+    X = cells_that_cancel(points, large)
+    assert not X.has_canonical_format
+    left = linear_counts(voters, X, np.zeros((60, 2), dtype=np.int64))
+    assert sum(rows.size for rows in left.values()) == (60 * 20 if large == 1e17 else pytest.approx(0, abs=60))
+    assert (counted_in_the_end(voters, X, 2) == true_counts(voters, X, 2)).all()
+
+
 def true_counts(voters, points, n_classes):
-    counts = np.zeros((len(points), n_classes), dtype=np.int64)
+    counts = np.zeros((points.shape[0], n_classes), dtype=np.int64)
     for voter in voters:
-        counts[np.arange(len(points)), voter.vote(points)] += 1
+        counts[np.arange(points.shape[0]), voter.vote(points)] += 1
     return counts
 
 

@@ -198,8 +198,16 @@ def _scores(alike: _Alike, rows: Any, with_one: FloatArray | None) -> FloatArray
 def _bounds(rows: Any, norms: FloatArray, lengths: Any, largest: Any) -> FloatArray:
     """How far two evaluations of one score may lie apart, at most: for each row, and for each length of weights."""
     # Twice γ, and twice again for the rounding of this bound itself and of what it is taken from.
-    slack = 4 * (rows.shape[1] + 2) * _UNIT_ROUNDOFF
+    slack = 4 * (_most_terms(rows) + 2) * _UNIT_ROUNDOFF
     return np.asarray((norms * lengths + largest) * slack)
+
+
+def _most_terms(rows: Any) -> int:
+    """Return how many products a score adds up, at most: more than there are columns, where one has several cells."""
+    n_columns = int(rows.shape[1])
+    if kind(rows) != "sparse" or rows.has_canonical_format:
+        return n_columns
+    return max(n_columns, int(np.diff(rows.indptr).max(initial=0)))
 
 
 def _known(numbers: FloatArray) -> FloatArray:
@@ -252,6 +260,10 @@ def _sum_of(votes: BoolArray, *, axis: int) -> ByteArray:
 
 def _row_norms(rows: Any) -> FloatArray:
     if kind(rows) == "sparse":
+        if not rows.has_canonical_format:  # cells of one column that cancel are added up by the product all the same
+            rows = rows.copy()
+            rows.data = np.abs(rows.data)  # abs(rows) adds them up first
+            rows.sum_duplicates()
         squares = np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).reshape(-1)
     else:
         squares = np.einsum("ij,ij->i", rows, rows)
