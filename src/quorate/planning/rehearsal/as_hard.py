@@ -62,16 +62,20 @@ class AsHard:
     def _told(self, facts: PublicFacts, row: PlanRow, told: Sequence[PlanRow]) -> PlanRow:
         n_rows = MANY if row.n_teachers is None else Shards.of(facts, row.n_teachers).rows
         n_rows = min(n_rows, facts.rows or n_rows)
-        right, students = [], []
+        right, students, answered = [], [], []
         for rehearsal, ruled in zip(self.rehearsals, told, strict=True):
             of_one = rehearsal.right_alone(row.n_teachers, n_rows)
             if ruled.expected is not None and of_one is not None:
                 right.append(of_one)
                 students.append(ruled.expected)
+                answered.append(ruled.answered)
         if len(students) < _FEWEST:
             return row
-        expected = by_line(right, students, self.curve(n_rows), doubt=self.curve.doubt(n_rows))
-        return replace(told[0], expected=replace(expected, basis=self.curve.basis))
+        known = self.curve(n_rows)
+        expected = by_line(right, students, known, doubt=self.curve.doubt(n_rows))
+        return replace(
+            row, answered=_between(right, answered, known), expected=replace(expected, basis=self.curve.basis)
+        )
 
 
 def by_line(right: Sequence[float], students: Sequence[Expected], known: float, *, doubt: float = 0.0) -> Expected:
@@ -120,6 +124,21 @@ def by_line(right: Sequence[float], students: Sequence[Expected], known: float, 
         high=min(1.0, ends[1]),
         rehearsals=min(each.rehearsals for each in students),
     )
+
+
+def _between(right: Sequence[float], answered: Sequence[float | None], known: float) -> float | None:
+    """Return the share of queries that is answered under the rules that are about as hard; within what rules have.
+
+    Examples
+    --------
+    >>> _between([0.9, 0.5], [0.8, 0.4], 0.7), _between([0.9, 0.5], [0.8, 0.4], 0.99), _between([0.5], [None], 0.7)
+    (0.6, 0.8, None)
+    """
+    shares = [each for each in answered if each is not None]
+    if len(shares) < len(answered):
+        return None
+    order = np.argsort(right)
+    return float(np.interp(known, np.asarray(right)[order], np.asarray(shares)[order]))
 
 
 def _log_odds(shares: Sequence[float]) -> FloatArray:
