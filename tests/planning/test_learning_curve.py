@@ -48,6 +48,14 @@ def test_the_doubt_is_what_was_told_and_grows_beyond_the_rows_of_the_curve() -> 
     assert curve.doubt(1_000) > curve.doubt(400) > 0.02
 
 
+@pytest.mark.parametrize("points", [[(20, 0.6), (20, 0.8)], [(100, 0.9), (20, 0.8), (20, 0.6)]])
+def test_two_accuracies_for_one_number_of_rows_are_refused_in_either_order(points: list[tuple[int, float]]) -> None:
+    for each in (points, points[::-1]):
+        with pytest.raises(InvalidParameter, match="several accuracies for one number of rows"):
+            LearningCurve.of(each)
+    assert LearningCurve.of([(20, 0.6), (20, 0.6)]) == LearningCurve.of([(20, 0.6)])
+
+
 @pytest.mark.parametrize("points", [[], [(0, 0.7)], [(10, 1.0)]])
 def test_a_curve_that_is_none_is_refused(points: list[tuple[float, float]]) -> None:
     with pytest.raises(InvalidParameter, match="learning_curve must be pairs"):

@@ -137,6 +137,39 @@ def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(fol
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("--rehearse no", "--rehearse no does not go with --estimate"),
+        ("--rehearse labels", "--rehearse labels does not go with --estimate"),
+        ("--model tree", "--model compares teachers"),
+        ("--commonest 2", "commonest must be"),
+        ("--commonest 0.3", "at least 1/2"),
+    ],
+)
+def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: Path, given: str, said: str) -> None:
+    code, _, refused = shell(f"quorate plan . --estimate --spend 1 {given}", folder)
+    assert (code, said in refused) == (2, True)
+    assert not (folder / "ledger.db").exists()
+
+
+def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
+    folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(root: Path, *, learning_curve: Any = None, **how: Any) -> Any:
+        if learning_curve is not None:
+            raise InvalidParameter("something nobody thought of")
+        return plan_folder(root, learning_curve=learning_curve, **how)
+
+    monkeypatch.setattr("quorate.run.planned.plan_folder", fails)
+    code, _, said = cli("plan", folder, "--estimate", "--spend", "1")
+    assert code == 2
+    assert "the estimate was charged, once" in said
+    assert "nothing was charged" not in said
+    assert len(entries(folder)) == 1
+    assert "nothing was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
+
+
 def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_args: object, **_how: object) -> None:
         raise InvalidParameter("a teacher is wrong")

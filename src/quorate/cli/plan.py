@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.cli.options import as_json, print_json, run_folder, say_before
+from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
     from quorate.run.paid_estimate import PaidEstimate
@@ -83,18 +84,22 @@ def command(
     if html is not None:
         file_to_write(html, "plan.html", charged="nothing was charged")  # before half a minute of rehearsing
     _one_source(estimate=estimate, spend=spend, typed_in=bool(learning_curve))
+    known: dict[str, Any] = {"n_records": n_records, "n_rows": n_rows, "commonest": commonest}
     paid: PaidEstimate | None = None
     if estimate:
-        from quorate.run.paid_estimate import estimate_for_plan
+        from quorate.run.paid_estimate import CHARGED, estimate_for_plan
 
-        plan_folder(run, n_records=n_records, n_rows=n_rows, rehearse="no")  # what it refuses, it refuses for nothing
+        _goes_with_an_estimate(rehearse, models)
+        plan_folder(run, rehearse="no", **known)  # what it refuses, it refuses for nothing
         paid = estimate_for_plan(run, spend=spend)
     curve = learning_curve or None if paid is None else paid.curve
-    how: dict[str, Any] = {"commonest": commonest, **({"models": models} if models else {})}
-    made = plan_folder(
-        run, n_records=n_records, n_rows=n_rows, learning_curve=curve, rehearse=rehearse,
-        before=None if as_json else say_before, **how,
-    )  # fmt: skip
+    before = None if as_json else say_before
+    try:
+        made = plan_folder(run, learning_curve=curve, rehearse=rehearse, models=models or None, before=before, **known)
+    except QuorateError as error:
+        if paid is not None:
+            error.charged = CHARGED
+        raise
     if html is not None:
         from quorate.report.plan_page import plan_page
 
@@ -116,3 +121,17 @@ def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:
         raise click.UsageError("--spend says what --estimate may take; without --estimate a plan is free")
     if estimate and typed_in:
         raise click.UsageError("--curve and --estimate are two sources of the same figures; leave out one of them")
+
+
+def _goes_with_an_estimate(rehearse: str, models: tuple[str, ...]) -> None:
+    """Refuse what a plan by an estimate does not take, before the estimate is paid for."""
+    if rehearse in ("labels", "no"):
+        raise click.UsageError(
+            f"--rehearse {rehearse} does not go with --estimate, which is rehearsed with rules as hard as it says; "
+            "leave out one of them"
+        )
+    if models:
+        raise click.UsageError(
+            "--model compares teachers on labelled public rows, which a plan by --estimate does not rehearse on; leave "
+            "out one of them"
+        )

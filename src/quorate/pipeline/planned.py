@@ -34,6 +34,8 @@ from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
 from quorate.report.plan_text import render_plan
 
+_ROUNDED = 0.005  # a share that is typed in has two digits, perhaps
+
 
 def plan(
     public: Any = None,
@@ -149,7 +151,7 @@ def plan(
         unit=unit,
         **floored,
     )
-    commonest = None if commonest is None else real("commonest", commonest, above=0, below=1)
+    commonest = None if commonest is None else _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
     if curve is None:
@@ -164,7 +166,7 @@ def plan(
         commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
-    basis = notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, made_up=side is None)
+    basis = notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, side, how=rehearse)
     return _printed(made, [*basis, *_note_on_teachers(teacher)])
 
 
@@ -190,10 +192,24 @@ def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classe
     return LearningCurve.of(given.points, n_classes=n_classes, basis=given.basis, uncertain=given.uncertain)
 
 
-def _notes_of_curve(curve: LearningCurve, rehearsals: Sequence[Rehearsal], *, made_up: bool) -> tuple[str, ...]:
+def _share_of_commonest(given: float, n_classes: int) -> float:
+    share = real("commonest", given, above=0, below=1)
+    if share < 1 / n_classes - _ROUNDED:
+        raise InvalidParameter(
+            f"commonest is the share of the commonest of {n_classes} classes, which is at least 1/{n_classes}, got "
+            f"{given!r}"
+        )
+    return share
+
+
+def _notes_of_curve(
+    curve: LearningCurve, rehearsals: Sequence[Rehearsal], side: PublicSide | None, *, how: str
+) -> tuple[str, ...]:
     said = [BASES[curve.basis]]
-    if made_up:
+    if side is None:
         said.append("no public rows were given, so that made-up ones were labelled and asked")
+    elif how == "synthetic":
+        said.append("made-up rows were labelled and asked in place of the public ones, as was said")
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
 
 

@@ -77,7 +77,7 @@ class LearningCurve:
         Raises
         ------
         InvalidParameter
-            If it holds no point, a number of rows below 1, or an accuracy outside (0, 1).
+            If it holds no point, a number of rows below 1 or with two accuracies, or an accuracy outside (0, 1).
         """
         told = _pairs(points)
         if not told or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in told):
@@ -85,7 +85,12 @@ class LearningCurve:
                 "learning_curve must be pairs of rows >= 1 and accuracy in (0, 1), got "
                 f"{points!r}. Example: [(20, 0.72), (100, 0.83)]"
             )
-        told = tuple(sorted(told))
+        told = tuple(sorted(set(told)))
+        if len({each[0] for each in told}) < len(told):
+            raise InvalidParameter(
+                f"learning_curve has several accuracies for one number of rows, got {points!r}; give one for each, "
+                "their mean perhaps"
+            )
         rows = np.log([each[0] for each in told])
         scores = special.ndtri([min(max(_of_two(each[1], n_classes), 0.01), 0.999) for each in told])
 

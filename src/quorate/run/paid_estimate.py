@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 HELD_OUT = 0.3  # of each shard
 _OF_QUERIES = ("n_queries", "strategy")  # what teachers are asked says nothing of how often they are wrong
+CHARGED = "the estimate was charged, once; the same command goes on with it"
 FAILURE = 0.1  # how often the range of the estimate may be missed: that of a plan's other ranges
 
 
@@ -157,7 +158,7 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
         try:
             found = _released(run, reservation, mechanism)
         except QuorateError as error:
-            error.charged = "the estimate was charged, once; the same command goes on with it"
+            error.charged = CHARGED
             raise
         return PaidEstimate(
             error=found.error,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,17 @@ from scipy.special import expit, logit
 import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
+from quorate.mechanisms import ConfidentNoisyMax
 from quorate.pipeline.models import built_in
 from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning import PublicFacts
 from quorate.planning.expected import Expected
+from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal import as_hard
-from quorate.planning.rehearsal.as_hard import RULES, Line, lucky
-from quorate.planning.rehearsal.made_up import Rule, ruled_labels
+from quorate.planning.rehearsal.as_hard import RULES, AsHard, Line, lucky
+from quorate.planning.rehearsal.made_up import MeanOf, Rule, ruled_labels
+from quorate.planning.vote_rows import Grid, vote_rows
 
 N, M, TEST, K = 4_000, 200, 3_000, 100
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
@@ -212,6 +217,56 @@ def test_without_public_rows_made_up_ones_are_played() -> None:
 def test_what_does_not_go_with_a_curve_is_refused(how: Any) -> None:
     with pytest.raises(InvalidParameter, match=f'rehearse="{how}" does not go with a learning curve'):
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=N, learning_curve=[(20, 0.7)], rehearse=how, **BUDGET)
+
+
+@pytest.mark.parametrize(("n_classes", "share"), [(2, 0.4), (10, 0.05)])
+def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_classes: int, share: float) -> None:
+    how: dict[str, Any] = {"n_classes": n_classes, "n_records": N, "n_public": M, "width": 3, **BUDGET}
+    with pytest.raises(InvalidParameter, match=f"at least 1/{n_classes}, got {share}"):
+        quorate.plan(commonest=share, **how)
+    assert quorate.plan(commonest=0.33, **{**how, "n_classes": 3}).commonest == 0.33  # 1/3, as it is typed
+
+
+def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
+    pool = np.random.default_rng(0).normal(size=(M, 3))
+    shared: dict[str, Any] = {"classes": [0, 1], "n_records": N, "learning_curve": [(20, 0.7)], **BUDGET, **VOTES}
+    said = [" ".join(quorate.plan(pool, rehearse=how, **shared).notes) for how in ("auto", "synthetic")]
+    assert ["made-up rows were labelled and asked in place of the public ones" in each for each in said] == [
+        False,
+        True,
+    ]
+    assert not any("no public rows were given" in each for each in said)
+
+
+@dataclass
+class Ruled:
+    """A rehearsal of one rule, played by nobody: what it says of every row."""
+
+    right: float
+    answered: float | None
+
+    def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
+        return [replace(row, answered=self.answered, expected=student(self.right)) for row in rows]
+
+    def right_alone(self, n_teachers: int | None, n_rows: int) -> float:
+        return self.right
+
+
+@pytest.mark.parametrize(("known", "share"), [(0.6, 0.3), (0.75, 0.5), (0.99, 0.8)])
+def test_as_much_is_answered_as_under_rules_that_are_as_hard(known: float, share: float) -> None:
+    facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)
+    (row,) = vote_rows(facts, Grid(mechanisms=[ConfidentNoisyMax], n_teachers=[K], queries=[20]))
+    played: Any = [
+        Ruled(*each) for each in ((0.9, 0.8), (0.6, 0.3), (0.8, 0.6), (0.7, 0.4))
+    ]  # the hardest is not first
+    (told,) = AsHard(played, LearningCurve.of([(N // K, known)]))(facts, [row])
+    assert told.answered == pytest.approx(share, abs=0.001)
+    (mean,) = MeanOf(played)(facts, [row])
+    assert mean.answered == pytest.approx(0.525)
+    played[2] = Ruled(0.8, None)
+    assert [
+        each(facts, [row])[0].answered for each in (AsHard(played, LearningCurve.of([(40, known)])), MeanOf(played))
+    ] == [None, None]
 
 
 def test_a_row_whose_shards_are_larger_than_what_can_be_played_expects_nothing() -> None:

@@ -62,8 +62,8 @@ class AsHard:
         votes = [line for row, line in zip(rows, lines, strict=True) if row.way == "votes" and line is not None]
         luck = dict(zip(map(id, votes), lucky(votes), strict=True))
         return [
-            row if line is None else self._told(first, line, luck.get(id(line), 0.0))
-            for row, first, line in zip(rows, told[0], lines, strict=True)
+            row if line is None else self._told(row, line, luck.get(id(line), 0.0))
+            for row, line in zip(rows, lines, strict=True)
         ]
 
     def _line(self, facts: PublicFacts, row: PlanRow, told: Sequence[PlanRow]) -> Line | None:

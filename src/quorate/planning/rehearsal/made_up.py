@@ -194,9 +194,9 @@ def _together(row: PlanRow, told: Sequence[PlanRow], n_classes: int) -> PlanRow:
     expected = [each.expected for each in told if each.expected is not None]
     if len(expected) < len(told):
         return row
-    answered = [each.answered for each in told if each.answered is not None]
-    share = float(np.mean(answered)) if answered else None
-    return replace(told[0], expected=over_rules(expected, chance=1 / n_classes), answered=share)
+    shares = [each.answered for each in told if each.answered is not None]
+    answered = float(np.mean(shares)) if len(shares) == len(told) else None
+    return replace(row, answered=answered, expected=over_rules(expected, chance=1 / n_classes))
 
 
 def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
