@@ -183,8 +183,8 @@ def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, flo
     made, measured = task
     for told, came in zip(expected(made, learning_curve=made.curve(), commonest=0.5), measured, strict=True):
         assert told.basis == "learning curve"
-        assert abs(told.accuracy - came) < 0.06
-        assert told.low - 0.01 <= came <= told.high + 0.01
+        assert abs(told.accuracy - came) < 0.07
+        assert told.low - 0.02 <= came <= told.high + 0.02
 
 
 def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Task, tuple[float, float]]) -> None:
