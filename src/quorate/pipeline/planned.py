@@ -28,7 +28,7 @@ from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.rehearsal.as_hard import AsHard
+from quorate.planning.rehearsal.as_hard import MANY, AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
@@ -213,10 +213,11 @@ def _notes_of_curve(
     elif how == "synthetic":
         said.append("made-up rows were labelled and asked in place of the public ones, as was said")
     told = [rows for rows, _ in curve.points]
-    if first.rows_each is not None and not min(told) / 2 <= first.rows_each <= 2 * max(told):
+    asked = MANY if first.rows_each is None else first.rows_each
+    if first.expected is not None and not min(told) / 2 <= asked <= 2 * max(told):
         said.append(
-            f"teachers of the first row learn from about {first.rows_each:,.0f} rows, far from all that the curve was told "
-            "of, so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
+            f"the first row is told by a teacher of about {asked:,.0f} rows, far from all that the curve was told of, "
+            "so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
         )
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
 

@@ -204,9 +204,7 @@ def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows: int, said: bo
     how: dict[str, Any] = {"n_classes": 2, "n_records": N, "n_public": M, "width": 3, **BUDGET, **VOTES}
     made = quorate.plan(learning_curve=[(rows, 0.7)], **how)
     assert made.first.rows_each == N / K == 40
-    assert (
-        any("learn from about 40 rows, far from all that the curve was told of" in note for note in made.notes) is said
-    )
+    assert any("a teacher of about 40 rows, far from all" in note for note in made.notes) is said
 
 
 @dataclass
