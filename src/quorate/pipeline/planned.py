@@ -28,7 +28,7 @@ from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.rehearsal.as_hard import AsHard
+from quorate.planning.rehearsal.as_hard import MANY, AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
@@ -166,7 +166,9 @@ def plan(
         commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
-    basis = notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, side, how=rehearse)
+    basis = (
+        notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse)
+    )
     return _printed(made, [*basis, *_note_on_teachers(teacher)])
 
 
@@ -203,13 +205,20 @@ def _share_of_commonest(given: float, n_classes: int) -> float:
 
 
 def _notes_of_curve(
-    curve: LearningCurve, rehearsals: Sequence[Rehearsal], side: PublicSide | None, *, how: str
+    curve: LearningCurve, rehearsals: Sequence[Rehearsal], first: PlanRow, side: PublicSide | None, *, how: str
 ) -> tuple[str, ...]:
     said = [BASES[curve.basis]]
     if side is None:
         said.append("no public rows were given, so that made-up ones were labelled and asked")
     elif how == "synthetic":
         said.append("made-up rows were labelled and asked in place of the public ones, as was said")
+    told = [rows for rows, _ in curve.points]
+    asked = MANY if first.rows_each is None else first.rows_each
+    if first.expected is not None and not min(told) / 2 <= asked <= 2 * max(told):
+        said.append(
+            f"the first row is told by a teacher of about {asked:,.0f} rows, far from all that the curve was told of, "
+            "so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
+        )
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
 
 

@@ -13,7 +13,7 @@ from scipy.special import expit, logit
 import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import ConfidentNoisyMax
+from quorate.mechanisms import ConfidentNoisyMax, NoisyCounts
 from quorate.pipeline.models import built_in
 from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning import PublicFacts
@@ -114,6 +114,12 @@ def test_the_share_that_is_answered_lies_between_the_rules_next_to_the_task() ->
     shares = [0.0, 0.0, 0.4, 0.9, 1.0]
     assert Line(RIGHT, students, shares, 0.75).answered == pytest.approx(0.65)
     assert Line(RIGHT, students, [None] * 5, 0.75).answered is None
+
+
+def test_students_that_fall_where_teachers_are_better_tell_no_fall() -> None:
+    fall = [student(each) for each in (0.8, 0.75, 0.7, 0.65)]
+    told = [by_line((0.6, 0.7, 0.8, 0.9), fall, known) for known in (0.6, 0.95)]
+    assert told[0].accuracy == told[1].accuracy == pytest.approx(0.73, abs=0.01)
 
 
 def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
@@ -238,6 +244,14 @@ def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
     assert not any("no public rows were given" in each for each in said)
 
 
+@pytest.mark.parametrize(("rows", "said"), [(30, False), (300, True), (4, True)])
+def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows: int, said: bool) -> None:
+    how: dict[str, Any] = {"n_classes": 2, "n_records": N, "n_public": M, "width": 3, **BUDGET, **VOTES}
+    made = quorate.plan(learning_curve=[(rows, 0.7)], **how)
+    assert made.first.rows_each == N / K == 40
+    assert any("a teacher of about 40 rows, far from all" in note for note in made.notes) is said
+
+
 @dataclass
 class Ruled:
     """A rehearsal of one rule, played by nobody: what it says of every row."""
@@ -250,6 +264,21 @@ class Ruled:
 
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float:
         return self.right
+
+
+def test_a_curve_that_is_asked_far_from_its_points_leaves_more_open() -> None:
+    facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=3, **BUDGET)
+    (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[K], queries=[20]))
+    played: Any = [Ruled(right, None) for right in (0.6, 0.7, 0.8, 0.9)]
+    ranges = []
+    for rows in (40, 160, 640):
+        curve = LearningCurve.of([(rows, 0.7)])
+        ((told,), known) = AsHard(played, curve)(facts, [row]), curve(N / K)
+        assert told.expected is not None
+        assert told.expected.low == pytest.approx(known - curve.doubt(N / K))  # the line is the diagonal
+        ranges.append(told.expected.high - told.expected.low)
+    assert ranges[0] < 1e-6
+    assert ranges[1:] == pytest.approx([2 * 2 * 0.03, 2 * 4 * 0.03])
 
 
 @pytest.mark.parametrize(("known", "share"), [(0.6, 0.3), (0.75, 0.5), (0.99, 0.8)])
