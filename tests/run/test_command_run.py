@@ -20,8 +20,10 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.models import teacher_of
 from quorate.run.batch import execute, load_run
+from quorate.run.folder import RunFolder
 from quorate.run.online import ask
 from quorate.run.settings import read_settings
+from quorate.run.status import _votes_stored
 
 IN_TWO_STEPS = """
 import csv, pathlib, sys
@@ -175,6 +177,25 @@ def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: 
     execute(load_run(root), command="test")
     assert len(seeds(root)) == COUNT - stored
     assert "✓ votes\n" in cli("status", root)[1]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"data.n_records": 400}, 3),
+        ({"data.n_records": 400, "teachers.partition": "unit"}, 0),
+        ({"data.n_records": COUNT}, 0),  # each unit may have a teacher of its own: the stages would count them
+        ({}, 0),
+    ],
+)
+def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
+    make_run: Any, settings: dict[str, Any], told: int
+) -> None:
+    root = make_run(**{"data.unit": "who", "teachers.command": ["teach"], "teachers.count": COUNT, **settings})
+    (root / "private").mkdir(exist_ok=True)
+    for number in range(3):
+        (root / "private" / f"called-{number:05d}.stage").write_bytes(b"votes")
+    assert _votes_stored(RunFolder(root), read_settings(root / "quorate.toml")) == told
 
 
 @pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])

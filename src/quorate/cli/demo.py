@@ -18,7 +18,7 @@ from quorate.pipeline.progress import progress
 )
 @as_json
 def command(out: Path | None, as_json: bool) -> None:
-    """Show the whole journey on real data (Adult, shipped with the package), in about half a minute.
+    """Show the whole journey on real data (Adult, shipped with the package), in some ten seconds.
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """

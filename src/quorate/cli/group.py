@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = {
-    "demo": "Show the whole journey on real data (Adult), in about half a minute.",
+    "demo": "Show the whole journey on real data (Adult), in some ten seconds.",
     "init": "Write a commented quorate.toml to fill in.",
     "check": "Read the files and say what a run would do and cost; nothing is fitted or charged.",
     "plan": "Compare what a budget would buy, from public facts and public rows alone; nothing is spent.",

@@ -95,4 +95,4 @@ def _needs_the_extra() -> None:
 
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
-        raise PreconditionFailed(f"{' and '.join(missing)} is not installed; pip install 'quorate[serve]'")
+        raise PreconditionFailed(f'not installed: {" and ".join(missing)}; install with: pip install "quorate[serve]"')

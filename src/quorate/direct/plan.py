@@ -139,7 +139,10 @@ def feature_map_for(
     one_of("feature_map", name, FEATURE_MAPS)
     first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
     if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
-        raise InvalidParameter("the public pool has no spread: all its rows are equal; give rows that differ")
+        raise InvalidParameter(
+            "the public pool has no spread: all its rows are equal once they are numbers; give rows that differ, and "
+            "where a column names files of images, their folder as images"
+        )
     if name == "auto":
         name = "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
     if name == "linear":

@@ -151,7 +151,7 @@ def plan(
         unit=unit,
         **floored,
     )
-    commonest = None if commonest is None else _share_of_commonest(commonest, facts.n_classes)
+    commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
     if curve is None:
@@ -166,9 +166,7 @@ def plan(
         commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
-    basis = (
-        notes_of(rehearsals) if curve is None else _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse)
-    )
+    basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(made, [*basis, *_note_on_teachers(teacher)])
 
 
@@ -194,7 +192,9 @@ def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classe
     return LearningCurve.of(given.points, n_classes=n_classes, basis=given.basis, uncertain=given.uncertain)
 
 
-def _share_of_commonest(given: float, n_classes: int) -> float:
+def _share_of_commonest(given: float | None, n_classes: int) -> float | None:
+    if given is None:
+        return None
     share = real("commonest", given, above=0, below=1)
     if share < 1 / n_classes - _ROUNDED:
         raise InvalidParameter(

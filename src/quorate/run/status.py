@@ -286,7 +286,9 @@ def _votes_of_teachers(folder: RunFolder) -> list[Path]:
 
 def _votes_stored(folder: RunFolder, settings: Settings) -> int:
     """Count the stages of single teachers' votes; nothing where each unit may have one: that would count units."""
-    if settings.teachers.partition == "unit" or (settings.teachers.partition == "auto" and settings.data.unit):
+    partition, asked, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
+    other = asked != "auto" and declared is not None and asked != declared  # a number that cannot be that of the units
+    if partition == "unit" or (partition == "auto" and settings.data.unit and not other):
         return 0
     sizes = [path.stat().st_size for path in _votes_of_teachers(folder)]
     # A prompt that was broken off amid its questions has a smaller file than those before it.

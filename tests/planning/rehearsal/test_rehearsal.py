@@ -18,6 +18,7 @@ from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.ensemble import hash_shards
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.mechanisms import NoisyCounts
+from quorate.noise import SeededNoise
 from quorate.pipeline.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.expected import Expected
@@ -26,6 +27,7 @@ from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.planning.rehearsal.rounds import _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, sample_votes, whole_votes
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import VoteShareStudent
@@ -460,3 +462,19 @@ def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], fact
     asked, mechanism = few._asked(200, NoisyCounts(sigma=100.0, form="binary"))
     assert len(asked) == 50
     assert mechanism == NoisyCounts(sigma=50.0, form="binary")
+
+
+@pytest.mark.parametrize("how", [{"rehearse": "rules"}, {"learning_curve": [(6, 0.7)]}])
+def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn(how: Any) -> None:
+    """With 30 units and 1,500 rows that play them, the noise of the rounds is fifty times as much."""
+    pool = np.random.default_rng(0).normal(size=(100, 3))
+    task: dict[str, Any] = {"classes": [0, 1], "n_records": 30, "epsilon": 2.0, "delta": 1e-5, "n_teachers": [5]}
+    direct = next(row for row in quorate.plan(pool, **task, **how).rows if row.way == "direct")
+    assert direct.expected is not None
+    assert direct.expected.low < 0.6
+
+
+def test_noise_beyond_what_can_be_drawn_is_as_large() -> None:
+    drawn = [_drawn(2.0**37, times, (4_000,), SeededNoise(1)).std() for times in (4.0, 16.0)]
+    assert drawn[0] / 2.0**39 == pytest.approx(1, rel=0.05)
+    assert drawn[1] / 2.0**41 == pytest.approx(1, rel=0.05)

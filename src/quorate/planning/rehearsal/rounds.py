@@ -13,7 +13,8 @@ import numpy as np
 
 from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
-from quorate.noise import discrete_gaussian
+from quorate.noise import NoiseSource, discrete_gaussian
+from quorate.noise.arguments import MAX_SCALE
 from quorate.release.source import noise_and_key
 from quorate.types import FloatArray, IntArray
 
@@ -65,7 +66,15 @@ def round_codes(
         descent = Descent(plan.settings, plan.grid, n_units, start)
         noise, _ = noise_and_key(seed)
         for _ in range(plan.settings.rounds):
-            drawn = discrete_gaussian(max(plan.sigma * n_units / plan.n_units, 1.0), start.shape, noise)
+            drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
         scores = z[held] @ descent.result()
     return np.asarray(scores[:, 0] > 0 if plan.n_outputs == 1 else scores.argmax(axis=1), dtype=np.int64)
+
+
+def _drawn(sigma: float, times: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
+    """Return discrete Gaussian noise of `times` as much, or noise as large where that is more than can be drawn."""
+    if sigma * times <= MAX_SCALE:
+        return discrete_gaussian(max(sigma * times, 1.0), shape, noise)
+    drawn: IntArray = np.rint(discrete_gaussian(sigma, shape, noise) * times).astype(np.int64)
+    return drawn
