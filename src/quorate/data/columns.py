@@ -155,7 +155,10 @@ def doubles(series: Any) -> NDArray[np.float64]:
     if hasattr(series, "cast"):  # polars
         import polars as pl
 
-        return np.asarray(series.cast(pl.Float64).fill_null(float("nan")).to_numpy(), dtype=np.float64)
+        numbers = series.cast(pl.Float64)
+        if numbers.null_count():  # to fill takes longer than all the rest
+            numbers = numbers.fill_null(float("nan"))
+        return np.asarray(numbers.to_numpy(), dtype=np.float64)
     if series.dtype.kind in "Ob":  # Python objects, and truth values that pandas does not turn into floats
         return np.asarray(series.astype(object).where(series.notna(), np.nan), dtype=np.float64)
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)

@@ -5,6 +5,10 @@ from __future__ import annotations
 import unicodedata
 from decimal import ROUND_HALF_EVEN, Decimal
 from math import sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
@@ -70,7 +74,7 @@ def visible(text: str) -> str:
     >>> visible("no" + chr(27) + "[2J"), visible("a" + chr(0x202E) + "b"), visible("Grün ≤ δ")
     ('no\\x1b[2J', 'a\\u202eb', 'Grün ≤ δ')
     """
-    return "".join(char.encode("unicode_escape").decode() if _is_invisible(char) else char for char in text)
+    return _written_out(text, lambda char: char.encode("unicode_escape").decode())
 
 
 def escaped(json: str) -> str:
@@ -81,7 +85,13 @@ def escaped(json: str) -> str:
     >>> escaped('"a' + chr(0x202E) + '"')
     '"a\\u202e"'
     """
-    return "".join(_json_escape(char) if _is_invisible(char) and char != "\n" else char for char in json)
+    return _written_out(json, _json_escape, but="\n")
+
+
+def _written_out(text: str, how: Callable[[str], str], *, but: str = "") -> str:
+    """Write each invisible character as `how` says, having looked once at each that occurs."""
+    found = {ord(char): how(char) for char in set(text).difference(but) if _is_invisible(char)}
+    return text.translate(found) if found else text
 
 
 def _json_escape(char: str) -> str:
