@@ -40,8 +40,8 @@ count = 40
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 2))
-    ill = np.where(rng.random(1500) < 0.1, X[:, 0] <= 0, X[:, 0] > 0)  # one label in ten is wrong
+    X = rng.normal(size=(1300, 2))
+    ill = np.where(rng.random(1300) < 0.1, X[:, 0] <= 0, X[:, 0] > 0)  # one label in ten is wrong
     rows = pl.DataFrame({"age": X[:, 0], "marker": X[:, 1], "ill": np.where(ill, "yes", "no")})
     rows[:1200].write_csv(tmp_path / "private.csv")
     rows[1200:].drop("ill").write_csv(tmp_path / "public.csv")

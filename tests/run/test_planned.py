@@ -35,7 +35,7 @@ delta = 1e-5
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     rng = np.random.default_rng(0)
-    pl.DataFrame({"age": rng.normal(50, 9, 300), "sex": rng.choice(["F", "M"], 300)}).write_csv(tmp_path / "public.csv")
+    pl.DataFrame({"age": rng.normal(50, 9, 100), "sex": rng.choice(["F", "M"], 100)}).write_csv(tmp_path / "public.csv")
     (tmp_path / "private.csv").write_text("age,sex,ill\n39,F,no\n")
     (tmp_path / "quorate.toml").write_text(TOML)
     return tmp_path
@@ -68,7 +68,7 @@ def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
 def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: Path) -> None:
     made = plan_folder(folder)
     assert made.facts.n_records == 5_000
-    assert made.facts.n_public == 300
+    assert made.facts.n_public == 100
 
 
 def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:
