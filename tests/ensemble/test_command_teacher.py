@@ -519,6 +519,15 @@ def test_sparse_rows_are_refused_in_words(tmp_path):
     assert told.endswith("and these rows are sparse. Give a dense table, or a Pipeline that takes sparse rows")
 
 
+def test_a_file_without_the_right_to_be_executed_is_told_from_one_that_is_not_there(tmp_path):
+    script = tmp_path / "teach.pl"
+    script.write_text("#!/usr/bin/perl\n")
+    with pytest.raises(PreconditionFailed, match=r"is a file that may not be executed; .*chmod \+x"):
+        CommandTeacher([str(script)])
+    script.chmod(0o755)
+    CommandTeacher([str(script)])
+
+
 @pytest.mark.parametrize(
     ("command", "error", "said"),
     [

@@ -114,7 +114,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     [1, 0]
     >>> encode_labels(["1", "0"], [0, 1])
     Traceback (most recent call last):
-    quorate.errors.DataRefused: y holds text, but classes are whole numbers; convert one of them (1 and '1' are not the same label)
+    quorate.errors.DataRefused: y holds text, but classes are whole numbers; convert one of them (1 and '1' are not the same label); classes without quotes are numbers
     """  # noqa: E501  a doctest's message is one line
     if isinstance(y, StreamedColumn):
         return _codes_of_column(y, classes, name)
@@ -161,7 +161,7 @@ def _code(value: Any, codes: dict[Label, int], name: str) -> int:
         fix = (
             "write classes = [false, true]"
             if type(value) is bool
-            else "convert one of them (1 and '1' are not the same label)"
+            else "convert one of them (1 and '1' are not the same label); classes without quotes are numbers"
         )
         raise DataRefused(f"{name} holds {found}, but classes are {_WORD[declared]}; {fix}")
     if value in codes:

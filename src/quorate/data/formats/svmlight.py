@@ -41,7 +41,9 @@ class Svmlight:
             X, y = load_svmlight_file(io.BytesIO(content), n_features=n_features, zero_based=False)
         except (ValueError, OverflowError, UnicodeDecodeError):  # its message may quote a row
             width = "" if n_features is None else f", or with an index above n_features={n_features}"
-            raise DataRefused(f"{path}: not svmlight text (label index:value …, indices from 1){width}") from None
+            raise DataRefused(
+                f"{path}: not svmlight text (label index:value …, indices from 1){width}; {_OTHERS}"
+            ) from None
         with np.errstate(invalid="ignore"):
             whole = y.astype(np.int64)
         return Table(X=short_indices(sparse.csr_array(X)), y=whole if np.array_equal(whole, y) else y)
@@ -57,9 +59,18 @@ class Svmlight:
         return Table(X=short_indices(sparse.csr_array(sparse.vstack(rows))), y=np.concatenate(labels))
 
 
+#: What a file may be that came here by its name alone.
+_OTHERS = (
+    "a table with names of columns is known by its ending, such as .csv or .parquet, and a database by sqlite:/// or "
+    "postgresql://"
+)
+
+
 def _refuse_unit(unit: str | None, path: Path) -> None:
     if unit is not None:
-        raise InvalidParameter(f"unit: got {unit!r}, but {path} is svmlight text, which has no column of ids")
+        raise InvalidParameter(
+            f"unit: got {unit!r}, but {path} is read as svmlight text, which has no column of ids; {_OTHERS}"
+        )
 
 
 def _block(lines: list[bytes], n_features: int) -> tuple[Any, FloatArray]:

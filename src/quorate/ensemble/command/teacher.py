@@ -147,6 +147,11 @@ class CommandTeacher:
         self._content = _digests(self._arguments())
         self._strict = False
         if shutil.which(self._arguments()[0]) is None:
+            if "/" in self._arguments()[0] and Path(self._arguments()[0]).is_file():
+                raise PreconditionFailed(
+                    f"{self.command[0]!r} is a file that may not be executed; give it that right (chmod +x), or name "
+                    "the program that reads it before it, as in perl teach.pl"
+                )
             raise PreconditionFailed(
                 f"there is no program {self.command[0]!r} that can be run, in PATH or at that place; install it, or "
                 "write its whole path"

@@ -34,13 +34,13 @@ _TOLD = {
 _RUNNING = "See that the model is running there"
 _REMEDIES = {
     "late": "Raise timeout, lower connections, or take a quicker model",
-    "long": "See that url leads to such an endpoint, up to and without /chat/completions",
-    "malformed": "See that url leads to such an endpoint, up to and without /chat/completions",
+    "long": "See that its address leads to such an endpoint, up to and without /chat/completions",
+    "malformed": "See that its address leads to such an endpoint, up to and without /chat/completions",
 }
 _OF_STATUS = {
     401: "See that api_key_env names the environment variable that holds the key for this endpoint",
     403: "See that the key that api_key_env names may use this model",
-    404: "See that url is right up to and without /chat/completions, and that model is a name that it knows",
+    404: "See that its address is right up to and without /chat/completions, and that model is a name that it knows",
     429: "Lower connections, or wait until the endpoint takes requests again",
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
