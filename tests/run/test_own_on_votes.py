@@ -122,8 +122,8 @@ def release(root: Path, mechanism: Any, **more: Any) -> Any:
 
 
 def told_by(refusal: BaseException) -> str:
-    """All that is told, but for the numbers of our own lines."""
-    return re.sub(r", line \d+, in ", ", in ", "".join(traceback.format_exception(refusal)))
+    """All that is told, but for where our own lines stand: a folder's name may hold any number."""
+    return re.sub(r'File "[^"]*", line \d+, in ', "in ", "".join(traceback.format_exception(refusal)))
 
 
 def stored(root: Path) -> list[Any]:
