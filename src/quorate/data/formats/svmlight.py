@@ -60,10 +60,7 @@ class Svmlight:
 
 
 #: What a file may be that came here by its name alone.
-_OTHERS = (
-    "a table with names of columns is known by its ending, such as .csv or .parquet, and a database by sqlite:/// or "
-    "postgresql://"
-)
+_OTHERS = "tables are known by endings such as .csv, databases by sqlite:///"
 
 
 def _refuse_unit(unit: str | None, path: Path) -> None:
