@@ -25,7 +25,7 @@ import json
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ from quorate.pipeline.models import built_in
 from quorate.pipeline.planned import row_of_direct
 from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
 from quorate.planning import PublicFacts
+from quorate.planning.by_epsilon import Expectation
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
@@ -67,7 +68,6 @@ NOISES = 3  # draws for one set of votes
 DRAWS = 5  # of the direct method's noise, where they are asked for
 DELTA = 1e-5
 TEACHERS_OF_CURVE, SCORED_OF_CURVE = 20, 1_000
-WANTED = list(KINDS_OF_REHEARSAL)
 IMAGE = (28, 28)
 
 
@@ -300,47 +300,45 @@ def draws(parts: Split) -> None:
 # --- predicted -------------------------------------------------------------------------------------------------------
 
 
-def predicted(parts: Split, epsilon: float, *, rehearse: str) -> dict[str, Any]:
-    """Rehearse the rows of the grid from the pool and, for "labels", the labelled public rows: as quorate.plan does."""
+def predicted(parts: Split, epsilon: float, *, rehearse: str, known: Known | None = None) -> dict[str, Any]:
+    """Rehearse the rows of the grid as quorate.plan does: from the pool, and labelled public rows or what is known."""
     begun, classes = time.process_time(), tuple(range(parts.n_classes))
     models = Models(student=parts.student)
     side = public_side(parts.pool, classes, student=models.student)
     facts = facts_of(parts, side, epsilon)
-    played = rehearsals_of(
-        facts, side, classes, models, how=rehearse, y_public=None,
-        evaluation=parts.labelled if rehearse == "labels" else None,
-    )  # fmt: skip
-    rows = (*vote_rows(facts, Grid(mechanisms=KINDS)), row_of_direct(facts, side))
-    told = played[0](facts, rows) if len(played) == 1 else MeanOf(played)(facts, rows)
+    if known is not None:
+        ruled = rehearsals_as_hard(
+            facts, side, classes, models, how="auto", commonest=known.commonest, basis="learning curve"
+        )
+        expect: Expectation = AsHard(ruled, LearningCurve.of(known.points, n_classes=parts.n_classes))
+        commonest: float | None = known.commonest
+    else:
+        played = rehearsals_of(
+            facts, side, classes, models, how=rehearse, y_public=None,
+            evaluation=parts.labelled if rehearse == "labels" else None,
+        )  # fmt: skip
+        expect = played[0] if len(played) == 1 else MeanOf(played)
+        commonest = played[0].material.commonest if rehearse == "labels" else None
+    told = expect(facts, (*vote_rows(facts, Grid(mechanisms=KINDS)), row_of_direct(facts, side)))
     first = [row for row in in_order(facts, told) if row.expected is not None]
     return {
         "rows": [{"key": row.key, **row.expected.tree()} for row in first if row.expected is not None],
-        "commonest": played[0].material.commonest if rehearse == "labels" else None,
+        "commonest": commonest,
         "seconds": round(time.process_time() - begun, 1),
     }
 
 
-def by_curve(parts: Split, epsilon: float, known: dict[str, Any]) -> dict[str, Any]:
-    """Rehearse the rows of the grid from the pool, a learning curve and the share of the commonest class."""
-    begun, classes = time.process_time(), tuple(range(parts.n_classes))
-    models = Models(student=parts.student)
-    side = public_side(parts.pool, classes, student=models.student)
-    facts = facts_of(parts, side, epsilon)
-    played = rehearsals_as_hard(
-        facts, side, classes, models, how="auto", commonest=known["commonest"], basis="learning curve"
-    )
-    rows = (*vote_rows(facts, Grid(mechanisms=KINDS)), row_of_direct(facts, side))
-    told = AsHard(played, LearningCurve.of(known["points"], n_classes=parts.n_classes))(facts, rows)
-    first = [row for row in in_order(facts, told) if row.expected is not None]
-    return {
-        "rows": [{"key": row.key, **row.expected.tree()} for row in first if row.expected is not None],
-        "commonest": known["commonest"],
-        "seconds": round(time.process_time() - begun, 1),
-    }
+@dataclass(frozen=True)
+class Known:
+    """What somebody may know from elsewhere: one teacher's accuracy by its rows, and the commonest class's share."""
+
+    points: list[tuple[int, float]]
+    commonest: float
 
 
-def learned(parts: Split, side: PublicSide, seed: int) -> dict[str, Any]:
-    """Return what somebody may know from elsewhere: how often a teacher of so many private rows is right on others."""
+def learned(parts: Split, seed: int) -> Known:
+    """Find how often a teacher of so many private rows is right on others."""
+    side = public_side(parts.pool, tuple(range(parts.n_classes)), student=parts.student)
     rng, teacher = np.random.default_rng([seed, 4]), as_teacher(side.default_teacher)
     order = np.arange(len(parts.codes))
     owners = order if parts.groups is None else np.unique(parts.groups, return_inverse=True)[1]
@@ -355,7 +353,7 @@ def learned(parts: Split, side: PublicSide, seed: int) -> dict[str, Any]:
             voter = teacher.train(seen[0], parts.codes[own], number)
             right.append(float((np.asarray(voter.vote(seen[1])) == parts.codes[others]).mean()))
         points.append((rows, round(float(np.mean(right)), 3)))
-    return {"points": points, "commonest": round(float(np.bincount(parts.codes).max() / len(parts.codes)), 3)}
+    return Known(points, round(float(np.bincount(parts.codes).max() / len(parts.codes)), 3))
 
 
 # --- what is kept ----------------------------------------------------------------------------------------------------
@@ -371,7 +369,7 @@ def keep(kept: dict[str, Any]) -> None:
     part.replace(STORED)
 
 
-def run(what: str, names: list[str], splits: int | None) -> None:
+def run(what: str, names: list[str], splits: int | None, kinds: Sequence[str]) -> None:
     for name, table in TABLES.items():
         if names and name not in names:
             continue
@@ -386,7 +384,8 @@ def run(what: str, names: list[str], splits: int | None) -> None:
                 print(f"{name}, split {seed}", flush=True)
                 draws(cut)
                 continue
-            for kind, key, told in (measurements if what == "measure" else predictions)(name, cut, seed):
+            found = measurements(name, cut, seed) if what == "measure" else predictions(cut, seed, kinds)
+            for kind, key, told in found:
                 kept = stored()  # read again: another process may have kept something meanwhile
                 cell = kept.setdefault(name, {}).setdefault(str(seed), {})
                 cell.setdefault(kind, {})[key] = told
@@ -401,24 +400,21 @@ def measurements(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, A
         yield "measured", key, [round(each, 4) for each in accuracies]
 
 
-def predictions(name: str, cut: Split, seed: int) -> Iterator[tuple[str, str, Any]]:
-    del name
-    side = public_side(cut.pool, tuple(range(cut.n_classes)), student=cut.student)
-    for rehearse in WANTED:
-        known = learned(cut, side, seed) if rehearse == "curve" else {}
+def predictions(cut: Split, seed: int, kinds: Sequence[str]) -> Iterator[tuple[str, str, Any]]:
+    for rehearse in kinds:
+        known = learned(cut, seed) if rehearse == "curve" else None
         for epsilon in EPSILONS:
-            told = by_curve(cut, epsilon, known) if known else predicted(cut, epsilon, rehearse=rehearse)
-            yield rehearse, f"{epsilon:g}", told
+            yield rehearse, f"{epsilon:g}", predicted(cut, epsilon, rehearse=rehearse, known=known)
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     verb, words = (sys.argv[1] if len(sys.argv) > 1 else "page"), sys.argv[2:]
-    WANTED[:] = [word.removeprefix("by=") for word in words if word.startswith("by=")] or WANTED
+    kinds = [word.removeprefix("by=") for word in words if word.startswith("by=")] or KINDS_OF_REHEARSAL
     number = next((int(word.removeprefix("splits=")) for word in words if word.startswith("splits=")), None)
     if verb == "page":
         from benchmarks.planned_page import write
 
         write()
     else:
-        run(verb, [word for word in words if "=" not in word], number)
+        run(verb, [word for word in words if "=" not in word], number, kinds)
