@@ -64,7 +64,7 @@ def test_the_same_set_up_has_the_same_figure_on_every_page(choosing: ModuleType)
     """Defaults at ε = 1 stand in three tables, and both methods at four ε in two."""
     tables = said(choosing)
     both = {cells[0]: cells[1:3] for cells in map(columns, tables["methods"][2:])}
-    alone = {cells[0]: cells[3:5] for cells in map(columns, tables["epsilons"][2:])}
+    alone = {cells[0]: cells[4:6] for cells in map(columns, tables["epsilons"][2:])}
     assert both == {epsilon: alone[epsilon] for epsilon in both}
     assert columns(tables["records"][-1])[1] == both["1"][0]
 

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quorate.accounting import Guarantee, miss_rate, worlds_told_apart
+from quorate.accounting import DiscreteGaussian, Guarantee, delta, miss_rate, worlds_told_apart
+from quorate.accounting.odds import worlds_told_apart_by
 from quorate.errors import InvalidParameter
 
 EPSILONS = st.floats(0, 12)
@@ -50,6 +51,19 @@ def test_the_odds_are_reached_by_randomised_response_and_the_best_of_all_tests(e
     brute = 1000 * best_success(*randomised_response(epsilon, delta))
 
     assert worlds_told_apart(epsilon, delta) in {ceil(brute - 1e-9), ceil(brute), ceil(brute + 1e-9)}
+
+
+@pytest.mark.parametrize("sigma", [0.5, 2.0, 9.0])
+def test_by_the_exact_price_the_odds_are_those_of_the_law_that_is_drawn_from(sigma):
+    """The best test names the likelier world at each integer: summed here, for noise that is moved by one."""
+    at = range(-200, 202)
+    law = {k: mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * sigma**2)) for k in range(-202, 203)}
+    mass = sum(law.values())
+    right = float(1000 * sum(max(law[k], law[k - 1]) for k in at) / (2 * mass))
+    told = worlds_told_apart_by(delta(DiscreteGaussian(sigma, 1.0), 0.0))
+
+    assert right <= told <= right + 1.1
+    assert worlds_told_apart_by(delta(DiscreteGaussian(2 * sigma, 1.0), 0.0)) < right  # a price of half the noise
 
 
 def test_a_mechanism_that_gives_away_more_than_it_claims_passes_the_odds():

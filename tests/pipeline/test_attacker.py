@@ -10,25 +10,30 @@ from quorate.accounting import DiscreteGaussian, Gaussian, PureDP, Repeated
 from quorate.accounting.odds import miss_rate
 from quorate.pipeline.attacker import attack_curve
 
+DELTA = 1e-5
+
 
 @pytest.mark.parametrize(("sigma", "epsilon"), [(4.0, 1.0), (2.0, 2.0), (16.0, 0.25), (0.4, 12.0)])
 def test_of_gaussian_noise_it_is_below_the_exact_curve_and_close_to_it(sigma: float, epsilon: float) -> None:
     """Exactly: Φ(Φ⁻¹(1 − α) − Δ/σ), Dong, Roth and Su (2022), Definition 2.1."""
-    curve = attack_curve(Gaussian(sigma, 1.0), epsilon)
+    curve = attack_curve(Gaussian(sigma, 1.0), epsilon, DELTA)
     exact = norm.cdf(norm.ppf(1 - np.array(curve.false_alarms)) - 1 / sigma)
     assert (np.array(curve.misses) <= exact + 1e-9).all()
     drawn = np.array(curve.false_alarms) >= 0.003  # to the left of that a picture shows nothing
     assert (np.array(curve.misses) >= exact - 0.02)[drawn].all()
+    apart = 1000 * norm.cdf(1 / (2 * sigma))
+    assert curve.told_apart is not None
+    assert apart <= curve.told_apart < apart + 1.1
 
 
 def test_of_pure_noise_it_is_the_two_lines_of_its_one_epsilon() -> None:
-    curve = attack_curve(PureDP(1.0), 1.0)
+    curve = attack_curve(PureDP(1.0), 1.0, DELTA)
     assert curve.misses == pytest.approx([miss_rate(1.0, 0.0, each) for each in curve.false_alarms], abs=1e-9)
 
 
 def test_it_is_of_all_answers_together() -> None:
     one, many = DiscreteGaussian(40.0, 1.0), Repeated(DiscreteGaussian(40.0, 1.0), 100)
-    assert attack_curve(many, 1.0).recognised(0.05) > attack_curve(one, 1.0).recognised(0.05)
-    assert attack_curve(many, 1.0).recognised(0.05) == pytest.approx(
-        attack_curve(Gaussian(4.0, 1.0), 1.0).recognised(0.05), abs=0.01
+    assert attack_curve(many, 1.0, DELTA).recognised(0.05) > attack_curve(one, 1.0, DELTA).recognised(0.05)
+    assert attack_curve(many, 1.0, DELTA).recognised(0.05) == pytest.approx(
+        attack_curve(Gaussian(4.0, 1.0), 1.0, DELTA).recognised(0.05), abs=0.01
     )

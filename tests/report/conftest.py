@@ -169,7 +169,8 @@ def made_up_facts(**changes: Any) -> Facts:
             non_private=Score(n_rows=2003, accuracy=0.8632, balanced_accuracy=0.7941, recall=(0.9317, 0.6565)),
         ),
         attacker=AttackCurve(
-            false_alarms=(0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 1.0), misses=(1.0, 0.973, 0.9071, 0.66, 0.38, 0.16, 0.0)
+            false_alarms=(0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 1.0), misses=(1.0, 0.973, 0.9071, 0.66, 0.38, 0.16, 0.0),
+            told_apart=557, allowed=732,
         ),
         choices=(
             Choice(epsilon=0.5, sigma=91.3, n_answers=1031, expected_accuracy=0.8112),

@@ -418,6 +418,11 @@ def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts
     page = Page(render_html(facts))
     assert "The best attack on this run" in page.text()
     assert "it recognises at most 9.3 of 100 that are. Guessing gives 5." in page.text()
+    assert "at most 557 rightly on average; ε and δ of this run alone would allow 732." in page.text()
+    for unknown in (None, 732):  # an earlier version did not write it; a price of one ε allows no less
+        other = render_html(replace(facts, attacker=replace(facts.attacker, told_apart=unknown)))
+        assert "alone would allow" not in other
+        assert "which may allow less than" in other
     (path,) = [attrs["d"] for tag, attrs in page.seen if tag == "path" and attrs.get("class") == "best"]
     assert path.startswith("M24.0000 6.0000L")  # from no false alarm and every miss
     assert path.endswith("L174.0000 156.0000")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
 import quorate
+from quorate.accounting import delta, trade_off
+from quorate.accounting import epsilon as price
+from quorate.accounting.odds import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.planning.plan import Plan
-from quorate.report.plan_page import attacker, plan_page
+from quorate.report.plan_page import plan_page
 from quorate.report.plan_text import render_plan
 
 
@@ -56,9 +60,37 @@ def test_a_name_from_outside_is_no_markup(made: Plan) -> None:
 
 def test_the_attacker_is_that_of_what_would_be_released(made: Plan) -> None:
     """ε = 1 at δ = 1e-5 is a Gaussian of μ = 0.268; the curve of the release is that Gaussian's."""
-    curve, mu = attacker(made), 0.26805
+    released, mu = made.first.released(), 0.26805
+    assert released is not None
+    curve = trade_off(released)
     truth = norm.cdf(norm.ppf(1 - np.asarray(curve.false_alarms)) - mu)
     np.testing.assert_allclose(curve.misses, truth, atol=0.01)
+    apart = ceil(1000 * norm.cdf(mu / 2))
+    assert made.worlds_of_first == made.tree()["worlds_told_apart_of_1000_by_first"] == apart
+    assert f"by ε and δ alone, and by the exact price of the first row {apart};" in " ".join(render_plan(made).split())
+    assert "what the first row's release leaves" in plan_page(made)
+
+
+def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(made: Plan) -> None:
+    bare = replace(made, rows=(replace(made.first, mechanism=None), *made.rows[1:]))
+    assert bare.worlds_of_first is None
+    assert "exact price of the first row" not in render_plan(bare)
+    page = plan_page(bare)
+    assert "what the guarantee alone leaves" in page
+    assert "what the first row's release leaves" not in page
+
+
+def test_the_direct_method_is_priced_by_its_rounds() -> None:
+    """It was drawn as if it released all that (ε, δ) allows."""
+    pool = np.random.default_rng(0).normal(size=(300, 4))
+    direct = next(
+        row for row in quorate.plan(pool, n_records=9_000, n_classes=2, epsilon=1.0, delta=1e-5, rehearse="no").rows
+        if row.way == "direct"
+    )  # fmt: skip
+    released = direct.released()
+    assert released is not None
+    assert 0.99 < price(released, 1e-5) <= 1.0
+    assert worlds_told_apart_by(delta(released, 0.0)) in range(550, 556)
 
 
 def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
@@ -75,7 +107,7 @@ def test_a_plan_prints_as_the_terminal_has_it(made: Plan) -> None:
 
 def test_names_on_the_page_are_not_broken(made: Plan) -> None:
     page = plan_page(made)
-    assert '<table class="names">' in page
+    assert '<table class="wide names ways">' in page
     assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page
 

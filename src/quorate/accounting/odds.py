@@ -70,6 +70,33 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     return min(pairs, ceil(pairs * right))
 
 
+def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
+    r"""Return the same by the exact price of a release, which is its δ at ε = 0.
+
+    That is the total variation distance of the release between the two worlds, and the best observer is right with
+    probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1): often much less than one (ε, δ) allows.
+
+    Parameters
+    ----------
+    delta_at_zero : float
+        δ of the release at ε = 0, rounded up, in [0, 1].
+    pairs : int
+        How many pairs.
+
+    Returns
+    -------
+    int
+        Rounded up, in ``[pairs / 2, pairs]``.
+
+    Examples
+    --------
+    >>> from quorate.accounting import Gaussian, delta
+    >>> worlds_told_apart_by(delta(Gaussian(3.73, 1.0), 0.0))  # which is ε = 1, δ = 1e-5: that alone allows 732
+    554
+    """
+    return worlds_told_apart(0.0, delta_at_zero, pairs)
+
+
 def _check(epsilon: float, delta: float) -> None:
     if not (epsilon >= 0 and isfinite(epsilon)):
         raise InvalidParameter(f"epsilon must be finite and >= 0, got {epsilon!r}")

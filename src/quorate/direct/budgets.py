@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.accounting import Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.feature_maps.coordinates import (
     FINEST,
@@ -21,7 +22,7 @@ from quorate.data.feature_maps.exact import squared_lengths
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
-from quorate.direct.plan import FeatureMapName, feature_map_for, noise_for
+from quorate.direct.plan import FeatureMapName, feature_map_for, noise_for, released_by_a_round
 from quorate.types import FloatArray
 
 
@@ -65,6 +66,11 @@ class Outline:
         """The effective dimension d(κ)."""
         return self.spectrum.effective_dimension(self.settings.ridge)
 
+    @property
+    def event(self) -> Repeated:
+        """What all rounds release."""
+        return Repeated(released_by_a_round(self.sigma, self.grid.k, self.numbers), self.settings.rounds)
+
     def integers(self, along: FloatArray) -> FloatArray:
         """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
 
@@ -96,8 +102,8 @@ class PlannedBudgets:
     >>> made, outline = plan_direct(planned.feature_map, planned.pool, **task), planned.outline(**task)
     >>> (made.noise, made.round_event.numbers, made.dimension) == (outline.noise, outline.numbers, outline.dimension)
     True
-    >>> made.settings == outline.settings, made.sigma == outline.sigma
-    (True, True)
+    >>> made.settings == outline.settings, made.sigma == outline.sigma, made.event == outline.event
+    (True, True, True)
     >>> rows = np.random.default_rng(1).normal(size=(50, 3))
     >>> bool(np.abs(made.coordinates(rows) - outline.integers(planned.along(rows))).max() <= 1)
     True

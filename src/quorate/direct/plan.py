@@ -43,6 +43,11 @@ _DOUBLINGS = 44
 REPLACED = 2  # lengths of a contribution by which the sum moves where one unit is replaced; 1 where it comes or goes
 
 
+def released_by_a_round(sigma: float, k: int, numbers: int) -> GridGaussian:
+    """Return what one round releases: so many numbers, of contributions no longer than ``2**k`` grid steps."""
+    return GridGaussian(sigma, REPLACED * 2.0**k, numbers)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectPlan:
     """What a run does, public in every part.
@@ -76,7 +81,7 @@ class DirectPlan:
     @property
     def round_event(self) -> GridGaussian:
         """What one round releases."""
-        return GridGaussian(self.sigma, REPLACED * 2.0**self.grid.k, self.coordinates.n_coordinates * self.n_outputs)
+        return released_by_a_round(self.sigma, self.grid.k, self.coordinates.n_coordinates * self.n_outputs)
 
     @property
     def event(self) -> Repeated:
@@ -290,7 +295,7 @@ def noise_for(
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
                 break
-            event = Repeated(GridGaussian(sigma, REPLACED * 2.0**k, max(numbers // rounds, 1)), rounds)
+            event = Repeated(released_by_a_round(sigma, k, max(numbers // rounds, 1)), rounds)
             if price(event, delta) <= epsilon:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from quorate.accounting import Event, delta, trade_off_of
+from quorate.accounting import Event, trade_off_of, worlds_told_apart
+from quorate.accounting import delta as price
+from quorate.accounting.odds import worlds_told_apart_by
 from quorate.report import AttackCurve
 
 #: ε at which the price is asked for its curve, in parts of the ε of the run.
 PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 
 
-def attack_curve(event: Event, epsilon: float) -> AttackCurve:
+def attack_curve(event: Event, epsilon: float, delta: float) -> AttackCurve:
     """Return the trade-off curve of everything that an event releases.
 
     Parameters
     ----------
     event : Event
         What is charged.
-    epsilon : float
-        ε of the run, which sets the points at which the price is asked.
+    epsilon, delta : float
+        Of the run; ε sets the points at which the price is asked.
 
     Notes
     -----
@@ -26,9 +28,16 @@ def attack_curve(event: Event, epsilon: float) -> AttackCurve:
     Examples
     --------
     >>> from quorate.accounting import Gaussian
-    >>> curve = attack_curve(Gaussian(2.0, 1.0), 2.0)
+    >>> curve = attack_curve(Gaussian(2.0, 1.0), 2.0, 1e-3)
     >>> 0.1 < curve.recognised(0.05) < 0.14  # exactly 0.126: Φ(Φ⁻¹(0.05) + 1/2)
     True
+    >>> curve.told_apart, curve.allowed  # exactly 598.7, which is 1,000 Φ(1/4); and 880.9
+    (599, 881)
     """
-    found = trade_off_of([(part * epsilon, delta(event, part * epsilon)) for part in PARTS])
-    return AttackCurve(false_alarms=found.false_alarms, misses=found.misses)
+    found = trade_off_of([(part * epsilon, price(event, part * epsilon)) for part in PARTS])
+    return AttackCurve(
+        false_alarms=found.false_alarms,
+        misses=found.misses,
+        told_apart=worlds_told_apart_by(price(event, 0.0)),
+        allowed=worlds_told_apart(epsilon, delta),
+    )

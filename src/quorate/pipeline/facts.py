@@ -121,7 +121,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
         utility=metadata.utility,
         choices=choices(task),
         checks=about(task, ledger, while_running=result.checks),
-        attacker=attack_curve(result.reservation.event, task.facts.epsilon),
+        attacker=attack_curve(result.reservation.event, task.facts.epsilon, task.facts.delta),
         provenance=Provenance(
             run=metadata.title,
             started=metadata.started,

@@ -25,6 +25,7 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
         way="direct",
         name=NAME,
         noise=f"{at_least(outline.noise)} on each of {outline.numbers:,} numbers, in {settings.rounds} rounds",
+        event=outline.event,
         why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
         f"{settings.clip:.3g} at most",
     )

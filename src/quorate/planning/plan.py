@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from quorate.accounting import worlds_told_apart
+from quorate.accounting import delta, worlds_told_apart
 from quorate.accounting.figures import several
+from quorate.accounting.odds import worlds_told_apart_by
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.learner_rows import learner_rows
@@ -68,8 +69,14 @@ class Plan:
 
     @property
     def worlds(self) -> int:
-        """In how many of 1,000 pairs of worlds the best observer of the release is right, at most."""
+        """In how many of 1,000 pairs of worlds the best observer is right, at most, by ε and δ alone."""
         return worlds_told_apart(self.facts.epsilon, self.facts.delta)
+
+    @property
+    def worlds_of_first(self) -> int | None:
+        """The same by the exact price of what the first row releases; None where that is not told."""
+        event = self.first.released(self.facts.online_answers)
+        return None if event is None else min(self.worlds, worlds_told_apart_by(delta(event, 0.0)))
 
     @property
     def nothing_changes_above(self) -> float | None:
@@ -112,6 +119,7 @@ class Plan:
             "nothing_changes_above": self.nothing_changes_above,
             "nothing_is_learned_below": self.nothing_is_learned_below,
             "worlds_told_apart_of_1000": self.worlds,
+            "worlds_told_apart_of_1000_by_first": self.worlds_of_first,
             "notes": list(self.notes),
         }  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from quorate.accounting import Event
 from quorate.mechanisms import Mechanism
 from quorate.planning.expected import Expected
 from quorate.planning.margins import AnswerProbabilities
@@ -24,6 +25,8 @@ class PlanRow:
         What releases: the class of a mechanism, or of a learner.
     mechanism : mechanism or None
         With its noise, where teachers vote.
+    event : Event or None
+        What the rounds of the direct method release; what teachers release follows from `mechanism` and `n_queries`.
     model : str
         Name of the teachers' model where it is compared with another; empty for the one that was given, or the default.
     n_teachers, n_queries : int or None
@@ -50,6 +53,7 @@ class PlanRow:
     way: Way
     name: str
     mechanism: Mechanism | None = None
+    event: Event | None = None
     model: str = ""
     n_teachers: int | None = None
     n_queries: int | None = None
@@ -67,6 +71,12 @@ class PlanRow:
         """The row in one word, for programs: ``votes/NoisyCounts/178/1000``, or with ``/tree`` behind it."""
         parts = (self.way, self.name, self.n_teachers, self.n_queries, self.model or None)
         return "/".join(str(each) for each in parts if each is not None)
+
+    def released(self, online_answers: int = 0) -> Event | None:
+        """Return what a run of this row releases, with the answers that it keeps back; None where that is not told."""
+        if self.mechanism is None or self.n_queries is None:
+            return self.event
+        return self.mechanism.schedule(self.n_queries + online_answers)
 
     def tree(self) -> dict[str, Any]:
         """Return the row as JSON has it."""

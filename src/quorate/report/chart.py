@@ -173,7 +173,9 @@ class Chart:
 
     def written(self, *, inline: bool = False) -> str:
         """Return the SVG: a file of its own, or an element of a page."""
-        named = f'aria-label="{escape(self.title)}"' if inline else 'xmlns="http://www.w3.org/2000/svg"'
+        named = (
+            f'class="line-chart" aria-label="{escape(self.title)}"' if inline else 'xmlns="http://www.w3.org/2000/svg"'
+        )
         head = (
             f'<svg {named} viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
             f'font-family="Helvetica, Arial, sans-serif" font-size="14" fill="{INK}">'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from quorate.accounting.odds import PAIRS
 from quorate.report.plain import Plain, require
 
 
@@ -155,6 +156,9 @@ class AttackCurve(Plain):
         Rates in [0, 1], rising: *in the data* is said of a unit that is not.
     misses : tuple of float
         The least possible rate of units in the data of which it is not said, at each of them.
+    told_apart, allowed : int, optional
+        Of 1,000 equally likely pairs of worlds, how many it names rightly on average, at most: by the exact price, and
+        by ε and δ of the run alone. Earlier versions did not write them.
 
     Examples
     --------
@@ -164,6 +168,8 @@ class AttackCurve(Plain):
 
     false_alarms: tuple[float, ...]
     misses: tuple[float, ...]
+    told_apart: int | None = None
+    allowed: int | None = None
 
     def recognised(self, false_alarms: float) -> float:
         """Return the largest share of units in the data that are recognised, at one of the rates of false alarms."""
@@ -175,6 +181,8 @@ class AttackCurve(Plain):
         shares = all(0 <= each <= 1 for each in (*self.false_alarms, *self.misses))
         require(shares, "false alarms and misses are rates in [0, 1]")
         require(list(self.false_alarms) == sorted(self.false_alarms), "false alarms rise")
+        for right in (self.told_apart, self.allowed):
+            require(right is None or PAIRS // 2 <= right <= PAIRS, f"of pairs 500 to 1,000 are named, got {right!r}")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
-from quorate.accounting import TradeOff, trade_off, trade_off_of
+from quorate.accounting import trade_off, trade_off_of
+from quorate.planning.expected import Expected
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report import drawing
 from quorate.report.chart import Axis, Chart
-from quorate.report.element import Child, Markup, element
+from quorate.report.element import Child, Markup, element, join
 from quorate.report.layout import document, pairs, section, table
 from quorate.report.notation import percent, visible
 from quorate.report.plan_text import ROUGHLY, epsilons_in_words, epsilons_of, method_of, name_of, odds, task
@@ -17,6 +19,7 @@ from quorate.report.stylesheet import STYLE
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table
 LINES = 5  # ways in a picture
+ONE_LINE = 25  # letters of a noise that stand on one line of the table
 
 
 def plan_page(plan: Plan, *, paid: str = "") -> str:
@@ -98,7 +101,7 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
             "Ways to spend the budget, best first.",
             heads,
             rows,
-            class_="names",
+            class_="wide names ways",
         ),
     )
 
@@ -108,17 +111,28 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
     right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
     return (
         visible(method_of(row)),
-        "—" if expected is None else f"{mark}{expected}",
+        "—" if expected is None else join(f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))),
         "" if expected is None else drawing.bar(expected.accuracy),
         "" if row.n_teachers is None else f"{row.n_teachers:,}",
         "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
-        visible(row.noise if row.way == "direct" else row.noise.replace(" ", "\N{NO-BREAK SPACE}")),
+        visible(row.noise if len(row.noise) > ONE_LINE else row.noise.replace(" ", "\N{NO-BREAK SPACE}")),
         "" if row.answered is None else percent(row.answered),
         *right,
     )
 
 
+def _range(expected: Expected) -> str:
+    return f"{100 * expected.low:.1f} to {100 * expected.high:.1f} %".replace(" ", "\N{NO-BREAK SPACE}")
+
+
 # --- the pictures ----------------------------------------------------------------------------------------------------
+
+
+def _chart(
+    title: str, x: Axis, y: Axis, told: str, *, prefix: str, legend: Literal["top right", "bottom right"] = "top right"
+) -> Chart:
+    """Return an empty chart of this page, whose letters are the reader's and may be wide."""
+    return Chart(title, x, y, told, legend=legend, letter=8.0, prefix=prefix)
 
 
 def _ways(plan: Plan) -> Iterator[PlanRow]:
@@ -131,13 +145,12 @@ def _ways(plan: Plan) -> Iterator[PlanRow]:
 
 
 def _labels(plan: Plan) -> tuple[Child, ...]:
-    chart = Chart(
+    chart = _chart(
         "How often one label is the truth",
         Axis("margin: how far teachers prefer the truth to any other class", 0, 1),
         Axis("probability", 0, 1),
         "Rising curves, one for each mechanism.",
         legend="bottom right",
-        letter=8.0,
         prefix="labels-",
     )
     for style, row in enumerate(_ways(plan)):
@@ -152,19 +165,22 @@ def _short(row: PlanRow) -> str:
 
 def _epsilon(plan: Plan) -> tuple[Child, ...]:
     known = [each for each in plan.by_epsilon if each.expected is not None]
+    voting = any(each.n_teachers is not None for each in plan.by_epsilon)
     rows = [
         (
             f"{each.epsilon:g}",
-            "" if each.n_teachers is None else f"{each.n_teachers:,}",
+            *(("" if each.n_teachers is None else f"{each.n_teachers:,}",) if voting else ()),
             f"{each.worlds:,}",
             "—" if each.expected is None else str(each.expected),
         )
         for each in plan.by_epsilon
     ]
+    way = visible(epsilons_of(plan))
     told = table(
-        f"{visible(epsilons_of(plan))}. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
-        f"{plan.facts.unit}, how many the best observer is right about, at most on average; a coin is right about 500.",
-        ("ε", "#Teachers", "#Told apart", "#Expected accuracy"),
+        f"{way[:1].upper()}{way[1:]}. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
+        f"{plan.facts.unit}, the number that the best observer names rightly, at most on average, by ε and δ alone; a "
+        "coin names 500.",
+        ("ε", *(("#Teachers",) if voting else ()), "#Told apart", "#Expected accuracy"),
         rows,
     )
     said = tuple(element("p", f"{words[:1].upper()}{words[1:]}.") for words in epsilons_in_words(plan))
@@ -172,7 +188,7 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
         return (*said, told)
     ends = [each.expected for each in known if each.expected is not None]
     least = min((*(each.low for each in ends), plan.commonest or 1.0))
-    chart = Chart(
+    chart = _chart(
         "Expected accuracy by ε",
         Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(each.epsilon for each in known)),
         Axis("accuracy", max(0.0, least - 0.03), 1.0),
@@ -191,29 +207,21 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
 
 
 def _attacker(plan: Plan) -> tuple[Child, ...]:
-    curve = attacker(plan)
-    chart = Chart(
+    chart = _chart(
         "The best attacker",
         Axis("false alarms: said to be in the data, and is not", 0, 1),
         Axis("misses: said not to be in the data, and is", 0, 1),
         "A curve below the diagonal of a coin; the closer to it, the less an attacker can tell.",
-        letter=8.0,
         prefix="attacker-",
     )
     chart.line([0, 1], [1, 0], "a coin", 4, marks=0)
     alone = trade_off_of([(plan.facts.epsilon, plan.facts.delta)])
     chart.line(alone.false_alarms, alone.misses, "what the guarantee alone leaves", 1, marks=0)
-    chart.line(curve.false_alarms, curve.misses, "what the release leaves", 0, marks=0)
+    if (event := plan.first.released(plan.facts.online_answers)) is not None:
+        curve = trade_off(event)
+        chart.line(curve.false_alarms, curve.misses, "what the first row's release leaves", 0, marks=0)
     words = f"{odds(plan)[:1].upper()}{odds(plan)[1:]}."
     return (drawing.chart(chart), element("p", visible(words)))
-
-
-def attacker(plan: Plan) -> TradeOff:
-    """Return the trade-off curve of what the first row would release; of the guarantee alone where that is not told."""
-    first = plan.first
-    if first.mechanism is None or first.n_queries is None:
-        return trade_off_of([(plan.facts.epsilon, plan.facts.delta)])
-    return trade_off(first.mechanism.schedule(first.n_queries + plan.facts.online_answers))
 
 
 def _limits(plan: Plan) -> tuple[Child, ...]:

@@ -46,9 +46,11 @@ def render_plan(plan: Plan) -> str:
 
 def odds(plan: Plan) -> str:
     """Say what the budget means, in odds."""
+    exact = plan.worlds_of_first
+    less = "" if exact is None or exact == plan.worlds else f", and by the exact price of the first row {exact:,}"
     return (
         f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, the best observer of all that "
-        f"is released tells apart {plan.worlds:,} at most on average; a coin, 500"
+        f"is released tells apart {plan.worlds:,} at most on average by ε and δ alone{less}; a coin, 500"
     )
 
 

@@ -6,6 +6,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from quorate.accounting.figures import at_least, at_most, plural, several
+from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report.notation import power_of_ten
 from quorate.report.spending import AnswerCounts, BudgetRaise
@@ -63,14 +64,20 @@ def attacker(facts: Facts) -> tuple[str, str] | None:
             f"If it wrongly names the second table in {wrong} of 100 cases, it rightly names it in at most {right:g} "
             "of 100"
         )
+    pairs = ""
+    if curve.told_apart is not None and curve.allowed is not None and curve.told_apart < curve.allowed:
+        pairs = (
+            f" Of {PAIRS:,} pairs of worlds it names at most {curve.told_apart:,} rightly on average; ε and δ of this "
+            f"run alone would allow {curve.allowed:,}."
+        )
     said = (
         f"An attacker sees what this run released, knows everything else, and {asked}. {bound_}. Guessing gives "
-        f"{wrong}."
+        f"{wrong}.{pairs}"
     )
     shows = (
         "Across: how often it says so wrongly, from never (0) to always (1). Up: how often it misses. Guessing is on "
         "the dashed line, and no attack is below the solid line. This follows from the exact price of the noise, which "
-        "may allow less than ε and δ alone do."
+        f"{'allows' if pairs else 'may allow'} less than ε and δ alone do."
     )
     return said, shows
 

@@ -103,6 +103,12 @@ thead .n { white-space: normal; }
 .bar { display: inline-block; width: 6.5rem; height: .5rem; vertical-align: .05em; }
 .bar.against { width: 9rem; height: 1rem; vertical-align: -.2em; }
 table.wide { font-size: .8rem; }
+.ways .bar { width: 4rem; }
+.line-chart { mix-blend-mode: multiply; }
+.line-chart + p, .scroll + ul { margin-top: .9rem; }
+@media screen and (prefers-color-scheme: dark) {
+  .line-chart { filter: invert(1) hue-rotate(180deg); mix-blend-mode: screen; }
+}
 table:is(.wide, .names) tbody th { white-space: nowrap; }
 table.wide .n:last-child { white-space: normal; }
 table.wide :is(th, td):not(:last-child) { padding-right: .7rem; }

@@ -58,7 +58,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        attacker=attack_curve(task.plan.event, task.epsilon),
+        attacker=attack_curve(task.plan.event, task.epsilon, task.delta),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,
