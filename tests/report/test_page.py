@@ -27,6 +27,7 @@ from quorate.report import (
     FaultSizes,
     InternalFacts,
     Utility,
+    model_card,
     render_html,
     worlds_told_apart,
 )
@@ -418,7 +419,9 @@ def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts
     page = Page(render_html(facts))
     assert "The best attack on this run" in page.text()
     assert "it recognises at most 9.3 of 100 that are. Guessing gives 5." in page.text()
-    assert "at most 557 rightly on average; ε and δ of this run alone would allow 732." in page.text()
+    priced = "names at most 557 of 1,000 pairs of worlds rightly on average; its ε and δ alone would allow 732."
+    assert priced in page.text()
+    assert priced in model_card(facts)
     for unknown in (None, 732):  # an earlier version did not write it; a price of one ε allows no less
         other = render_html(replace(facts, attacker=replace(facts.attacker, told_apart=unknown)))
         assert "alone would allow" not in other

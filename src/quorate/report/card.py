@@ -54,7 +54,7 @@ def model_card(facts: Facts) -> str:
         how_to_use(facts.student_file, seeded=facts.seeded),
         "## Privacy guarantee",
         _plain(sentences.promise(facts)),
-        *([] if facts.seeded else [_plain(sentences.odds(facts))]),
+        *([] if facts.seeded else [_plain(f"{sentences.odds(facts)} {sentences.by_the_exact_price(facts)}".strip())]),
         _table(
             ("", "value"),
             (

@@ -45,6 +45,19 @@ def odds(facts: Facts) -> str:
 FALSE_ALARMS = 0.05  # at which the best attacker is told of
 
 
+def by_the_exact_price(facts: Facts) -> str:
+    """Return the odds of this run's release where its exact price allows less than ε and δ do; empty elsewhere."""
+    curve = facts.attacker
+    if curve is None or facts.seeded or curve.told_apart is None or curve.allowed is None:
+        return ""
+    if curve.told_apart >= curve.allowed:
+        return ""
+    return (
+        f"By the exact price of what this run released, the best observer names at most {curve.told_apart:,} of "
+        f"{PAIRS:,} pairs of worlds rightly on average; its ε and δ alone would allow {curve.allowed:,}."
+    )
+
+
 def attacker(facts: Facts) -> tuple[str, str] | None:
     """Return what the best attacker on this run can do, in words, and what the picture of it shows; None if unknown."""
     curve = facts.attacker
@@ -64,15 +77,10 @@ def attacker(facts: Facts) -> tuple[str, str] | None:
             f"If it wrongly names the second table in {wrong} of 100 cases, it rightly names it in at most {right:g} "
             "of 100"
         )
-    pairs = ""
-    if curve.told_apart is not None and curve.allowed is not None and curve.told_apart < curve.allowed:
-        pairs = (
-            f" Of {PAIRS:,} pairs of worlds it names at most {curve.told_apart:,} rightly on average; ε and δ of this "
-            f"run alone would allow {curve.allowed:,}."
-        )
+    pairs = by_the_exact_price(facts)
     said = (
         f"An attacker sees what this run released, knows everything else, and {asked}. {bound_}. Guessing gives "
-        f"{wrong}.{pairs}"
+        f"{wrong}.{pairs and f' {pairs}'}"
     )
     shows = (
         "Across: how often it says so wrongly, from never (0) to always (1). Up: how often it misses. Guessing is on "
