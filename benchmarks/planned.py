@@ -11,9 +11,8 @@ recipe's number of teachers, that number and twice it, noisy counts, Gaussian no
 noisy max, with logistic regressions as teachers and student, and on images with the default models. A split divides a
 table into rows that play the private ones, the pool, labelled public rows (seen by the planner alone) and rows to score
 on. *Measured* is one run of every row of the grid that can answer, with the partition, teachers, noise and student of a
-run, and two more draws of the noise; teachers are trained once for a split and a number of them, and the direct method is
-fitted three times. Everything is public,
-and the noise is seeded, so nothing carries a guarantee.
+run, and two more draws of the noise; teachers are trained once for a split and a number of them, and the direct method
+is fitted three times. Everything is public, and the noise is seeded, so nothing carries a guarantee.
 
 Results are kept in ``docs/figures/planner.json`` cell by cell, so that a run that was stopped goes on. Tables of
 statsmodels and plotnine are left out where these packages are not installed, others where QUORATE_DATA does not name

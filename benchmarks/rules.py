@@ -186,6 +186,25 @@ class Case:
         return mean(Rehearsal(material=material, facts=self.facts, effort=effort, seed=seed)(self.facts, self.rows))
 
 
+@dataclass(frozen=True)
+class Held:
+    """What rules expect of a row, beside what a rehearsal on the labels does."""
+
+    true: float
+    guess: float
+    width: float
+    held: bool
+
+    @property
+    def error(self) -> float:
+        return self.guess - self.true
+
+    @property
+    def in_log_odds(self) -> float:
+        guessed, is_so = (logit(min(each, 0.995)) for each in (self.guess, self.true))
+        return float(guessed - is_so)
+
+
 def mean(rows: list[PlanRow]) -> float:
     return float(np.mean([row.expected.accuracy for row in rows if row.expected is not None]))
 
@@ -211,16 +230,15 @@ def find(name: str, case: Case) -> float:
     return agreement
 
 
-def hold(name: str, case: Case, guesses: list[PlanRow]) -> list[tuple[float, float, bool, float]]:
-    """Compare what rules expect with a rehearsal on labels, row by row; the last number is the error in log odds."""
+def hold(name: str, case: Case, guesses: list[PlanRow]) -> list[Held]:
+    """Compare what rules expect with a rehearsal on labels: votes first, then the direct method."""
     told = []
     for true, guess in zip(case.by_labels(), guesses, strict=True):
         if true.expected is None or guess.expected is None:
             continue
-        error = guess.expected.accuracy - true.expected.accuracy
-        held = guess.expected.low <= true.expected.accuracy <= guess.expected.high
-        guessed, is_so = (logit(min(each.expected.accuracy, 0.995)) for each in (guess, true))
-        told.append((error, guess.expected.high - guess.expected.low, held, guessed - is_so))
+        low, high = guess.expected.low, guess.expected.high
+        holds = low <= true.expected.accuracy <= high
+        told.append(Held(true.expected.accuracy, guess.expected.accuracy, high - low, holds))
         print(f"{name}: {true.key} by labels {true.expected}, by rules {guess.expected}", flush=True)
     return told
 
@@ -229,7 +247,8 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     verb, names = (sys.argv[1] if len(sys.argv) > 1 else "find"), sys.argv[2:]
     agreements: list[float] = []
-    compared: list[tuple[float, float, bool, float]] = []
+    compared: list[Held] = []
+    both: list[list[Held]] = []
     for name, table in TABLES.items():
         if names and name not in names:
             continue
@@ -241,15 +260,24 @@ if __name__ == "__main__":
         if verb == "find":
             agreements.append(find(name, case))
         else:
-            compared += hold(name, case, case.by_curve() if verb == "curve" else case.by_rules())
+            held = hold(name, case, case.by_curve() if verb == "curve" else case.by_rules())
+            compared += held
+            both += [held] if len(held) > 1 else []
     if len(agreements) > 1:
         middle, spread = float(np.mean(agreements)), float(np.std(agreements, ddof=1))
         print(f"mean {middle:.3f}, standard deviation {spread:.3f}: evenly from {2 * middle - 1:.3f} to 1")
     if compared:
-        errors = np.array([each[0] for each in compared])
+        errors = np.array([each.error for each in compared])
         print(
             f"{np.mean(np.abs(errors) <= 0.06):.0%} of {len(errors)} within 0.06, mean error {errors.mean():+.3f}, "
-            f"mean size {np.abs(errors).mean():.3f}; {np.mean([each[2] for each in compared]):.0%} held, median width "
-            f"{np.median([each[1] for each in compared]):.3f}; in log odds off by "
-            f"{np.sqrt(np.mean([each[3] ** 2 for each in compared])):.2f}"
+            f"mean size {np.abs(errors).mean():.3f}; {np.mean([each.held for each in compared]):.0%} held, median "
+            f"width {np.median([each.width for each in compared]):.3f}; in log odds off by "
+            f"{np.sqrt(np.mean([each.in_log_odds**2 for each in compared])):.2f}"
+        )
+        ahead = np.array([direct.true - votes.true for votes, direct in both])
+        guessed = np.array([direct.guess - votes.guess for votes, direct in both])
+        off = np.sqrt(np.mean((guessed - ahead) ** 2))
+        print(
+            f"the direct method was ahead of votes on {np.sum(ahead > 0)} of {len(ahead)}; by how much is off by "
+            f"{off:.3f} (root mean square)"
         )

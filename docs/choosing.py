@@ -118,7 +118,10 @@ def promised(epsilon: float) -> str:
 
 def epsilons() -> Iterator[str]:
     """What an ε promises, and what it buys."""
-    yield "| ε | right in 1,000 guesses | by the exact price | recognised of 100 | accuracy by votes | by the direct method |"
+    yield (
+        "| ε | right in 1,000 guesses | by the exact price | recognised of 100 | accuracy by votes | "
+        "by the direct method |"
+    )
     yield "| --- | --- | --- | --- | --- | --- |"
     for epsilon in EPSILONS:
         pair = (mean(accuracies(method, epsilon)) for method in METHODS)

@@ -53,6 +53,11 @@ class Expected:
     def __str__(self) -> str:
         return f"{100 * self.accuracy:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f} %)"
 
+    @property
+    def other_labels(self) -> bool:
+        """Whether it was found with labels that are not the true ones, which compares two methods coarsely."""
+        return self.basis != "labelled public rows"
+
     def moved(self, by: float) -> Expected:
         """Return the same range about another accuracy, within [0, 1]."""
         accuracy, low, high = (min(1.0, max(0.0, each + by)) for each in (self.accuracy, self.low, self.high))
