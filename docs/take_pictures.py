@@ -1,4 +1,4 @@
-"""Take the pictures of the gallery with Chromium: ``python docs/take_pictures.py RUN``, for a finished run.
+"""Take the pictures of the gallery with Chromium: ``python docs/take_pictures.py RUN``, for a finished run (`quorate demo` makes one).
 
 The page of the service needs a service; save it as ``service.html`` in the folder of the run, and it is taken too.
 """
@@ -17,11 +17,11 @@ def main(run: Path) -> None:
     report = run / "public" / "report.html"
     with tempfile.TemporaryDirectory() as scratch:
         plan, narrow = Path(scratch) / "plan.html", Path(scratch) / "narrow.html"
-        subprocess.run(["quorate", "plan", str(run), "--rehearse", "no", "--html", str(plan)], check=True)
+        subprocess.run(["quorate", "plan", str(run), "--html", str(plan)], check=True)
         narrow.write_text(section(report.read_text(encoding="utf-8"), "utility"), encoding="utf-8")
-        take(report, "report", 860, 1200)
+        take(report, "report", 860, 1290)
         take(narrow, "report-narrow", 400, 660)
-        take(plan, "plan", 860, 900)
+        take(plan, "plan", 1000, 960)
         if (run / "service.html").exists():
             take(run / "service.html", "service", 860, 900)
 

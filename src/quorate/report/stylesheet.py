@@ -104,6 +104,7 @@ thead .n { white-space: normal; }
 .bar.against { width: 9rem; height: 1rem; vertical-align: -.2em; }
 table.wide { font-size: .8rem; }
 .ways .bar { width: 4rem; }
+.ways thead .n { white-space: nowrap; }
 .line-chart { mix-blend-mode: multiply; }
 .line-chart + p, .scroll + ul { margin-top: .9rem; }
 @media screen and (prefers-color-scheme: dark) {
