@@ -21,6 +21,7 @@ from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, in_words, keep_choice
 from quorate.run.data_settings import DataSettings
 from quorate.run.prepared import unit_word
+from quorate.run.run_settings import refuse_more_than_the_cap
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
 from quorate.run.tables import (
     dropped_from_no_public_table,
@@ -66,6 +67,7 @@ def plan_folder(
         What is wrong, in one line. The number of private units has to be declared: it is not read here.
     """
     settings = read_settings(root / "quorate.toml")
+    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     n_records = settings.data.n_records if n_records is None else n_records
     if n_records is None:
         raise InvalidParameter(
