@@ -254,10 +254,38 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
         raise KeyboardInterrupt
 
     monkeypatch.setattr("quorate.run.batch.run_pipeline", interrupted)
-    code, _, said = cli("run", make_run())
+    root = make_run()
+    code, _, said = cli("run", root)
     assert code == 6
-    assert "QUO-E010" in said
+    assert "(QUO-E010; nothing was charged)" in said
+    monkeypatch.setattr("quorate.run.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
+    code, _, said = cli("run", root)
+    assert code == 6
     assert "nothing was charged" not in said, "nobody has looked"
+
+
+DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
+
+
+@pytest.mark.parametrize(
+    ("broken", "changes"), [("batch.facts", {}), ("direct_run.direct_facts", DIRECT)], ids=["teachers", "direct"]
+)
+def test_control_c_after_the_charge_says_what_the_ledger_holds(
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any]
+) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    root = make_run(**changes)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"quorate.run.{broken}", interrupted)
+        code, _, said = cli("run", root)
+    assert code == 6
+    assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said
+    assert f"quorate run {root} goes on" in said
+    assert cli("run", root)[0] == 0
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
 
 
 def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> None:

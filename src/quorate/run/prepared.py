@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
 
+from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.ledger import Budget, Ledger
@@ -93,6 +94,38 @@ def was_charged(run: PreparedRun) -> bool:
         return False
     with run.open_ledger() as ledger:
         return run.charge_on(ledger).find(ledger) is not None
+
+
+def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
+    """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    run : PreparedRun, optional
+        As it was read; None where it was stopped before that: then it is not known which charge is its own.
+
+    Returns
+    -------
+    str or None
+        None where it cannot be said.
+
+    Raises
+    ------
+    QuorateError
+        If the ledger cannot be read now.
+    """
+    if not RunFolder(root).may_have_begun:
+        return "nothing was charged"
+    if run is None:
+        return None
+    with run.folder.look_into_ledger() as ledger:
+        charge = run.charge_on(ledger)
+        if charge.find(ledger) is None:
+            return "nothing was charged"
+    paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: quorate run {root} goes on"
 
 
 def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
