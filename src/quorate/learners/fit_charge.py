@@ -87,8 +87,8 @@ def in_own_words(learner: str) -> Iterator[None]:
     try:
         yield
     except BudgetExhausted as refusal:
-        costs = " and ".join(
-            f"{each.unit}={each.requested:g}, of which the ledger has {max(0.0, each.limit - each.spent):g} left of "
+        costs = ", and ".join(
+            f"{each.unit}={each.requested:g}, and the ledger has {max(0.0, each.limit - each.spent):g} left of "
             f"{each.limit:g}"
             for each in refusal.all
         )
