@@ -98,11 +98,19 @@ def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: 
     assert f"quorate run {root}" in out
 
 
+def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: Any, cli: Any) -> None:
+    for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
+        _, out, _ = cli("check", root)
+        wide = [line for line in out.splitlines() if len(line) > 80 and str(root) not in line]
+        assert wide == []
+        assert "\n             " in out, "the lines that follow stand under the first one"
+
+
 def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any, cli: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
-    assert "the number of records was read off private.csv and is treated as public" in out
+    assert "the number of records was read off private.csv and is treated as public" in " ".join(out.split())
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
