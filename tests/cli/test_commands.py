@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
-from quorate.ledger import Budget, Head, Ledger
+from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
 from quorate.ledger.json_values import canonical
@@ -23,6 +24,8 @@ from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 from quorate.run.batch import execute, load_run
 from quorate.run.settings import read_settings
+
+DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
 
 
 @pytest.fixture
@@ -162,6 +165,30 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
     assert f"quorate run {root}" in text
 
 
+@pytest.mark.parametrize(("changes", "purpose"), [({}, "label"), (DIRECT, "gradient round")], ids=["labels", "rounds"])
+def test_status_tells_what_a_broken_off_block_lost(
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
+) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    root = make_run(**changes)
+    assert json.loads(cli("status", root, "--json")[1])["lost"] is None
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservation, "store", interrupted)
+        assert cli("run", root)[0] == 6
+    with Ledger(root / "ledger.db") as ledger:
+        (block,) = ledger.reservations()[0].blocks(purpose)
+    told = f"lost       {several(block.count, purpose)}, charged and never released: a process ended in between"
+    assert told in cli("status", root)[1].splitlines()
+    assert json.loads(cli("status", root, "--json")[1])["lost"] == {purpose: block.count}
+    assert cli("run", root)[0] == 0
+    assert told in cli("status", root)[1].splitlines(), "also once the run went on"
+    whole = make_run("whole", **changes)
+    assert cli("run", whole)[0] == 0
+    assert json.loads(cli("status", whole, "--json")[1])["lost"] == {}
+
+
 def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None:
     before = json.loads(cli("ledger", "show", finished, "--json")[1])["entries"]
     for command in (("status", finished), ("ledger", "show", finished), ("ledger", "verify", finished)):
@@ -270,9 +297,6 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     code, _, said = cli("run", root)
     assert code == 6
     assert "nothing was charged" not in said, "nobody has looked"
-
-
-DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
 
 
 @pytest.mark.parametrize(
