@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -12,7 +13,9 @@ import pytest
 
 import quorate
 from quorate import errors
+from quorate.pipeline.models import EXTRAS
 
+ROOT = Path(__file__).parents[1]
 SOURCE = Path(quorate.__file__).parent
 
 # From the ground up: a room may import only rooms to its left.
@@ -317,6 +320,33 @@ def test_a_room_says_what_belongs_there_and_where_to_begin(room: str) -> None:
     for named in re.findall(r":mod:`~?quorate\.([\w.]+)`", said):
         place = SOURCE.joinpath(*named.split("."))
         assert place.is_dir() or place.with_suffix(".py").is_file(), named
+
+
+EXTRA = re.compile(r"""(?:quorate|\.|/src)\[([\w, {}\[\]-]+)\](["'])?""")
+
+
+def extras_named(text: str) -> list[tuple[str, bool]]:
+    """The extras that a text tells to install, and whether each stands in quotes, as a shell needs it."""
+    lines = [line for line in text.splitlines() if "pip install" in line]
+    found = [(names, bool(quote)) for line in lines for names, quote in EXTRA.findall(line)]
+    return [(name.strip(), quoted) for names, quoted in found for name in names.split(",")]
+
+
+def test_every_extra_that_a_hint_names_is_declared() -> None:
+    """Where a message or a page says what to install, it can be installed, and typed in any shell."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]
+    named = {path: extras_named(path.read_text(encoding="utf-8")) for path in (*modules(), *pages)}
+    told = {(path.name, name) for path, found in named.items() for name, _ in found}
+    assert len(told) > 15, "the hints are found"
+    assert {name for _, name in told} - set(declared) == {"{EXTRAS[library]}"}  # written by one table, which is next
+    assert set(EXTRAS.values()) <= set(declared)
+    assert [path.name for path, found in named.items() if not all(quoted for _, quoted in found)] == []
+
+
+def test_a_hint_with_a_wrong_extra_or_without_quotes_is_seen() -> None:
+    text = """raise X('it needs Z: pip install "quorate[zz,onnx]"')\n(pip install quorate[torch])"""
+    assert extras_named(text) == [("zz", True), ("onnx", True), ("torch", False)]
 
 
 def test_there_is_one_copy_of_each_module() -> None:

@@ -81,14 +81,36 @@ class BudgetExhausted(QuorateError):
     ----------
     spent, requested, limit : float
         In the unit named by `unit` ("ε", "ρ", "answers" or "stages").
+    also : BudgetExhausted or None
+        Likewise of another unit whose limit the same charge would pass: δ beside ε.
     """
 
     code = "QUO-E003"
     exit_code = 3
 
-    def __init__(self, message: str, *, spent: float, requested: float, limit: float, unit: str = "ε") -> None:
-        self.spent, self.requested, self.limit, self.unit = spent, requested, limit, unit
+    def __init__(
+        self,
+        message: str,
+        *,
+        spent: float,
+        requested: float,
+        limit: float,
+        unit: str = "ε",
+        also: BudgetExhausted | None = None,
+    ) -> None:
+        self.spent, self.requested, self.limit, self.unit, self.also = spent, requested, limit, unit, also
         super().__init__(message)
+
+    @property
+    def all(self) -> tuple[BudgetExhausted, ...]:
+        """The refusal, and those of other units that the same charge meets."""
+        return (self, *(() if self.also is None else self.also.all))
+
+    def reworded(self, message: str) -> BudgetExhausted:
+        """Return the same refusal in the words of whoever knows more of what was asked."""
+        return BudgetExhausted(
+            message, spent=self.spent, requested=self.requested, limit=self.limit, unit=self.unit, also=self.also
+        )
 
 
 class QuotaExhausted(QuorateError):

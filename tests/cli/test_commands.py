@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
-from quorate.ledger import Budget, Head, Ledger
+from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
 from quorate.ledger.json_values import canonical
@@ -23,6 +24,8 @@ from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 from quorate.run.batch import execute, load_run
 from quorate.run.settings import read_settings
+
+DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
 
 
 @pytest.fixture
@@ -98,11 +101,19 @@ def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: 
     assert f"quorate run {root}" in out
 
 
+def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: Any, cli: Any) -> None:
+    for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
+        _, out, _ = cli("check", root)
+        wide = [line for line in out.splitlines() if len(line) > 80 and str(root) not in line]
+        assert wide == []
+        assert "\n             " in out, "the lines that follow stand under the first one"
+
+
 def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any, cli: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
     assert "WARNING    seeded noise: reproducible, therefore not private" in out
-    assert "the number of records was read off private.csv and is treated as public" in out
+    assert "the number of records was read off private.csv and is treated as public" in " ".join(out.split())
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
@@ -152,6 +163,30 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
     text = cli("status", root)[1]
     assert "5 online answers" in text
     assert f"quorate run {root}" in text
+
+
+@pytest.mark.parametrize(("changes", "purpose"), [({}, "label"), (DIRECT, "gradient round")], ids=["labels", "rounds"])
+def test_status_tells_what_a_broken_off_block_lost(
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
+) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    root = make_run(**changes)
+    assert json.loads(cli("status", root, "--json")[1])["lost"] is None
+    with monkeypatch.context() as patch:
+        patch.setattr(Reservation, "store", interrupted)
+        assert cli("run", root)[0] == 6
+    with Ledger(root / "ledger.db") as ledger:
+        (block,) = ledger.reservations()[0].blocks(purpose)
+    told = f"lost       {several(block.count, purpose)}, charged and never released: a process ended in between"
+    assert told in cli("status", root)[1].splitlines()
+    assert json.loads(cli("status", root, "--json")[1])["lost"] == {purpose: block.count}
+    assert cli("run", root)[0] == 0
+    assert told in cli("status", root)[1].splitlines(), "also once the run went on"
+    whole = make_run("whole", **changes)
+    assert cli("run", whole)[0] == 0
+    assert json.loads(cli("status", whole, "--json")[1])["lost"] == {}
 
 
 def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None:
@@ -254,10 +289,35 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
         raise KeyboardInterrupt
 
     monkeypatch.setattr("quorate.run.batch.run_pipeline", interrupted)
-    code, _, said = cli("run", make_run())
+    root = make_run()
+    code, _, said = cli("run", root)
     assert code == 6
-    assert "QUO-E010" in said
+    assert "(QUO-E010; nothing was charged)" in said
+    monkeypatch.setattr("quorate.run.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
+    code, _, said = cli("run", root)
+    assert code == 6
     assert "nothing was charged" not in said, "nobody has looked"
+
+
+@pytest.mark.parametrize(
+    ("broken", "changes"), [("batch.facts", {}), ("direct_run.direct_facts", DIRECT)], ids=["teachers", "direct"]
+)
+def test_control_c_after_the_charge_says_what_the_ledger_holds(
+    monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any]
+) -> None:
+    def interrupted(*args: object, **how: object) -> None:
+        raise KeyboardInterrupt
+
+    root = make_run(**changes)
+    with monkeypatch.context() as patch:
+        patch.setattr(f"quorate.run.{broken}", interrupted)
+        code, _, said = cli("run", root)
+    assert code == 6
+    assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said
+    assert f"quorate run {root} goes on" in said
+    assert cli("run", root)[0] == 0
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
 
 
 def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> None:

@@ -17,7 +17,8 @@ import polars as pl
 import pytest
 
 from quorate.data import column_names, files, read_cells, read_data, read_table
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.begin import Begun
 
 HEADER = b"person,age,notes,seen,name,ill\n"
 PUBLIC = pl.DataFrame(
@@ -98,7 +99,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     assert code == 0, err
     assert "columns: person, age, notes, seen, name, ill" in out
     assert "did you mean 'ill'" in out
-    assert "epsilon must be a number" in out
+    assert "epsilon: expected a number" in out
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
     assert "next: quorate check run" in out
@@ -140,6 +141,7 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
         (("--yes", "--label", "note"), "did you mean 'notes'"),
         (("--yes", "--classes", "no"), "two different ones or more"),
         (("--yes", "--epsilon", "-1"), "epsilon"),
+        (("--yes", "--epsilon", "1,0"), "expected a number with a point, such as 1.0, got '1,0'"),
         (("--yes", "--public", "nowhere.csv"), "there is no such file"),
         (("--yes", "--public", "other.csv"), "its first line must name the columns"),
     ],
@@ -150,6 +152,15 @@ def test_what_is_wrong_is_one_line(tables: Path, cli: Any, options: tuple[str, .
     assert code in (2, 4)
     assert told in " ".join(err.split())
     assert not (tables / "run").exists()
+
+
+def test_a_decimal_comma_at_a_question_is_no_larger_number(tables: Path) -> None:
+    """Ten times the ε, or a hundred times the units, would follow from a comma that is left out."""
+    begun = Begun.of(tables / "private.csv")
+    for key, typed in (("epsilon", "1,0"), ("delta", "1,0e-6"), ("n_records", "1,5"), ("n_records", "12,0000")):
+        with pytest.raises(InvalidParameter, match=f"{key}: expected a"):
+            begun.with_answer(key, typed)
+    assert begun.with_answer("n_records", "12,000").n_records == 12_000
 
 
 def test_a_column_of_image_files_is_told_with_the_key_for_their_folder(tables: Path, cli: Any) -> None:

@@ -96,6 +96,24 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     assert cli("check", finished)[0] == 0
 
 
+def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> None:
+    """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
+    finished: Path = finished_run(**{"mechanism.queries": 20})
+    code, _, said = cli("ledger", "open", finished, "--raise-budget", REASON)
+    assert code == 2
+    assert "the ledger has epsilon = 4 and delta = 1e-5, and [budget] of" in said
+    settings = finished / "quorate.toml"
+    settings.write_text(settings.read_text() + "epsilon = 3.0\ndelta = 2e-6\n")  # its last section is [run]
+    code, _, said = cli("check", finished)
+    assert code == 3, said
+    assert "another release, of ε=3 and δ=2e-06, and ε=" in said
+    assert "epsilon of at least 7 and delta of at least 1.2e-5" in said
+    assert "--raise-budget REASON" in said
+    settings.write_text(settings.read_text().replace("epsilon = 4.0", "epsilon = 7.0").replace("1e-05", "1.2e-5"))
+    assert cli("ledger", "open", finished, "--raise-budget", REASON)[0] == 0
+    assert cli("check", finished)[0] == 0
+
+
 def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: Any) -> None:
     page, card = finished / "public" / "report.html", finished / "public" / "model_card.md"
     assert "never raised" in page.read_text()

@@ -516,6 +516,7 @@ def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(
     assert "is finished" not in typed(capsys, "check", root)[1]
     execute(load_run(root), command="quorate run")
     code, out, _ = typed(capsys, "check", root)
+    out = " ".join(out.split())
     assert code == 0
     assert f"The run in {root} is finished, with these settings and files" in out
     assert "would charge nothing, and write its model and report again" in out

@@ -110,6 +110,10 @@ def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Packa
     assert code == 0
     assert "no check failed" in said
     assert made.digest in said
+    ended = list(outcomes(made.path).values())
+    told = f"{ended.count(Outcome.PASSED)} passed, 0 failed, {ended.count(Outcome.NOT_RUN)} not run"
+    assert said.splitlines()[-1] == told
+    assert len(ended) == ended.count(Outcome.PASSED) + ended.count(Outcome.NOT_RUN)
     files = read_package(made.path)
     files["labels.csv"] += b"\n"
     (tmp_path / "bad.zip").write_bytes(zipped(files))
@@ -117,6 +121,7 @@ def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Packa
     assert code == 4
     assert "✗ failed   Is every file, byte for byte, the one that the manifest names?" in said
     assert "'labels.csv'" in said
+    assert " passed, 3 failed, " in said.splitlines()[-1]
     code, said, _ = cli("check-export", tmp_path / "bad.zip", "--json")
     assert code == 4
     tree = json.loads(said)

@@ -289,6 +289,7 @@ def _run(combination: Combination, root: Path, seed: int | None, *, first: bool)
         text = text.replace("[teachers]", '[teachers]\npartition = "balanced"')
     settings.write_text(text, encoding="utf-8")
     said = {f"quorate {name}": _said_by(name, root) for name in ("check", "run", "status", "report")}
+    said["quorate check"] = _unbroken(said["quorate check"])
     said["quorate run"] = rows_of("\n".join(said["quorate run"]))
     facts = Facts.from_json((root / "public" / "facts.json").read_text(encoding="utf-8"))
     said |= said_of_guarantee(facts.guarantee) | said_of_facts(facts)
@@ -320,6 +321,17 @@ def _said_by(*arguments: object) -> list[str]:
     if code:
         raise AssertionError(said)
     return [line.rstrip() for line in said.splitlines() if line.strip()]
+
+
+def _unbroken(lines: list[str]) -> list[str]:
+    """Put together what a check breaks at 80 columns, so that a sentence is read as one."""
+    whole: list[str] = []
+    for line in lines:
+        if line.startswith(" " * 13) and whole:
+            whole[-1] += f" {line.strip()}"
+        else:
+            whole.append(line)
+    return whole
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------

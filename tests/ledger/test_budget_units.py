@@ -66,6 +66,16 @@ def test_each_amount_has_its_own_limit_and_the_error_names_it(amounts, unit):
     assert caught.value.requested > caught.value.limit - caught.value.spent
 
 
+def test_all_amounts_that_pass_are_named_at_once():
+    five = BudgetUnits(epsilon_e9=5, delta_e18=5)
+    with pytest.raises(BudgetExhausted) as caught:
+        check_fits(five, spent=five, limit=BudgetUnits(epsilon_e9=9, delta_e18=9))
+    assert [each.unit for each in caught.value.all] == ["ε", "δ"]
+    message = str(caught.value)
+    assert message.startswith("charging ε=5e-09 on top of ε=5e-09 would pass the limit ε=9e-09, and δ=5e-18 on top of")
+    assert message.count("raise the budget with a reason") == 1
+
+
 @pytest.mark.parametrize("bad", [-1, 1.0, True, "1"])
 def test_amounts_are_whole(bad):
     with pytest.raises(InvalidParameter):

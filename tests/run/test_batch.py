@@ -244,6 +244,19 @@ def test_an_export_into_a_folder_that_holds_something_is_refused(finished: Path,
         export_files(finished, tmp_path / "outbox")
 
 
+@pytest.mark.parametrize("side", ["private", "public"])
+def test_an_export_onto_a_side_of_the_boundary_is_refused(finished: Path, tmp_path: Path, cli: Any, side: str) -> None:
+    (tmp_path / "link").symlink_to(finished / side)
+    before = sorted(finished.rglob("*"))
+    for place in (finished / side / "x", finished / side / "a" / "b", tmp_path / "link" / "x"):
+        for kind in ("files", "tre"):
+            code, _, said = cli("export", finished, "--to", place, "--format", kind)
+            assert code == 4
+            assert f"lies in {finished / side}, which holds" in said
+    assert sorted(finished.rglob("*")) == before
+    assert cli("export", finished, "--to", finished / "outbox")[0] == 0  # beside them it stands by itself
+
+
 def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Path) -> None:
     with pytest.raises(PreconditionFailed, match="no finished run yet"):
         export_files(make_run(), tmp_path / "outbox")

@@ -189,7 +189,9 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(
             clf.fit(**given)
     exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
     assert exit_code == 0
-    assert found.words.replace("the public rows", "public.csv") in out.replace("the public rows", "public.csv")
+    assert found.words.replace("the public rows", "public.csv") in " ".join(out.split()).replace(
+        "the public rows", "public.csv"
+    )
 
 
 @pytest.mark.parametrize("by", ["teachers", "direct"])

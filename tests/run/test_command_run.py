@@ -123,11 +123,20 @@ def broken_off(root: Path, at: int) -> None:
     """Run it until so many teachers have voted, and no further."""
 
     def interrupt(stage: str, done: int, total: int) -> None:
-        if stage == "votes" and done >= at:
+        if stage == "calls" and done >= at:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         execute(load_run(root), command="test", watch=interrupt)
+
+
+@pytest.mark.parametrize("keeps_model", [False, True])
+def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model: bool) -> None:
+    """A call that trains and votes at once has trained nothing while rows are dealt out."""
+    root = command_run(make_run, **{"teachers.keeps_model": True}) if keeps_model else trained_anew(make_run)
+    _, _, said = cli("run", root)
+    assert ("training teachers (6)" in said, "counting votes (6)" in said) == (keeps_model, keeps_model)
+    assert ("dealing out rows (6)" in said, "training and voting (6)" in said) == (not keeps_model, not keeps_model)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

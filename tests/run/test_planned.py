@@ -121,6 +121,38 @@ def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
         quorate.plan(epsilon=1.0, delta=1e-5, **given)
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("--curve 5:1.5", "--curve must be ROWS:ACCURACY, with rows >= 1 and accuracy in (0, 1), got 5.0:1.5. Example"),
+        ("--curve 0:.5", "Example: --curve 20:0.72 --curve 100:0.83"),
+        ("--curve 5:.7 --curve 5:.8", "--curve has several accuracies for one number of rows, got 5.0:0.7 5.0:0.8;"),
+        ("--commonest .3", "--commonest is the share of the commonest of 2 classes"),
+        ("--commonest 1.3", "--commonest must be a number"),
+        ("--model nope", "--model must be one of logistic, tree, forest, boosting, xgboost, lightgbm, got 'nope'"),
+        ("--model tree", "name a table of them in [data] evaluation, and take --rehearse labels"),
+        ("--records 0", "--records must be a whole number"),
+        ("--records 10 --rows 5", "(--rows) must be at least --records, since each record has a row, got 5 for --rec"),
+        ("--rows 5", "(--rows) must be at least [data] n_records, since each record has a row, got 5 for [data] "),
+        ("--rehearse labels", "name a table of them in [data] evaluation, or take --rehearse synthetic"),
+        ("--curve 20:.7 --rehearse no", "--rehearse no does not go with a learning curve"),
+        ("--estimate --spend 0", "--spend must be a number"),
+    ],
+)  # fmt: skip
+def test_what_a_plan_refuses_names_what_was_typed(folder: Path, cli: Any, typed: str, told: str) -> None:
+    code, _, said = cli("plan", str(folder), *typed.split())
+    message = said.replace("quorate: ", "", 1)
+    assert told in message
+    assert code == 2
+    for name in ("learning_curve", "evaluation=", "y_public", "models must", "rehearse=", "n_rows"):
+        assert name not in message
+
+
+def test_python_names_its_own_arguments() -> None:
+    with pytest.raises(InvalidParameter, match=r"give evaluation= or y_public=$"):
+        quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=500, epsilon=1.0, delta=1e-5, models=["tree"])
+
+
 def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
     code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85", "--commonest", "0.6")
     assert code == 0

@@ -59,6 +59,8 @@ VALUES = [
     ("epsilon as a truth value", {"budget.epsilon": True}, 2, "epsilon must be a number > 0, got True"),
     ("epsilon as a text", {"budget.epsilon": "1.0"}, 2, "epsilon must be a number > 0, got '1.0'"),
     ("epsilon too small to count", {"budget.epsilon": 1e-12}, 2, "epsilon must be at least 1e-9"),
+    ("a share of epsilon above the cap", {"run.epsilon": 5.0}, 2, "[run] epsilon = 5.0 is above [budget] epsilon = 4"),
+    ("a share of delta above the cap", {"run.delta": 1e-4}, 2, "[run] delta = 0.0001 is above [budget] delta = 1e-05"),
     ("delta of one", {"budget.delta": 1.0}, 2, "delta must be a number > 0 and < 1, got 1.0"),
     ("delta of zero", {"budget.delta": 0.0}, 2, "delta must be a number > 0 and < 1, got 0.0"),
     ("delta that is no number", {"budget.delta": float("nan")}, 2, "delta must be a number > 0 and < 1, got nan"),
@@ -93,6 +95,18 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(
         found, _, said = cli(verb, root)
         assert expected in one_line(said), said
         assert found == code
+    assert charged(root) == []
+
+
+def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"run.epsilon": 5.0, "run.delta": 1e-4, "data.n_records": 400})
+    (root / "private.csv").write_text("no table,at all\n1\n")
+    for verb in ("check", "plan", "run"):
+        code, _, said = cli(verb, root)
+        message = one_line(said)
+        assert code == 2, message
+        assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
+        assert "quorate ledger open --raise-budget REASON" in message
     assert charged(root) == []
 
 

@@ -28,6 +28,7 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
     from quorate.pipeline.check_result import CheckResult, Words
+    from quorate.report.notation import under_label
     from quorate.run.methods import METHODS
     from quorate.run.prepared import was_charged
 
@@ -54,9 +55,12 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
         print_json({**result.found, **({"finished": True} if done else {})})
         return
     if done:
-        click.echo(
+        already = under_label(
+            "",
             f"The run in {run} is finished, with these settings and files; quorate run {run} would charge nothing, "
-            "and write its model and report again. What it was made from:\n"
+            "and write its model and report again. What it was made from:",
+            room=0,
         )
+        click.echo("\n".join((*already, "")))
     click.echo(result.text(private=True))
     click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")

@@ -50,6 +50,7 @@ def command(package: Path, digest: str | None, ledger: Path | None, as_json: boo
         click.echo(f"\n{package}: {_verdict(found)}")
         if found.digest is not None:
             click.echo(f"sum of the manifest: {found.digest}")
+        click.echo(found.counted)
     if not found.passed:
         sys.exit(4)
 

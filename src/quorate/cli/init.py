@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quorate.cli.options import number
 from quorate.cli.stopping import interrupted_as
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
@@ -30,8 +31,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--classes", help="Every label there may be, with commas between: no,yes. Never read off private rows.")
 @click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
 @click.option("--n-records", type=click.IntRange(min=1), help="How many records (with --unit: units), if public.")
-@click.option("--epsilon", type=float, help="The cap for the life of these data. There is no default.")
-@click.option("--delta", type=float, help="Below 1 / number of units.")
+@click.option("--epsilon", type=number, help="The cap for the life of these data. There is no default.")
+@click.option("--delta", type=number, help="Below 1 / number of units.")
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given stays to be filled in.")
 def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None:
     """Write a commented quorate.toml into FOLDER (default: here). An existing one is never overwritten.

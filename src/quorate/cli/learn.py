@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json
+from quorate.cli.options import as_json, number, print_json
 
 if TYPE_CHECKING:
     from quorate.run.learn_check import LearnCheck
@@ -89,7 +89,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
     help="What a column can hold, or COLUMN=VALUE,VALUE,…; a cut that parts none of it is refused before it costs.",
 )
 @click.option("--levels", default=16, show_default=True, help="Levels of such a column, at most.")
-@click.option("--epsilon", required=True, type=float, help="What this may cost.")
+@click.option("--epsilon", required=True, type=number, help="What this may cost.")
 @click.option(
     "--concept", default="rectangle", show_default=True, help="rectangle, stump; for one column interval, threshold."
 )
@@ -104,7 +104,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
     type=click.Path(dir_okay=False, path_type=Path),
     help="Record of what was spent; by default it stands beside TABLE, as TABLE.ledger.db.",
 )
-@click.option("--budget", type=float, help="ε of a ledger that is new, where several fits are to share it.")
+@click.option("--budget", type=number, help="ε of a ledger that is new, where several fits are to share it.")
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json, run_folder
+from quorate.cli.options import as_json, number, print_json, run_folder
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -140,8 +140,10 @@ def export(place: Path | str, to: Path | None, as_json: bool) -> None:
 @run_folder
 @click.option("--same-release", metavar="REASON", help="The data were changed, and are the same release: one budget.")
 @click.option("--raise-budget", metavar="REASON", help="Raise the budget to that of quorate.toml, which is larger.")
-@click.option("--epsilon", type=float, help="The larger ε, for votes made elsewhere: their folder has no quorate.toml.")
-@click.option("--delta", type=float, help="Likewise the δ. [default: as it is]")
+@click.option(
+    "--epsilon", type=number, help="The larger ε, for votes made elsewhere: their folder has no quorate.toml."
+)
+@click.option("--delta", type=number, help="Likewise the δ. [default: as it is]")
 @click.option("--votes", type=click.Path(path_type=Path), help="The changed file of votes, for votes made elsewhere.")
 @click.option("--classes", help="Likewise every class there may be, with commas: no,yes")
 @click.option("--n-teachers", type=int, help="Likewise the number of teachers, where some abstain.")

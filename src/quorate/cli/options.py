@@ -12,6 +12,24 @@ run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Pa
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 
 
+class Number(click.types.FloatParamType):
+    """A number with a point; what is refused is told in words, such as a decimal comma."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it as Python does."""
+        try:
+            return float(value)
+        except ValueError:
+            return self.fail(f"expected a number with a point, such as 1.0, got {value!r}", param, ctx)
+
+
+class NumberAbove(click.FloatRange, Number):
+    """The same above a bound."""
+
+
+number = Number()
+
+
 def say_before(words: str) -> None:
     """Say what takes a while, beside what the command prints."""
     click.echo(words, err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, print_json, run_folder, say_before
+from quorate.cli.options import as_json, number, print_json, run_folder, say_before
 from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Point(click.ParamType[tuple[float, float]]):
     help="A point of one teacher's learning curve, as you know it from elsewhere; give several. What is expected is "
     "then rehearsed with rules as hard as that.",
 )  # fmt: skip
-@click.option("--commonest", type=float, metavar="SHARE", help="Share of the commonest class, as you know it.")
+@click.option("--commonest", type=number, metavar="SHARE", help="Share of the commonest class, as you know it.")
 @click.option(
     "--rehearse", type=click.Choice(["auto", "labels", "rules", "synthetic", "no"]), default="auto",
     help="Play the best rows on public rows: with the labels of [data] evaluation (auto, where there are some), or "
@@ -56,7 +56,7 @@ class Point(click.ParamType[tuple[float, float]]):
     help="Release how often teachers are wrong on private rows that are held out, and plan with that. This is charged "
     "to the run's ledger; say how much with --spend.",
 )
-@click.option("--spend", type=float, metavar="EPSILON", help="The ε that --estimate may take.")
+@click.option("--spend", type=number, metavar="EPSILON", help="The ε that --estimate may take.")
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write one HTML page with pictures.")
 @as_json
 def command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quorate.cli.options import as_json, print_json
+from quorate.cli.options import NumberAbove, as_json, print_json
 from quorate.errors import InvalidParameter
 from quorate.pipeline.progress import progress
 
@@ -29,7 +29,7 @@ WITH_LINES = ("table4", "mnist", "writers")
     "--epsilon",
     "epsilons",
     multiple=True,
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberAbove(min=0, min_open=True),
     help="A budget of table4, mnist or writers, in place of the name's. Repeatable.",
 )
 @click.option(

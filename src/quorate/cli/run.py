@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.cli.options import as_json, run_folder, say_before
+from quorate.cli.stopping import charged_as
 from quorate.errors import InvalidParameter
 from quorate.pipeline.progress import progress
 
@@ -61,26 +62,27 @@ def command(
     from quorate.report import render_text
     from quorate.run.choice import choice_in_words
     from quorate.run.methods import METHODS
-    from quorate.run.prepared import outputs
+    from quorate.run.prepared import charged_so_far, outputs
 
     if settings.method.by == "auto":
         from quorate.run.planned import settings_to_run
 
         settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
-    method = METHODS[settings.method.by]
-    read = method.read(run, settings=settings)
-    if not as_json:
-        for caution in method.cautions(read):
-            if caution.severity != "note":  # for before a choice: `check` says it
-                click.echo(f"caution: {caution.words}", err=True)
-    expected = None
-    if rehearse:
-        expected, commonest = method.expected(read)
-        found = rehearsal_caution(expected, commonest)
-        if found.applies and not as_json:
-            click.echo(f"caution: {found.words}", err=True)
-    with progress(quiet=as_json) as watch:
-        facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
+    method, read = METHODS[settings.method.by], None
+    with charged_as(lambda: charged_so_far(run, read)):
+        read = method.read(run, settings=settings)
+        if not as_json:
+            for caution in method.cautions(read):
+                if caution.severity != "note":  # for before a choice: `check` says it
+                    click.echo(f"caution: {caution.words}", err=True)
+        expected = None
+        if rehearse:
+            expected, commonest = method.expected(read)
+            found = rehearsal_caution(expected, commonest)
+            if found.applies and not as_json:
+                click.echo(f"caution: {found.words}", err=True)
+        with progress(quiet=as_json) as watch:
+            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -48,6 +48,8 @@ def command(run: Path, as_json: bool) -> None:
             f"{at_least(status.account.usable_epsilon)} left; "
             f"δ {at_most(spent.delta)} of {at_most(budget.delta)} charged"
         )
+        if status.account.lost:
+            click.echo(f"lost       {_lost(status.account)}")
         if status.account.estimates:
             click.echo(f"estimate   {_estimates(status.account)}")
         for entry in status.account.raises:
@@ -68,6 +70,14 @@ def _partly(status: RunStatus, stage: str) -> str:
         of = "" if status.teachers is None else f" of {status.teachers:,}"
         return f": {status.votes_stored:,}{of} teacher{'s' * ((status.teachers or status.votes_stored) != 1)}"
     return ""
+
+
+def _lost(account: AccountStatus) -> str:
+    """Say what was paid for and is given to nobody: it is never drawn again, and costs nothing more."""
+    from quorate.accounting.figures import several
+
+    told = " and ".join(several(count, purpose) for purpose, count in account.lost.items())
+    return f"{told}, charged and never released: a process ended in between"
 
 
 def _estimates(account: AccountStatus) -> str:

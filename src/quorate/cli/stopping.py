@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from quorate.errors import Interrupted
+from quorate.errors import Interrupted, QuorateError
 
 GRACE_SECONDS = 2.0
 
@@ -30,10 +30,11 @@ def interruption() -> Interrupted:
     """Say what a stop leaves behind, in the words of the block that it broke off."""
     if _said:
         return _said[-1]
-    return Interrupted(
-        "interrupted; what is stored stays, the same command goes on from there",
-        charged="what was charged before stays charged, and is never charged twice",
-    )
+    return _stopped_with("what was charged before stays charged, and is never charged twice")
+
+
+def _stopped_with(charged: str) -> Interrupted:
+    return Interrupted("interrupted; what is stored stays, the same command goes on from there", charged=charged)
 
 
 @contextmanager
@@ -42,6 +43,21 @@ def interrupted_as(words: Interrupted) -> Iterator[None]:
     _said.append(words)
     yield
     _said.remove(words)
+
+
+@contextmanager
+def charged_as(look: Callable[[], str | None]) -> Iterator[None]:
+    """Have a stop of the block say what was charged, as `look` finds it once the block has let go of everything.
+
+    Where that takes too long or cannot be said, the words of every stop are.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        with suppress(QuorateError, OSError):
+            if (found := look()) is not None:
+                _said.append(_stopped_with(found))
+        raise
 
 
 @contextmanager

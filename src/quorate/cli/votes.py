@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, print_json
+from quorate.cli.options import as_json, number, print_json
 from quorate.cli.sites import combine, keys, sign, verify
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def votes_options(command: Command) -> Command:
                 help="What answers: a name, or package.module:Class of your own.",
             ),
             mechanism_fields,
-            click.option("--delta", type=float, required=True, help="δ of the whole release."),
+            click.option("--delta", type=number, required=True, help="δ of the whole release."),
             click.option(
                 "--out",
                 type=click.Path(file_okay=False, path_type=Path),
@@ -63,7 +63,7 @@ def votes_options(command: Command) -> Command:
 
 @command.command(name="release")
 @votes_options
-@click.option("--epsilon", type=float, required=True, help="What a new ledger is opened with.")
+@click.option("--epsilon", type=number, required=True, help="What a new ledger is opened with.")
 @click.option("--unit", default="record", show_default=True, help="Whose data one teacher saw alone.")
 @click.option(
     "--data-dependent",

@@ -81,7 +81,8 @@ def check(
     (283, True)
     >>> print(found)
     Everything fits. A fit would
-      train      283 teachers; adding, removing or replacing one record changes exactly one teacher
+      train      283 teachers; adding, removing or replacing one record changes
+                 exactly one teacher
       ...
     Nothing was charged.
     """

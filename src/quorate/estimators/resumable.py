@@ -136,13 +136,7 @@ def _charged_before(refusal: BudgetExhausted, ledger: Ledger, of: Callable[[str]
     words = f"{str(refusal).partition(';')[0]}; give a smaller epsilon=, or raise the budget with a reason"
     if ledger.durable and find_fit(ledger, of) is not None:
         words = f"{words}. But this very fit was charged before: resume(...) goes on with it, and charges nothing"
-    return BudgetExhausted(
-        words,
-        spent=refusal.spent,
-        requested=refusal.requested,
-        limit=refusal.limit,
-        unit=refusal.unit,
-    )
+    return refusal.reworded(words)
 
 
 def _no_such_fit(ledger: Ledger, task: Task) -> str:

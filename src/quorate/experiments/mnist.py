@@ -56,7 +56,7 @@ BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # w
 OF_TORCH = (NETWORK, public_features.NET)
 OF_TEACHERS = (VALUES, LABELLED, NETWORK, VOTE)
 MAPS = {KERNEL: "rbf", PATCHES: "patches"}
-NO_TORCH = "torch is not installed: the row of a convolutional student is left out (pip install quorate[torch])"
+NO_TORCH = 'torch is not installed: the row of a convolutional student is left out (pip install "quorate[torch]")'
 
 
 def reproduce_mnist(

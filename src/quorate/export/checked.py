@@ -79,6 +79,18 @@ class ExportCheck:
             return False
         return None if self.undecided else True
 
+    @property
+    def counted(self) -> str:
+        """How the checks ended, counted.
+
+        Examples
+        --------
+        >>> ExportCheck(()).counted
+        '0 passed, 0 failed, 0 not run'
+        """
+        ended = [check.outcome for check in self.checks]
+        return ", ".join(f"{ended.count(each):,} {each}" for each in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN))
+
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         keys = ("code", "question", "outcome", "evidence", "remedy")

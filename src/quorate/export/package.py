@@ -81,12 +81,14 @@ def export_package(
         If the noise was seeded.
     PreconditionFailed
         If the run has not finished, a file is not what it published, the student cannot be converted, something
-        stands at the destination, or the package would not pass its own check. Nothing is written then.
+        stands at the destination, this lies on the run's private or public side, or the package would not pass its
+        own check. Nothing is written then.
     LedgerIntegrityError
         If the ledger is not the one that the report names.
     """
     if _VERSION.fullmatch(model_version) is None:
         raise InvalidParameter(f"model version must be letters, digits and . + _ -, got {model_version!r}")
+    _refuse_inside(root, destination)
     if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
         raise PreconditionFailed(f"{destination} stands there already; choose a new name, so that nothing else leaves")
     published = published_files(root)
@@ -113,9 +115,10 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
     Raises
     ------
     SeededNoiseRefused, PreconditionFailed
-        As :func:`~quorate.run.published.published_files`; if the destination holds other files; or if the student
-        cannot be converted. Nothing is written then.
+        As :func:`~quorate.run.published.published_files`; if the destination holds other files, or lies on the run's
+        private or public side; or if the student cannot be converted. Nothing is written then.
     """
+    _refuse_inside(root, destination)
     contents = published_files(root, unverified=unverified)
     if model != "skops":
         if SKOPS not in contents:
@@ -124,6 +127,24 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
         if model == "onnx":
             del contents[SKOPS]
     return write_copies(destination, contents)
+
+
+def _refuse_inside(root: Path, destination: Path) -> None:
+    """Refuse an export into either side of the boundary; beside them, in the run's folder, it stands by itself.
+
+    On the private side it would lie among what never leaves, and on the public side older copies would lie among what
+    the run publishes later, under other guarantees.
+    """
+    folder, place = RunFolder(root), destination.resolve()
+    for side, why in (
+        (folder.private, "holds what never leaves"),
+        (
+            folder.public,
+            "holds what this run publishes and nothing else, so that copies would be mixed with newer files",
+        ),
+    ):
+        if place.is_relative_to(side.resolve()) and place != side.resolve():
+            raise PreconditionFailed(f"{destination} lies in {side}, which {why}; name a place outside, such as outbox")
 
 
 def packaged(

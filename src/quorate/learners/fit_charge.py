@@ -87,12 +87,12 @@ def in_own_words(learner: str) -> Iterator[None]:
     try:
         yield
     except BudgetExhausted as refusal:
-        raise BudgetExhausted(
-            f"{learner}.fit costs {refusal.unit}={refusal.requested:g}, and the ledger has "
-            f"{max(0.0, refusal.limit - refusal.spent):g} left of {refusal.limit:g}; lower the learner's "
-            f"{'delta' if refusal.unit == 'δ' else 'epsilon'}, or raise the ledger's budget with a reason",
-            spent=refusal.spent,
-            requested=refusal.requested,
-            limit=refusal.limit,
-            unit=refusal.unit,
+        costs = ", and ".join(
+            f"{each.unit}={each.requested:g}, and the ledger has {max(0.0, each.limit - each.spent):g} left of "
+            f"{each.limit:g}"
+            for each in refusal.all
+        )
+        lower = " and ".join("delta" if each.unit == "δ" else "epsilon" for each in refusal.all)
+        raise refusal.reworded(
+            f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
         ) from None

@@ -113,23 +113,39 @@ class BudgetUnits:
 def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits) -> None:
     """Raise :class:`~quorate.errors.BudgetExhausted` where ``requested`` on top of ``spent`` passes ``limit``.
 
+    Every amount that passes its own limit is named at once.
+
     Examples
     --------
     >>> check_fits(BudgetUnits(epsilon_e9=1), spent=BudgetUnits(epsilon_e9=9), limit=BudgetUnits(epsilon_e9=10))
     """
+    refusal = None
     for unit, name, digits in (
-        ("ε", "epsilon_e9", EPSILON_DIGITS),
-        ("δ", "delta_e18", DELTA_DIGITS),
         ("ρ", "rho_e9", EPSILON_DIGITS),
+        ("δ", "delta_e18", DELTA_DIGITS),
+        ("ε", "epsilon_e9", EPSILON_DIGITS),  # the last one that is passed is named first
     ):
         already, asked, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
         if already + asked > most:
             figures = float_up(already, digits), float_up(asked, digits), float_down(most, digits)
-            message = (
-                f"charging {unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
-                f"{unit}={figures[2]:.10g}; ask fewer queries, raise sigma, or raise the budget with a reason"
+            told = (
+                f"{unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
+                f"{unit}={figures[2]:.10g}" + ("" if refusal is None else f", and {_without_remedy(refusal)}")
             )
-            raise BudgetExhausted(message, spent=figures[0], requested=figures[1], limit=figures[2], unit=unit)
+            refusal = BudgetExhausted(
+                f"charging {told}; ask fewer queries, raise sigma, or raise the budget with a reason",
+                spent=figures[0],
+                requested=figures[1],
+                limit=figures[2],
+                unit=unit,
+                also=refusal,
+            )
+    if refusal is not None:
+        raise refusal
+
+
+def _without_remedy(refusal: BudgetExhausted) -> str:
+    return str(refusal).partition(";")[0].removeprefix("charging ")
 
 
 def _scale(digits: int) -> int:

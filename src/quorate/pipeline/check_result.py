@@ -12,6 +12,7 @@ from quorate.outcomes import Caution, Severity
 from quorate.pipeline.notes import Note
 from quorate.planning import rehearsal_caution
 from quorate.planning.expected import BASES, Expected
+from quorate.report.notation import under_label
 from quorate.types import Secret
 
 SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
@@ -114,7 +115,8 @@ class CheckResult:
         head = f"Everything fits. {self.words.act} would"
         if not self.sound:
             head = f"Everything fits, with caution. {self.words.act} would"
-        return "\n".join((head, *(f"  {word:<11}{line}" for word, line in self._rows(private=private))))
+        rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows(private=private))
+        return "\n".join((head, *(line for row in rows for line in row)))
 
     def _rows(self, *, private: bool) -> Iterator[tuple[str, str]]:
         found, words = self.found, self.words

@@ -18,6 +18,7 @@ import numpy as np
 
 from quorate.data import take
 from quorate.ensemble import (
+    CommandTeacher,
     DaskScheduler,
     Ensemble,
     Voter,
@@ -221,6 +222,7 @@ def votes(
     if stored is not None:
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
+    see = _told_apart(task, see)
     see("votes", 0, task.recipe.n_teachers)
     counts = asked_of(task, ensemble, asked, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
     if stages.keeps:
@@ -228,6 +230,20 @@ def votes(
         np.save(content, counts.reveal(), allow_pickle=False)
         stages.save(stage, key, content.getvalue())
     return ensemble, counts
+
+
+def _told_apart(task: Task, see: Watch) -> Watch:
+    """Have stages of teachers that train nothing before they are asked told by what is done in them.
+
+    Such a teacher holds its rows until then: a prompt has nothing to train, and a command that keeps no model trains
+    and votes in one call. "Training teachers" would be at its end before the first call.
+    """
+    names = {}
+    if are_prompts(task):
+        names = {"teachers": "rows"}
+    elif isinstance(task.teacher, CommandTeacher) and not task.teacher.keeps_model:
+        names = {"teachers": "rows", "votes": "calls"}
+    return lambda stage, done, total: see(names.get(stage, stage), done, total)
 
 
 def in_teachers(task: Task, see: Watch) -> Callable[[int, int], None]:
@@ -277,7 +293,7 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
 
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
     """
-    told = task.recipe.n_teachers
+    told, see = task.recipe.n_teachers, _told_apart(task, see)
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)

@@ -234,8 +234,7 @@ def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> C
     others = rehearsals[0].material.others if rehearsals else {}
     if asked and not others:
         raise InvalidParameter(
-            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or "
-            "y_public=, or name [data] evaluation"
+            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or y_public="
         )
     return others
 

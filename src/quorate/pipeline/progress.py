@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 STAGES = {
     "teachers": "training teachers",
     "votes": "counting votes",
+    "rows": "dealing out rows",  # to teachers that train nothing before they are asked
+    "calls": "training and voting",
     "labels": "releasing labels",
     "student": "fitting the student",
     "shards": "changing one unit",

@@ -345,6 +345,6 @@ def notes_of(rehearsals: Sequence[Rehearsal]) -> tuple[str, ...]:
         said.append(
             "nothing tells whose the labelled public rows are, so that a teacher's rows were drawn from all: one "
             f"{first.facts.unit}'s resemble each other more, and what is expected is too high by what that makes; give "
-            "evaluation=(X, y, groups), or the column of the unit in [data] evaluation"
+            "evaluation=(X, y, groups)"
         )
     return tuple(said)

@@ -104,13 +104,7 @@ class Charge:
         except BudgetExhausted as refusal:
             if self.remedy is None:
                 raise
-            raise BudgetExhausted(
-                f"{str(refusal).partition(';')[0]}; {self.remedy}",
-                spent=refusal.spent,
-                requested=refusal.requested,
-                limit=refusal.limit,
-                unit=refusal.unit,
-            ) from None
+            raise refusal.reworded(f"{str(refusal).partition(';')[0]}; {self.remedy}") from None
 
     def find(self, ledger: Ledger) -> Reservation | None:
         """Return the reservation that the charge made; None where it was not made."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import unicodedata
 from decimal import ROUND_HALF_EVEN, Decimal
 from math import sqrt
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+TERMINAL = 80  # columns of what is printed
 _SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _JOINERS = frozenset({0x200C, 0x200D})  # parts of words in some scripts
 _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode general categories
@@ -134,3 +136,18 @@ def columns(text: str) -> int:
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )
+
+
+def under_label(label: str, words: str, *, room: int) -> list[str]:
+    r"""Break `words` at spaces into lines that start under each other, beside a label of `room` columns in 80.
+
+    No word is cut, so that a path or a command stays whole, however long it is.
+
+    Examples
+    --------
+    >>> print(*under_label("  note", "a word " * 12, room=12), sep="\n")
+      note      a word a word a word a word a word a word a word a word a word a
+                word a word a word
+    """
+    lines = wrap(words, TERMINAL - room, break_long_words=False, break_on_hyphens=False)
+    return [f"{'' if at else label:<{room}}{line}" for at, line in enumerate(lines)]

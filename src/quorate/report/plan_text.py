@@ -10,9 +10,8 @@ from quorate.planning.expected import BASES
 from quorate.planning.margins import AnswerProbabilities
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
-from quorate.report.notation import percent, shortened
+from quorate.report.notation import TERMINAL, percent, shortened, under_label
 
-WIDTH = 80
 MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page
 ROUGHLY = "rehearsed once, so that its figure is rough: it comes after the rows that were rehearsed in full"
 SHOWN_MARGINS = (0.2, 0.6, 1.0)
@@ -31,7 +30,7 @@ def render_plan(plan: Plan) -> str:
     """
     return "\n".join(
         (
-            *wrap(task(plan), WIDTH),
+            *wrap(task(plan), TERMINAL),
             "",
             *_rows(plan),
             *_first(plan),
@@ -67,11 +66,11 @@ def task(plan: Plan) -> str:
 
 def _rows(plan: Plan) -> list[str]:
     able = plan.answering
-    lines = [_HEAD, "─" * WIDTH, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
+    lines = [_HEAD, "─" * TERMINAL, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
     if len(able) > MOST_ROWS:
         lines.append(f" and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
     share = "— no labels" if plan.commonest is None else f"{plan.commonest:.3f}"
-    lines += [f" {'always the commonest class':<62}{share}", "─" * WIDTH]
+    lines += [f" {'always the commonest class':<62}{share}", "─" * TERMINAL]
     if any(plan.is_brief(row) for row in able):
         lines += _words("~", ROUGHLY)
     return lines
@@ -188,7 +187,7 @@ def _crossing(plan: Plan) -> list[str]:
 def _epsilons(plan: Plan) -> list[str]:
     if not any(each.expected is not None for each in plan.by_epsilon):
         return []
-    lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", WIDTH - 2))]
+    lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", TERMINAL - 2))]
     lines += [f"  {'ε':<8}{'teachers':>9}  expected accuracy"]
     lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {_at(each)}" for each in plan.by_epsilon]
     lines += [line for words in epsilons_in_words(plan) for line in _words("", words)]
@@ -218,5 +217,4 @@ def epsilons_in_words(plan: Plan) -> tuple[str, ...]:
 
 
 def _words(label: str, words: str) -> list[str]:
-    lines = wrap(words, WIDTH - 12, break_long_words=False)
-    return [f"  {'' if at else label:<10}{line}" for at, line in enumerate(lines)]
+    return under_label(f"  {label}", words, room=12)

@@ -100,9 +100,9 @@ class Begun:
             "label": self._column,
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
-            "n_records": lambda text: count("n_records", _number("n_records", text, int), at_least=1),
-            "epsilon": lambda text: real("epsilon", _number("epsilon", text, float), above=0),
-            "delta": lambda text: real("delta", _number("delta", text, float), above=0, below=1),
+            "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
+            "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
+            "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
         }
         changed: dict[str, Any] = {key: read[key](typed)}
         if key == "public":
@@ -216,8 +216,17 @@ def _there(key: str, text: str) -> Path:
     return existing_file(text)
 
 
-def _number(key: str, text: str, kind: Callable[[str], Any]) -> Any:
+def _number(key: str, text: str) -> float:
     try:
-        return kind(text.replace(",", ""))
+        return float(text)
     except ValueError:
-        raise InvalidParameter(f"{key} must be a number, got {text!r}") from None
+        raise InvalidParameter(f"{key}: expected a number with a point, such as 1.0, got {text!r}") from None
+
+
+def _whole(key: str, text: str) -> int:
+    if re.fullmatch(r"\d{1,3}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
+        text = text.replace(",", "")
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidParameter(f"{key}: expected a whole number, such as 1000, got {text!r}") from None

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from quorate.accounting.figures import at_most
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget
+from quorate.ledger.admission import may_be_raised
 from quorate.release.target import floor_budget
 from quorate.run.external_votes import votes_fingerprint
 from quorate.run.folder import RunFolder
@@ -79,7 +81,15 @@ def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delt
     if _is_run(root):
         if epsilon is not None or delta is not None:
             raise InvalidParameter(f"the budget of {root} is raised to that of its quorate.toml; edit [budget] there")
-        return budget_of(read_settings(RunFolder(root).settings))
+        asked = budget_of(read_settings(RunFolder(root).settings))
+        if asked.composition == own.composition and (asked.same_as(own) or not may_be_raised(own, asked)):
+            has, wants = (f"epsilon = {at_most(a.epsilon)} and delta = {at_most(a.delta)}" for a in (own, asked))
+            raise InvalidParameter(
+                f"the ledger has {has}, and [budget] of {RunFolder(root).settings} asks for {wants}; a raised budget "
+                "must have epsilon and delta not below the one before, and one above. Write the larger cap for all "
+                "runs together there first, with the δ that the next run needs as well"
+            )
+        return asked
     if epsilon is None and delta is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that says the larger budget, as a release of votes made elsewhere has none; "

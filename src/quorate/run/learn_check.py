@@ -15,6 +15,7 @@ from sklearn.base import clone
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.learners import PrivateLearner
 from quorate.outcomes import Caution, Severity, caution
+from quorate.run.typed import error_as_typed
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"
@@ -215,8 +216,7 @@ def in_options(error: QuorateError, table: Path) -> QuorateError:
     >>> in_options(InvalidParameter("cuts of 'age' must be increasing numbers"), Path("private.csv")).args
     ("--cut 'age' must be increasing numbers",)
     """
-    said = str(error)
-    for before, after in (
+    beginnings = (
         ("cuts of ", "--cut "),
         ("cuts: ", "--cut: "),
         ("cuts must name at least one column, such as {'age': (30, 40, 50)}",
@@ -231,14 +231,12 @@ def in_options(error: QuorateError, table: Path) -> QuorateError:
         ("learner must be ", "--learner must be "),
         ("epsilon must be ", "--epsilon must be "),
         ("levels must be ", "--levels must be "),
-    ):  # fmt: skip
-        if said.startswith(before):
-            said = after + said.removeprefix(before)
-            break
-    said = said.replace("Example: epsilon=", "Example: --epsilon ")
-    said = said.replace(
-        "; lower the learner's epsilon, or raise the ledger's budget with a reason",
-        ". Give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)",
+    )  # fmt: skip
+    parts = (
+        ("Example: epsilon=", "Example: --epsilon "),
+        (
+            "; lower the learner's epsilon, or raise the ledger's budget with a reason",
+            ". Give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)",
+        ),
     )
-    error.args = (said,)
-    return error
+    return error_as_typed(error, beginnings=beginnings, parts=parts)

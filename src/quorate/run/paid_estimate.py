@@ -121,7 +121,7 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
             "an estimate reads private rows and is charged, so it takes the ε that you mean to spend: "
             "quorate plan --estimate --spend 0.1. Without --estimate a plan is free, and opens no private file"
         )
-    spend = real("spend", spend, above=0)
+    spend = real("--spend", spend, above=0)
     settings = _with_teachers(read_settings(root / "quorate.toml"), root)
     _refuse_no_room(settings, spend)
     run = load_run(root, settings=settings)

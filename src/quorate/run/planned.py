@@ -12,7 +12,7 @@ from quorate.data import PublicPool, column_names
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.planned import plan
 from quorate.planning import open_fields
@@ -21,6 +21,7 @@ from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, in_words, keep_choice
 from quorate.run.data_settings import DataSettings
 from quorate.run.prepared import unit_word
+from quorate.run.run_settings import refuse_more_than_the_cap
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
 from quorate.run.tables import (
     dropped_from_no_public_table,
@@ -29,6 +30,7 @@ from quorate.run.tables import (
     read_public,
     refuse_unknown_drop,
 )
+from quorate.run.typed import as_typed, error_as_typed
 
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
 
@@ -66,6 +68,8 @@ def plan_folder(
         What is wrong, in one line. The number of private units has to be declared: it is not read here.
     """
     settings = read_settings(root / "quorate.toml")
+    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    by_option = n_records is not None
     n_records = settings.data.n_records if n_records is None else n_records
     if n_records is None:
         raise InvalidParameter(
@@ -76,22 +80,64 @@ def plan_folder(
     by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
     if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
         before(TAKES_A_WHILE)
-    made = plan(
-        _public(settings),
-        classes=data.classes,
-        n_records=n_records,
-        n_rows=data.n_rows if n_rows is None else n_rows,
-        unit="record" if data.unit is None else unit_word(data.unit),
-        epsilon=settings.run.epsilon or settings.budget.epsilon,
-        delta=settings.run.delta or settings.budget.delta,
-        learning_curve=learning_curve,
-        evaluation=_evaluation(settings) if rehearse in ("auto", "labels") else None,
-        rehearse=rehearse,
-        feature_map=_feature_map(settings),
-        **models_of(settings, root),
-        **how,
-    )
-    return replace(made, notes=(*made.notes, *_notes_on_drop(data)))
+    public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
+    words = names_typed(records_by_option=by_option)
+    try:
+        made = plan(
+            public,
+            classes=data.classes,
+            n_records=n_records,
+            n_rows=data.n_rows if n_rows is None else n_rows,
+            unit="record" if data.unit is None else unit_word(data.unit),
+            epsilon=settings.run.epsilon or settings.budget.epsilon,
+            delta=settings.run.delta or settings.budget.delta,
+            learning_curve=learning_curve,
+            evaluation=evaluation,
+            rehearse=rehearse,
+            feature_map=_feature_map(settings),
+            **models_of(settings, root),
+            **how,
+        )
+    except QuorateError as error:
+        raise error_as_typed(error, **words) from None
+    notes = (as_typed(note, **words) for note in made.notes)
+    return replace(made, notes=(*notes, *_notes_on_drop(data)))
+
+
+def names_typed(*, records_by_option: bool) -> dict[str, Any]:
+    """Return the names that whoever plans in a terminal has typed, by those of :func:`quorate.plan`.
+
+    Parameters
+    ----------
+    records_by_option : bool
+        Whether the number of private units was given as an option, and not in ``quorate.toml``.
+    """
+    records = "--records" if records_by_option else "[data] n_records"
+    return {
+        "beginnings": (
+            ("learning_curve must be pairs of rows", "--curve must be ROWS:ACCURACY, with rows"),
+            ("learning_curve ", "--curve "),
+            ("commonest ", "--commonest "),
+            ("models must be names of ", "--model must be one of "),
+            ("models are compared ", "models of --model are compared "),
+            ("n_rows must be at least n_records,", f"the number of rows (--rows) must be at least {records},"),
+            ("n_records ", f"{records} "),
+            ("n_rows ", "--rows "),
+        ),
+        "parts": (
+            (', in a list such as ["tree"],', ","),
+            (" for n_records=", f" for {records} = "),
+            ("give public= and y_public= or evaluation=,", "name a table of them in [data] evaluation,"),
+            ("give evaluation= or y_public=", "name a table of them in [data] evaluation, and take --rehearse labels"),
+            ("give evaluation=(X, y, groups)", "let the table of [data] evaluation have the column of [data] unit"),
+            ("give learning_curve=,", "give --curve,"),
+        ),
+        "patterns": (
+            (r'rehearse="(\w+)"', r"--rehearse \1"),
+            (r"Example: \[\(20, 0.72\), \(100, 0.83\)\]", "Example: --curve 20:0.72 --curve 100:0.83"),
+            (r"\(?\((-?\d+\.\d+), (-?\d+\.\d+)\),?\)?", r"\1:\2"),  # a point of a curve
+        ),
+    }
 
 
 def settings_to_run(

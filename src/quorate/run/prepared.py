@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
 
+from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.ledger import Budget, Ledger
@@ -95,6 +96,38 @@ def was_charged(run: PreparedRun) -> bool:
         return run.charge_on(ledger).find(ledger) is not None
 
 
+def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
+    """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
+
+    Parameters
+    ----------
+    root : path
+        The run's folder.
+    run : PreparedRun, optional
+        As it was read; None where it was stopped before that: then it is not known which charge is its own.
+
+    Returns
+    -------
+    str or None
+        None where it cannot be said.
+
+    Raises
+    ------
+    QuorateError
+        If the ledger cannot be read now.
+    """
+    if not RunFolder(root).may_have_begun:
+        return "nothing was charged"
+    if run is None:
+        return None
+    with run.folder.look_into_ledger() as ledger:
+        charge = run.charge_on(ledger)
+        if charge.find(ledger) is None:
+            return "nothing was charged"
+    paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: quorate run {root} goes on"
+
+
 def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     """Name what of other packages reads the files of a run, once each."""
     from quorate.data.formats import reader_of  # here: a command that only looks at a run reads no table
@@ -138,19 +171,16 @@ def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
         if not (begun and ledger.reservations()) or run.charge_on(ledger).find(ledger) is not None:
             raise
         whose = "the finished run's" if finished else "those of the run begun here"
-        unit, more = refusal.unit, max(0.0, refusal.limit - refusal.spent)
-        raise BudgetExhausted(
+        asked = " and ".join(f"{each.unit}={each.requested:.4g}" for each in refusal.all)
+        left = " and ".join(f"{each.unit}={max(0.0, each.limit - each.spent):.4g}" for each in refusal.all)
+        raise refusal.reworded(
             f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
-            f"charged. As they are they ask for another release, of {unit}={refusal.requested:.4g}, and "
-            f"{unit}={more:.4g} is left{_another(run) if _asks_for_other_epsilon(run) else ''}",
-            spent=refusal.spent,
-            requested=refusal.requested,
-            limit=refusal.limit,
-            unit=refusal.unit,
+            f"charged. As they are they ask for another release, of {asked}, and {left} "
+            f"{'is' if refusal.also is None else 'are'} left{_another(run, refusal) if _asks_for_other(run) else ''}"
         ) from None
 
 
-def _asks_for_other_epsilon(run: PreparedRun) -> bool:
+def _asks_for_other(run: PreparedRun) -> bool:
     """Whether it was ε or δ that was edited after a finished run, so that another release may be what is meant."""
     if not is_finished(run.folder):
         return False
@@ -185,17 +215,22 @@ def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
     )
 
 
-def _raised(run: PreparedRun) -> str:
+def _raised(run: PreparedRun, cap: str = "the larger cap for all runs together") -> str:
     return (
-        f"write the larger cap for all runs together into [budget] of {run.folder.settings}, and the part of the next "
+        f"write {cap} into [budget] of {run.folder.settings}, and the part of the next "
         f"run into [run] epsilon and [run] delta; then: quorate ledger open {run.folder.root} --raise-budget REASON; "
         f"then: quorate run {run.folder.root}"
     )
 
 
-def _another(run: PreparedRun) -> str:
+def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
+    """Word what another release needs: every part of the cap that is too small, with the least that it has to be."""
+    keys = {"ε": "epsilon", "δ": "delta"}
+    least = [(keys[each.unit], each.spent + each.requested) for each in refusal.all if each.unit in keys]
+    needed = " and ".join(f"{key} of at least {at_most(value)}" for key, value in least)
+    cap = f"a cap for all runs together, with {needed}," if needed else "the larger cap for all runs together"
     return ". Where another release is meant, let [run] epsilon and [run] delta be what is left at most; or " + _raised(
-        run
+        run, cap
     )
 
 

@@ -43,6 +43,42 @@ def run_settings(document: Mapping[str, Any], folder: Path) -> RunSettings:
     )
 
 
+def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) -> None:
+    """Refuse a share of one run that is above the cap for all runs together; nothing but the settings is read.
+
+    A ledger is opened with what ``[budget]`` says, and raised to what ``[budget]`` says, so that the file knows a
+    raised cap as well.
+
+    Parameters
+    ----------
+    run : RunSettings
+        What ``[run]`` says.
+    epsilon, delta : float
+        What ``[budget]`` says.
+
+    Raises
+    ------
+    InvalidParameter
+        If it is; both parts are named in one line.
+
+    Examples
+    --------
+    >>> refuse_more_than_the_cap(RunSettings(epsilon=1.0), epsilon=1.0, delta=1e-6)
+    """
+    pairs = (("epsilon", run.epsilon, epsilon), ("delta", run.delta, delta))
+    above = [(name, share, cap) for name, share, cap in pairs if share is not None and share > cap]
+    if above:
+        told = " and ".join(
+            f"[run] {name} = {share!r} is above [budget] {name} = {cap!r}" for name, share, cap in above
+        )
+        keys = " and ".join(name for name, _, _ in above)
+        raise InvalidParameter(
+            f"{told}: [budget] is the cap for all runs together, and [run] the part of this one. Lower [run] {keys} to "
+            f"the cap or below, or raise [budget] {keys}; a ledger that is there already then asks for a reason: "
+            "quorate ledger open --raise-budget REASON"
+        )
+
+
 def _with_new_names(document: Mapping[str, Any]) -> Mapping[str, Any]:
     """Read ``[run] jobs``, as version 0.1 wrote it, as ``n_jobs``."""
     run = dict(document.get("run", {}))

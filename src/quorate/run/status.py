@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from quorate.errors import LedgerBusy
-from quorate.ledger import Ledger
+from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND, LABEL, TUNING, is_closed
+from quorate.release.purposes import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.baseline import baseline
 from quorate.report.findings import Score
 from quorate.report.plain import as_json
@@ -70,6 +70,10 @@ class AccountStatus:
         Estimates that ``quorate plan --estimate`` has charged.
     run_charged : bool
         Whether a run, and not an estimate alone, was charged or may have been.
+    lost : dict of str to int
+        What of the newest run was charged and drawn by a process that ended before it was stored: labels, online
+        answers or rounds, by their purpose. Nothing where several servers share the ledger, since one of them may still
+        store it.
     """
 
     budget: Amount
@@ -80,6 +84,7 @@ class AccountStatus:
     raises: tuple[BudgetRaise, ...]
     estimates: int = 0
     run_charged: bool = True
+    lost: dict[str, int] = field(default_factory=dict)
 
     @property
     def usable_epsilon(self) -> float:
@@ -175,6 +180,7 @@ class RunStatus:
             "student": self.student and as_json(self.student),
             "raises": [asdict(entry) for entry in account.raises] if account else None,
             "estimates": account and account.estimates,
+            "lost": account and account.lost,
             "next": self.next_step,
         }
 
@@ -196,6 +202,8 @@ def read_status(run: Path) -> RunStatus:
         try:
             with folder.open_ledger() as ledger:
                 account = _account(ledger, PURPOSES[settings.method.by], stopped=_stored(folder, FINISHED))
+                if folder.ledger_url is None:
+                    account = replace(account, lost=_lost(ledger))
         except LedgerBusy:
             busy = True
     finished = is_finished(folder)
@@ -230,13 +238,13 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
     epsilon, delta = spent_of(ledger)
     drawn, answers_left = False, None
-    runs = [each for each in ledger.reservations() if set(each.purposes) != {TUNING}]
+    runs = _runs(ledger)
     estimates = len(ledger.reservations()) - len(runs)
     if runs:
         newest = runs[-1]
         left = newest.remaining(purpose) if purpose in newest.purposes else None  # None: another method's
         drawn = left == 0
-        answers_left = newest.remaining("online answer") if "online answer" in newest.purposes else None
+        answers_left = newest.remaining(ONLINE_ANSWER) if ONLINE_ANSWER in newest.purposes else None
         if stopped and left:
             drawn, answers_left = True, (answers_left or 0) + left
         if answers_left and is_closed(newest):
@@ -251,6 +259,24 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         estimates=estimates,
         run_charged=bool(runs) or not estimates,
     )
+
+
+def _runs(ledger: Ledger) -> list[Reservation]:
+    """Return what runs have charged, oldest first, without estimates for a plan."""
+    return [each for each in ledger.reservations() if set(each.purposes) != {TUNING}]
+
+
+def _lost(ledger: Ledger) -> dict[str, int]:
+    """Count what was drawn for the newest run and never stored; that a process ended says nothing of a private row."""
+    runs = _runs(ledger)
+    if not runs:
+        return {}
+    lost = {
+        purpose: sum(block.count for block in runs[-1].blocks(purpose) if block.status == "interrupted")
+        for purpose in (LABEL, ONLINE_ANSWER, GRADIENT_ROUND)
+        if purpose in runs[-1].purposes
+    }
+    return {purpose: count for purpose, count in lost.items() if count}
 
 
 def _stored(folder: RunFolder, stage: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,7 +52,12 @@ def well(handler: BaseHTTPRequestHandler, said: str) -> None:
 class Endpoint:
     """A server of its own thread; `manner` may be changed while it runs."""
 
-    def __init__(self, model: Callable[[dict[str, Any]], str] = nearest_example, manner: Manner = well) -> None:
+    def __init__(
+        self,
+        model: Callable[[dict[str, Any]], str] = nearest_example,
+        manner: Manner = well,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
         self.model, self.manner = model, manner
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -75,7 +81,9 @@ class Endpoint:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+        if tls is not None:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.server.server_address[1]}/v1"
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
@@ -86,8 +94,12 @@ class Endpoint:
 
 
 @contextmanager
-def endpoint(model: Callable[[dict[str, Any]], str] = nearest_example, manner: Manner = well) -> Iterator[Endpoint]:
-    running = Endpoint(model, manner)
+def endpoint(
+    model: Callable[[dict[str, Any]], str] = nearest_example,
+    manner: Manner = well,
+    tls: ssl.SSLContext | None = None,
+) -> Iterator[Endpoint]:
+    running = Endpoint(model, manner, tls)
     try:
         yield running
     finally:

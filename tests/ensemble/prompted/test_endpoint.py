@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import logging
 import pickle
+import shutil
+import ssl
+import subprocess
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +22,7 @@ from quorate.ensemble.prompted import ChatEndpoint, Unanswered
 from quorate.ensemble.prompted import endpoint as endpoint_module
 from quorate.errors import InvalidParameter, PreconditionFailed
 
+OPENSSL = shutil.which("openssl")
 ROWS = pl.DataFrame({"review": ["a bad film", "a good film", "dull and bad", "good fun"]})
 CODES = np.array([0, 1, 0, 1])
 ASKED = pl.DataFrame({"review": ["good film", "bad film"]})
@@ -164,6 +169,44 @@ def test_a_server_without_a_trusted_certificate_is_not_spoken_to() -> None:
     with endpoint() as there:
         assert votes(there.url.replace("http://", "https://")) == [ABSTAINED] * 2
         assert there.asked == []
+
+
+def rehearsed(url: str, **how: Any) -> str:
+    """What is said of an endpoint that gives no class."""
+    with pytest.raises(PreconditionFailed) as refused:
+        ChatTeacher(url, "toy", classes=["no", "yes"], **how).rehearse(ROWS, CODES)
+    said = str(refused.value)
+    assert "\n" not in said
+    return said
+
+
+def test_https_to_a_server_of_http_names_the_likely_cause() -> None:
+    with endpoint() as there:
+        said = rehearsed(there.url.replace("http://", "https://"))
+    assert "does not speak https as it was asked to" in said
+    assert "If the server speaks http, as one on this machine may, write http:// in its address" in said
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
+def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None:
+    key, signed = tmp_path / "key.pem", tmp_path / "signed.pem"
+    new = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
+    made = (str(OPENSSL), *new, "-subj", "/CN=nobody", "-keyout", str(key), "-out", str(signed))
+    subprocess.run(made, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(signed, key)
+    with endpoint(tls=tls) as there:
+        said = rehearsed(there.url)
+        assert there.asked == []
+    assert "its certificate is not trusted here" in said
+    assert "ca_file" in said
+
+
+def test_where_nothing_answers_over_https_http_is_not_proposed() -> None:
+    with endpoint() as there:
+        url = there.url.replace("http://", "https://")
+    assert "nothing answers there" in (said := rehearsed(url))
+    assert "write http://" not in said
 
 
 KEY = "sk-a-very-secret-key"

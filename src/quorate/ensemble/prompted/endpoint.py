@@ -27,12 +27,17 @@ _PAUSE = 0.5  # seconds before a request is repeated, twice as long before each 
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # what a server says that may do better a moment later
 _TOLD = {
     "connection": "nothing answers there, or the connection broke",
+    "certificate": "its certificate is not trusted here, or is of another name",
+    "tls": "what answers there does not speak https as it was asked to",
     "late": "no whole reply came within {timeout:g} seconds",
     "long": "the reply is longer than 256 KiB",
     "malformed": "the reply is not of the chat-completions protocol",
 }
 _RUNNING = "See that the model is running there"
 _REMEDIES = {
+    "connection": _RUNNING,
+    "certificate": "Name the file of its certificate authority in ca_file, and the machine as the certificate does",
+    "tls": "If the server speaks http, as one on this machine may, write http:// in its address; else turn on its TLS",
     "late": "Raise timeout, lower connections, or take a quicker model",
     "long": "See that its address leads to such an endpoint, up to and without /chat/completions",
     "malformed": "See that its address leads to such an endpoint, up to and without /chat/completions",
@@ -174,9 +179,10 @@ class ChatEndpoint:
             status, content = post(_place(self), body, headers, seconds=self.timeout, most_bytes=MOST_BYTES)
         except ExchangeFailed as failed:
             told = _TOLD[failed.kind].format(timeout=self.timeout)
-            if failed.kind == "connection":
-                raise _Again(Unanswered(told), pause=False) from None
-            raise Unanswered(told, _REMEDIES[failed.kind]) from None
+            unanswered = Unanswered(told, _REMEDIES[failed.kind])
+            if failed.kind in ("connection", "certificate", "tls"):  # which may be broken once
+                raise _Again(unanswered, pause=False) from None
+            raise unanswered from None
         if 300 <= status < 400:
             raise Unanswered(
                 f"it sends elsewhere (status {status}), and no redirect is followed",

@@ -19,7 +19,7 @@ from typing import Any
 
 
 class ExchangeFailed(Exception):
-    """No reply came; `kind` is "connection", "late", "long" or "malformed"."""
+    """No reply came; `kind` is "connection", "certificate", "tls", "late", "long" or "malformed"."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -86,7 +86,13 @@ def post(
         return reply.status, content
     except TimeoutError:
         raise ExchangeFailed("late") from None
-    except OSError:  # and errors of TLS
+    except ssl.SSLCertVerificationError:
+        raise ExchangeFailed("certificate") from None
+    except ssl.SSLEOFError:  # the other end hung up, which may have any cause
+        raise ExchangeFailed("connection") from None
+    except ssl.SSLError:
+        raise ExchangeFailed("tls") from None
+    except OSError:
         raise ExchangeFailed("connection") from None
     except (HTTPException, ValueError):
         raise ExchangeFailed("malformed") from None

@@ -1,0 +1,48 @@
+"""What Python says of its arguments, worded as what was typed: options, and keys of ``quorate.toml``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from quorate.errors import QuorateError
+
+Words = Iterable[tuple[str, str]]
+
+
+def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: Words = ()) -> str:
+    """Return a sentence with the names that its reader typed.
+
+    Parameters
+    ----------
+    said : str
+        As it is said in Python.
+    beginnings : pairs of str
+        How a sentence begins, and how it begins for whoever typed; the first that fits is taken.
+    parts : pairs of str
+        What stands anywhere in it, likewise; all that fit.
+    patterns : pairs of str
+        The same as regular expressions.
+
+    Examples
+    --------
+    >>> as_typed("commonest must be below 1", beginnings=[("commonest ", "--commonest ")])
+    '--commonest must be below 1'
+    """
+    for before, after in beginnings:
+        if said.startswith(before):
+            said = after + said.removeprefix(before)
+            break
+    for before, after in parts:
+        said = said.replace(before, after)
+    for before, after in patterns:
+        said = re.sub(before, after, said)
+    return said
+
+
+def error_as_typed(
+    error: QuorateError, *, beginnings: Words = (), parts: Words = (), patterns: Words = ()
+) -> QuorateError:
+    """Return the same error with its sentence in the words of :func:`as_typed`."""
+    error.args = (as_typed(str(error), beginnings=beginnings, parts=parts, patterns=patterns),)
+    return error
