@@ -1,6 +1,7 @@
 """Take the pictures of the gallery with Chromium: ``python docs/take_pictures.py RUN``, for a finished run.
 
-``quorate demo`` makes one. The page of the service needs a service; save it as ``service.html`` in the folder of the run, and it is taken too.
+``quorate demo`` makes one. The page of the service needs a service; save it as ``service.html`` in the folder of the
+run, and it is taken too.
 """
 
 from __future__ import annotations
