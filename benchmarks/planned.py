@@ -3,7 +3,6 @@
     python -m benchmarks.planned measure [table ...] [splits=N]   measures what is not stored yet, and stores it
     python -m benchmarks.planned predict [table ...] [splits=N] [by=labels|rules|curve]
                                                                   predicts, anew where something is stored
-    python -m benchmarks.planned draws [table ...] [splits=N]     more draws of the noise of the direct method; prints
     python -m benchmarks.planned page                             writes the table and the picture of docs/planner.md
 
 The grid was fixed before the first run: the tables below; ε of 0.5, 1 and 2; the direct method and, with half the
@@ -37,14 +36,13 @@ from benchmarks.recipe import diamonds, fair, packaged
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.data import take
 from quorate.data.rows import flat_images, image_shape
-from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.ensemble import as_teacher, count_votes, partition_rows, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.experiments.mnist import upright
 from quorate.experiments.sources import a9a, folder_of_files, found, imdb, mnist, mushroom, weighed_words
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
-from quorate.noise import SeededNoise, discrete_gaussian
+from quorate.noise import SeededNoise
 from quorate.pipeline.models import built_in
 from quorate.pipeline.planned import row_of_direct
 from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
@@ -65,7 +63,6 @@ CURVE = (20, 100, 500)  # rows of a teacher whose accuracy somebody knows
 EPSILONS = (0.5, 1.0, 2.0)
 KINDS = (NoisyCounts, GaussianNoisyMax, PermuteAndFlip, ConfidentNoisyMax)
 NOISES = 3  # draws for one set of votes
-DRAWS = 5  # of the direct method's noise, where they are asked for
 DELTA = 1e-5
 TEACHERS_OF_CURVE, SCORED_OF_CURVE = 20, 1_000
 IMAGE = (28, 28)
@@ -273,30 +270,6 @@ def rounds_right(parts: Split, epsilon: float, noise_seed: int) -> float:
     return float((made.predict(parts.test[0]) == parts.test[1]).mean())
 
 
-def draws(parts: Split) -> None:
-    """Print what draws of its noise make of the direct method: as shipped, but for how coordinates are rounded."""
-    side = public_side(parts.pool, tuple(range(parts.n_classes)), student=parts.student)
-    direct, order, starts = side.direct("auto"), np.arange(len(parts.codes)), None
-    if parts.groups is not None:
-        order = np.argsort(parts.groups, kind="stable")
-        starts = np.append(np.unique(parts.groups[order], return_index=True)[1], len(order))
-    along = [direct.along(side.schema.parsed(rows)[0]) for rows in (take(parts.X, order), parts.test[0])]
-    for epsilon in EPSILONS:
-        outline = direct.outline(n_classes=parts.n_classes, n_units=parts.n_units, epsilon=epsilon, delta=DELTA)
-        z, test = (outline.integers(each) for each in along)
-        summing, found = PrivateUnits(z, parts.codes[order], starts).summing(outline.grid), []
-        for seed in range(DRAWS):
-            noise, start = SeededNoise(seed), np.zeros((z.shape[1], outline.n_outputs))
-            descent = Descent(outline.settings, outline.grid, parts.n_units, start)
-            for _ in range(outline.settings.rounds):
-                descent.take(summing(descent.weights) + discrete_gaussian(outline.sigma, start.shape, noise))
-            scores = test @ descent.result()
-            said = scores[:, 0] > 0 if outline.n_outputs == 1 else scores.argmax(axis=1)
-            found.append(float((said == parts.test[1]).mean()))
-        told = ", ".join(f"{each:.3f}" for each in found)
-        print(f"  ε = {epsilon:g}: {np.mean(found):.3f}, the mean of {told}", flush=True)
-
-
 # --- predicted -------------------------------------------------------------------------------------------------------
 
 
@@ -380,10 +353,6 @@ def run(what: str, names: list[str], splits: int | None, kinds: Sequence[str]) -
             continue
         for seed in range(splits or table.splits):
             cut = split(table, parts, seed)
-            if what == "draws":
-                print(f"{name}, split {seed}", flush=True)
-                draws(cut)
-                continue
             found = measurements(name, cut, seed) if what == "measure" else predictions(cut, seed, kinds)
             for kind, key, told in found:
                 kept = stored()  # read again: another process may have kept something meanwhile
