@@ -28,6 +28,10 @@ from quorate.types import WordArray
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Where nothing says how many worker processes there are, there is one, as on a machine with one processor: what most
+# tests train is done before a second one has loaded its libraries. Tests of several say how many.
+os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+
 SOURCES = Path(__file__).parent / "src"
 
 # It has no example, and every worker that looks for some would load torch for it.

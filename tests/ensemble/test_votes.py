@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from quorate.data.rows import is_plain_float_matrix
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter, Ensemble, count_votes
 from quorate.ensemble import votes as votes_module
-from quorate.ensemble.linear import LinearVoters
+from quorate.ensemble.linear import LinearVoters, votes_of_linear
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 
@@ -141,6 +141,8 @@ def test_the_shortcut_leaves_ties_and_overflows_to_the_voters_themselves(points,
     with np.errstate(all="ignore"):
         own = [voter.vote(points) for voter in voters]
         left = linear_counts(voters, points, counts)
+        alone = [votes_of_linear(voter, points, 3) for voter in voters]
+    assert np.array_equal(alone, own)
     for number, rows in left.items():
         counts[rows, own[number][rows]] += 1
 
@@ -148,6 +150,16 @@ def test_the_shortcut_leaves_ties_and_overflows_to_the_voters_themselves(points,
     for votes in own:
         expected[np.arange(12), votes] += 1
     assert (counts == expected).all()
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.csr_matrix])
+def test_a_linear_voter_by_itself_votes_as_its_predict_does_and_no_other_is_taken(container):
+    points = container(X)
+    for voter in LINEAR:
+        assert np.array_equal(votes_of_linear(voter, points, 3), voter.vote(points))
+        assert votes_of_linear(voter, points[:, :-1], 3) is None
+    assert [votes_of_linear(voter, points, 3) for voter in OTHERS] == [None] * len(OTHERS)
+    assert votes_of_linear(LINEAR[0], np.full_like(X, np.nan), 3) is None
 
 
 def forged(weights, offsets):

@@ -14,6 +14,7 @@ from quorate.accounting import delta, trade_off
 from quorate.accounting import epsilon as price
 from quorate.accounting.odds import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.pipeline.models import built_in
 from quorate.planning.plan import Plan
 from quorate.report.plan_page import plan_page
 from quorate.report.plan_text import render_plan
@@ -22,8 +23,9 @@ from quorate.report.plan_text import render_plan
 @pytest.fixture(scope="module")
 def made() -> Plan:
     return quorate.plan(
-        n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5, commonest=0.52,
+        n_records=6_000, n_public=200, width=50, n_classes=2, epsilon=1.0, delta=1e-5, commonest=0.52,
         mechanisms=[NoisyCounts, GaussianNoisyMax], learning_curve=[(20, 0.75), (100, 0.9)],
+        student=built_in("logistic", "student"),  # the default one compares models of the votes, which takes longer
     )  # fmt: skip
 
 

@@ -27,8 +27,9 @@ BEYOND = "a whole number is beyond the range of 64-bit floats"
 _EXPECTED = "a 2-D array, a scipy.sparse matrix, or a pandas or polars DataFrame"
 
 
-def _is_sparse(X: Any) -> bool:
-    return bool(sparse.issparse(X))
+def _is_sparse(X: object) -> bool:
+    module = sys.modules.get("scipy.sparse")  # as with frames, below: no other rows take the time to load it
+    return module is not None and bool(module.issparse(X))
 
 
 def _is_frame(X: object, library: str) -> bool:
@@ -53,7 +54,7 @@ def kind(X: Rows) -> Kind:
     """
     if isinstance(X, np.ndarray):
         return "numpy"
-    if sparse.issparse(X):
+    if _is_sparse(X):
         return "sparse"
     if _is_frame(X, "polars"):
         return "polars"

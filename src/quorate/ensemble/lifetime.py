@@ -17,6 +17,7 @@ Elsewhere than on Linux a worker kills the process group of its child, and a pro
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -119,6 +120,7 @@ def be_worker(parent: int, mark: str) -> None:
         The mark that this process carries.
     """
     _Worker.parent, _Worker.mark = parent, mark
+    gc.disable()  # what it loads stays, and loads a tenth quicker; its children, which do the work, collect again
     for each in FROM_TERMINAL:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
@@ -152,6 +154,7 @@ def be_child(worker: int) -> None:
         The process that forked this one.
     """
     _Worker.parent = _Worker.child = None
+    gc.enable()
     os.setsid()
     if _prctl is not None:
         _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))

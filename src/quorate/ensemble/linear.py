@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.data.rows import kind
+from quorate.data.rows import is_plain_float_matrix, kind
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.counting import GROUP
 
@@ -268,6 +268,37 @@ def _row_norms(rows: Any) -> FloatArray:
     else:
         squares = np.einsum("ij,ij->i", rows, rows)
     return np.sqrt(squares)
+
+
+def votes_of_linear(voter: Voter, X: Any, n_classes: int) -> IntArray | None:
+    """Return the votes of one linear classifier on plain float rows; None of another voter, or on other rows.
+
+    They are those of its own ``predict``, by the same product and sum. What ``predict`` does beside these, to look at
+    the rows and the model, takes thirty times as long for some hundred rows.
+
+    Parameters
+    ----------
+    voter : Voter
+        Any.
+    X : rows, (n_queries, n_features)
+        What it is asked about.
+    n_classes : int
+        C.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> voter = ClassifierVoter(RidgeClassifier().fit([[-1.0], [1.0]], [0, 1]), np.array([2, 5]))
+    >>> votes_of_linear(voter, np.array([[-2.0], [9.0]]), n_classes=6).tolist()
+    [2, 5]
+    """
+    if not is_plain_float_matrix(X) or (codes := _codes_if_linear(voter, X.shape[1], n_classes)) is None:
+        return None
+    model = voter.estimator  # type: ignore[attr-defined]
+    scores = X @ model.coef_.T + model.intercept_
+    if len(codes) > 2:
+        return np.asarray(voter.codes[scores.argmax(axis=1)])  # type: ignore[attr-defined]
+    return np.asarray(voter.codes[(scores.reshape(-1) > 0).astype(np.int64)])  # type: ignore[attr-defined]
 
 
 def _codes_if_linear(voter: Voter, width: int, n_classes: int) -> tuple[int, ...] | None:

@@ -11,6 +11,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from tests.ensemble.prompted.one_store import OneStore
 from tests.ensemble.prompted.stand_in import BAD, endpoint, slow
 
 from quorate.audit import audit_shards
@@ -54,18 +55,6 @@ def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
         assert set().union(*found) == set(range(K))
         assert counts.sum() == K * 3
         assert {len(each["messages"]) for each in there.asked} == {2 + 2 * 4}
-
-
-class OneStore(ChatTeacher):
-    """A cheat: its prompts draw on what every shard so far has left in one place."""
-
-    store: list[tuple[str, int]] = []  # noqa: RUF012 - that is the fault
-
-    def train(self, X: Any, y: Any, seed: int, /) -> Any:
-        self.store += zip(row_texts(X, text=self.text), y.tolist(), strict=True)
-        voter = super().train(X, y, seed)
-        texts, codes = zip(*self.store, strict=True)
-        return type(voter)(voter.endpoint, voter.prompt, texts, codes, "random", 4, voter.seed)  # type: ignore[attr-defined]
 
 
 def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
