@@ -313,7 +313,7 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(
     root = write(tmp_path / "run", there.url)
     assert N // K >= 2 * 4
     assert quorate(["check", str(root)]) == 0
-    said = capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
     assert "each prompt shows 4 of the about 12 rows of its shard" in said
     assert f"up to {K * 12 // 4} teachers would show as many each" in said
     assert f"Each further teacher is asked about {M} rows" in said
