@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from quorate.accounting import DiscreteGaussian, Gaussian, PureDP, Repeated
+from quorate.accounting import DiscreteGaussian, Gaussian, Guarantee, PureDP, Repeated
 from quorate.accounting.odds import miss_rate
 from quorate.pipeline.attacker import attack_curve
 
@@ -29,6 +29,24 @@ def test_of_gaussian_noise_it_is_below_the_exact_curve_and_close_to_it(sigma: fl
 def test_of_pure_noise_it_is_the_two_lines_of_its_one_epsilon() -> None:
     curve = attack_curve(PureDP(1.0), 1.0, DELTA)
     assert curve.misses == pytest.approx([miss_rate(1.0, 0.0, each) for each in curve.false_alarms], abs=1e-9)
+
+
+def test_beside_a_guarantee_of_more_the_pairs_of_worlds_are_not_told() -> None:
+    """A ledger with another run, or with an estimate: 554 beside its 925 would be read as what all of it leaves."""
+    event = Gaussian(3.73, 1.0)
+    of_it, of_more, of_more_delta = (
+        Guarantee(
+            epsilon=epsilon, delta=delta, unit="record", neighbours="replace one record", mechanism="votes",
+            accounting="exact",
+        )
+        for epsilon, delta in ((0.999, DELTA), (1.5, DELTA), (1.0, 2 * DELTA))
+    )  # fmt: skip
+    told = attack_curve(event, 1.0, DELTA, beside=of_it)
+    assert (told.told_apart, told.allowed) == (554, 732)
+    for more in (of_more, of_more_delta):
+        curve = attack_curve(event, 1.0, DELTA, beside=more)
+        assert (curve.told_apart, curve.allowed) == (None, None)
+        assert curve.misses == told.misses
 
 
 def test_it_is_of_all_answers_together() -> None:

@@ -124,7 +124,16 @@ def test_labels_that_are_not_the_true_ones_do_not_decide_between_methods_by_a_li
     ordered = in_order(facts, [votes, direct])
     assert ordered[0].way == first
     behind = ordered[0].expected is not None and ordered[0].expected.accuracy < max(0.8, 0.8 - direct_behind)
-    assert ("another row is expected 3.0 points above it" in ordered[0].why) == behind
+    assert ("another is expected 3.0 points above it" in ordered[0].why) == behind
+
+
+def test_of_persons_whose_rows_are_not_counted_neither_method_is_put_first() -> None:
+    facts = replace(FACTS, unit="person", n_rows=None)
+    (votes,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[100], queries=[1_000]))
+    votes = replace(votes, expected=replace(rehearsed(0.81, 1), basis="learning curve"))
+    direct = PlanRow(way="direct", name="gradient rounds", expected=replace(rehearsed(0.8, 1), basis="learning curve"))
+    assert in_order(facts, [direct, votes])[0].way == "votes"
+    assert in_order(replace(facts, n_rows=facts.n_records), [direct, votes])[0].way == "direct"
 
 
 def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:

@@ -422,6 +422,11 @@ def test_the_best_attack_is_drawn_in_words_that_fit_what_may_change(facts: Facts
     priced = "names at most 557 of 1,000 pairs of worlds rightly on average; its ε and δ alone would allow 732."
     assert priced in page.text()
     assert priced in model_card(facts)
+    written = loads(facts.to_json())["attacker"]
+    assert (written["told_apart"], written["allowed"]) == (557, 732)
+    earlier = replace(facts, attacker=replace(facts.attacker, told_apart=None, allowed=None))
+    assert set(loads(earlier.to_json())["attacker"]) == {"false_alarms", "misses"}  # as it was written then
+    assert Facts.from_json(earlier.to_json()) == earlier
     for unknown in (None, 732):  # an earlier version did not write it; a price of one ε allows no less
         other = render_html(replace(facts, attacker=replace(facts.attacker, told_apart=unknown)))
         assert "alone would allow" not in other

@@ -13,6 +13,7 @@ import pytest
 
 from quorate.accounting import PureDP
 from quorate.ledger import Budget, Ledger
+from quorate.run.settings import settings_of
 
 Break = Callable[[Path], None]
 
@@ -96,6 +97,22 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(
         assert expected in one_line(said), said
         assert found == code
     assert charged(root) == []
+
+
+def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run: Any, cli: Any) -> None:
+    """What was published is still exported, and a run is refused as another release, not as a wrong file."""
+    root = finished_run()
+    settings = root / "quorate.toml"
+    said = settings.read_text(encoding="utf-8")
+    settings.write_text(said.replace("[run]\n", "[run]\nepsilon = 5.0\n", 1) if "[run]" in said else
+                        f"{said}\n[run]\nepsilon = 5.0\n", encoding="utf-8")  # fmt: skip
+    assert settings_of(root).run.epsilon == 5.0
+    before = charged(root)
+    code, _, told = cli("run", root)
+    assert code != 0
+    assert "is above [budget]" not in told
+    assert "another release" in one_line(told)
+    assert charged(root) == before
 
 
 def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run: Any, cli: Any) -> None:

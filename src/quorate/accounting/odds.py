@@ -94,7 +94,8 @@ def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
     >>> worlds_told_apart_by(delta(Gaussian(3.73, 1.0), 0.0))  # which is ε = 1, δ = 1e-5: that alone allows 732
     554
     """
-    return worlds_told_apart(0.0, delta_at_zero, pairs)
+    _check(0.0, delta_at_zero)
+    return min(pairs, ceil(pairs * (1 + Fraction(delta_at_zero)) / 2))
 
 
 def _check(epsilon: float, delta: float) -> None:

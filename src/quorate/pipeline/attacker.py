@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quorate.accounting import Event, trade_off_of, worlds_told_apart
+from dataclasses import replace
+
+from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as price
 from quorate.accounting.odds import worlds_told_apart_by
 from quorate.report import AttackCurve
@@ -11,7 +13,7 @@ from quorate.report import AttackCurve
 PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 
 
-def attack_curve(event: Event, epsilon: float, delta: float) -> AttackCurve:
+def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
     """Return the trade-off curve of everything that an event releases.
 
     Parameters
@@ -20,6 +22,9 @@ def attack_curve(event: Event, epsilon: float, delta: float) -> AttackCurve:
         What is charged.
     epsilon, delta : float
         Of the run; ε sets the points at which the price is asked.
+    beside : Guarantee, optional
+        The guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
+        say, the pairs of worlds are not told: they would be taken for what all of it leaves.
 
     Notes
     -----
@@ -35,9 +40,7 @@ def attack_curve(event: Event, epsilon: float, delta: float) -> AttackCurve:
     (599, 881)
     """
     found = trade_off_of([(part * epsilon, price(event, part * epsilon)) for part in PARTS])
-    return AttackCurve(
-        false_alarms=found.false_alarms,
-        misses=found.misses,
-        told_apart=worlds_told_apart_by(price(event, 0.0)),
-        allowed=worlds_told_apart(epsilon, delta),
-    )
+    curve = AttackCurve(false_alarms=found.false_alarms, misses=found.misses)
+    if beside is not None and (beside.epsilon > epsilon or beside.delta > delta):
+        return curve
+    return replace(curve, told_apart=worlds_told_apart_by(price(event, 0.0)), allowed=worlds_told_apart(epsilon, delta))

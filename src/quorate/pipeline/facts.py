@@ -95,8 +95,9 @@ def _written(mechanism: Mechanism, name: str) -> str:
 def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
     recipe_, seeded = task.recipe, task.noise.seeded
+    promised = guarantee(task, ledger, result.reservation)
     return Facts(
-        guarantee=guarantee(task, ledger, result.reservation),
+        guarantee=promised,
         setup=Setup(
             n_teachers=recipe_.n_teachers,
             partition=task.partition,
@@ -121,7 +122,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
         utility=metadata.utility,
         choices=choices(task),
         checks=about(task, ledger, while_running=result.checks),
-        attacker=attack_curve(result.reservation.event, task.facts.epsilon, task.facts.delta),
+        attacker=attack_curve(result.reservation.event, task.facts.epsilon, task.facts.delta, beside=promised),
         provenance=Provenance(
             run=metadata.title,
             started=metadata.started,

@@ -17,10 +17,9 @@ from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 
 CLOSE = 0.01  # accuracies that differ by less are told as the same
-BETWEEN_METHODS = (
-    0.045  # by which other labels than the true ones are wrong about votes and the direct method: the root
-)
-# mean square on the tables of benchmarks.rules, on which nothing is reported
+#: By which labels that are not the true ones are wrong about votes and the direct method: the root mean square on the
+#: tables of benchmarks.rules, on which nothing is reported.
+BETWEEN_METHODS = 0.045
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -217,17 +216,22 @@ def _accuracy(row: PlanRow) -> float:
 
 
 _MOSTLY = {  # where labels do not tell, by the tables of docs/how-to/which-method.md and docs/planner.md
-    "direct": "where a {unit} is one row, it was ahead of votes on most tables measured",
+    "direct": "where a {unit} is about one row, it was ahead of votes on most tables measured",
     "votes": "where a {unit} has many rows, votes were ahead where it was measured",
 }
 _TOO_CLOSE = (
-    f"and labels that are not the true ones do not tell the two methods apart by less than {100 * BETWEEN_METHODS:g} "
-    "points: another row is expected {:.1f} points above it"
+    f"and labels that are not the true ones do not tell the two methods apart by {100 * BETWEEN_METHODS:g} points or "
+    "less: {}another is expected {:.1f} points above it"
 )
 
 
 def _mostly_ahead(facts: PublicFacts) -> str:
-    """Return which method was ahead on most tables measured: the direct one where a unit is about one row."""
+    """Return which method was ahead on most tables measured: the direct one where a unit is about one row.
+
+    Of persons with an unknown number of rows nothing is told.
+    """
+    if facts.n_rows is None and facts.unit != "record":
+        return ""
     return "direct" if (facts.rows or 1) <= 2 * (facts.n_records or 1) else "votes"
 
 
@@ -250,7 +254,7 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
     comes first where a unit is one row, and behind the votes where it has many.
     """
     if row.way == "direct":
-        return 0.0 if _mostly_ahead(facts) == "direct" else 10.0
+        return 10.0 if _mostly_ahead(facts) == "votes" else 0.0
     if row.share_noise is None or row.n_teachers is None or getattr(row.mechanism, "may_decline", False):
         return 100.0 - (row.answered or 0.0)
     middle = numbers_of_teachers(facts)
@@ -273,9 +277,9 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
         if not in_full:
             return "no other row was rehearsed in full" if rest else "nothing else could be compared with it"
         ahead = first.expected.accuracy - max(map(_accuracy, in_full))
-        if ahead < 0:
-            return f"{_MOSTLY[first.way].format(unit=facts.unit)}, {_TOO_CLOSE.format(100 * -ahead)}"
         of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
+        if ahead < 0:
+            return f"{_MOSTLY[first.way].format(unit=facts.unit)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"
         if ahead < CLOSE:
             return f"{of}its expected accuracy is the highest, but the next row's is less than {CLOSE:g} below it"
         return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"

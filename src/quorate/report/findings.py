@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quorate.accounting.odds import PAIRS
 from quorate.report.plain import Plain, require
@@ -170,6 +171,8 @@ class AttackCurve(Plain):
     misses: tuple[float, ...]
     told_apart: int | None = None
     allowed: int | None = None
+
+    LEFT_OUT: ClassVar = ("told_apart", "allowed")
 
     def recognised(self, false_alarms: float) -> float:
         """Return the largest share of units in the data that are recognised, at one of the rates of false alarms."""

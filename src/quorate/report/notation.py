@@ -141,7 +141,7 @@ def columns(text: str) -> int:
 def under_label(label: str, words: str, *, room: int) -> list[str]:
     r"""Break `words` at spaces into lines that start under each other, beside a label of `room` columns in 80.
 
-    No word is cut, so that a path or a command stays whole, however long it is.
+    No word is cut, so that an address or a path without spaces stays whole, however long it is.
 
     Examples
     --------
@@ -149,5 +149,5 @@ def under_label(label: str, words: str, *, room: int) -> list[str]:
       note      a word a word a word a word a word a word a word a word a word a
                 word a word a word
     """
-    lines = wrap(words, TERMINAL - room, break_long_words=False, break_on_hyphens=False)
+    lines = wrap(words, TERMINAL - room, break_long_words=False, break_on_hyphens=False) or [""]
     return [f"{'' if at else label:<{room}}{line}" for at, line in enumerate(lines)]

@@ -14,7 +14,7 @@ from json import dumps, loads
 from math import isfinite
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter, SecretRefused
@@ -35,6 +35,9 @@ class Plain:
     SecretRefused
         A field was given a :class:`~quorate.types.Secret`.
     """
+
+    #: Fields of a later version, which are not written where they are None: what an earlier one wrote stays as it is.
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
         for name, hint in _hints(cast(Any, type(self))).items():
@@ -162,7 +165,8 @@ def as_json(value: Any) -> Any:
     if isinstance(value, Guarantee):
         return loads(value.to_json())
     if isinstance(value, Plain):
-        return {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        told = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        return {name: each for name, each in told.items() if each is not None or name not in value.LEFT_OUT}
     if isinstance(value, tuple):
         return [as_json(item) for item in value]
     return value

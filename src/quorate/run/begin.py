@@ -224,7 +224,7 @@ def _number(key: str, text: str) -> float:
 
 
 def _whole(key: str, text: str) -> int:
-    if re.fullmatch(r"\d{1,3}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
         text = text.replace(",", "")
     try:
         return int(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -104,6 +105,11 @@ def plan_folder(
     return replace(made, notes=(*notes, *_notes_on_drop(data)))
 
 
+def _points_as_typed(said: re.Match[str]) -> str:
+    """Write the points of a curve as they were typed, in a sentence about it: elsewhere a pair is a name or a class."""
+    return re.sub(r"\(?\((-?\d+\.\d+), (-?\d+\.\d+)\),?\)?", r"\1:\2", said[0])
+
+
 def names_typed(*, records_by_option: bool) -> dict[str, Any]:
     """Return the names that whoever plans in a terminal has typed, by those of :func:`quorate.plan`.
 
@@ -135,7 +141,7 @@ def names_typed(*, records_by_option: bool) -> dict[str, Any]:
         "patterns": (
             (r'rehearse="(\w+)"', r"--rehearse \1"),
             (r"Example: \[\(20, 0.72\), \(100, 0.83\)\]", "Example: --curve 20:0.72 --curve 100:0.83"),
-            (r"\(?\((-?\d+\.\d+), (-?\d+\.\d+)\),?\)?", r"\1:\2"),  # a point of a curve
+            (r"^--curve .*", _points_as_typed),
         ),
     }
 

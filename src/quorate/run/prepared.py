@@ -116,9 +116,10 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
     QuorateError
         If the ledger cannot be read now.
     """
-    if not RunFolder(root).may_have_begun:
+    folder = RunFolder(root)
+    if not folder.has_ledger:
         return "nothing was charged"
-    if run is None:
+    if run is None or not folder.may_have_begun:
         return None
     with run.folder.look_into_ledger() as ledger:
         charge = run.charge_on(ledger)

@@ -27,6 +27,7 @@ from quorate.run.data_settings import (
     same_source,
     source,
 )
+from quorate.run.folder import RunFolder
 from quorate.run.prompt_section import KEYS, prompt_fields
 from quorate.run.run_settings import RunSettings, refuse_more_than_the_cap, run_settings
 from quorate.run.section import Section
@@ -162,7 +163,8 @@ def settings_of(root: Path) -> Settings:
         If the public rows are the private file again.
     """
     settings = read_settings(root / "quorate.toml")
-    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    if not RunFolder(root).has_published:  # of a finished run they may be those of the next release
+        refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     data = settings.data
     files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():

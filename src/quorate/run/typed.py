@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from quorate.errors import QuorateError
 
 Words = Iterable[tuple[str, str]]
+Patterns = Iterable[tuple[str, str | Callable[[re.Match[str]], str]]]
 
 
-def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: Words = ()) -> str:
+def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: Patterns = ()) -> str:
     """Return a sentence with the names that its reader typed.
 
     Parameters
@@ -22,7 +23,7 @@ def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: 
     parts : pairs of str
         What stands anywhere in it, likewise; all that fit.
     patterns : pairs of str
-        The same as regular expressions.
+        The same as regular expressions, or a function of what they match.
 
     Examples
     --------
@@ -35,13 +36,13 @@ def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: 
             break
     for before, after in parts:
         said = said.replace(before, after)
-    for before, after in patterns:
-        said = re.sub(before, after, said)
+    for pattern, instead in patterns:
+        said = re.sub(pattern, instead, said)
     return said
 
 
 def error_as_typed(
-    error: QuorateError, *, beginnings: Words = (), parts: Words = (), patterns: Words = ()
+    error: QuorateError, *, beginnings: Words = (), parts: Words = (), patterns: Patterns = ()
 ) -> QuorateError:
     """Return the same error with its sentence in the words of :func:`as_typed`."""
     error.args = (as_typed(str(error), beginnings=beginnings, parts=parts, patterns=patterns),)

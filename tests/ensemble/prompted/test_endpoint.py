@@ -187,12 +187,19 @@ def test_https_to_a_server_of_http_names_the_likely_cause() -> None:
     assert "If the server speaks http, as one on this machine may, write http:// in its address" in said
 
 
+def certificate(folder: Path, name: str) -> tuple[Path, Path]:
+    """Make a key and a certificate that it has signed itself."""
+    key, signed = folder / "key.pem", folder / "signed.pem"
+    new = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
+    called = ("-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}")
+    made = (str(OPENSSL), *new, *called, "-keyout", str(key), "-out", str(signed))
+    subprocess.run(made, check=True, capture_output=True)
+    return key, signed
+
+
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
 def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None:
-    key, signed = tmp_path / "key.pem", tmp_path / "signed.pem"
-    new = ("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "1")
-    made = (str(OPENSSL), *new, "-subj", "/CN=nobody", "-keyout", str(key), "-out", str(signed))
-    subprocess.run(made, check=True, capture_output=True)
+    key, signed = certificate(tmp_path, "nobody")
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(signed, key)
     with endpoint(tls=tls) as there:
@@ -200,6 +207,20 @@ def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None
         assert there.asked == []
     assert "its certificate is not trusted here" in said
     assert "ca_file" in said
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
+def test_a_server_that_asks_for_a_certificate_is_not_said_to_speak_http(tmp_path: Path) -> None:
+    key, signed = certificate(tmp_path, "localhost")
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(signed, key)
+    tls.load_verify_locations(signed)
+    tls.verify_mode = ssl.CERT_REQUIRED
+    with endpoint(tls=tls) as there:
+        said = rehearsed(there.url.replace("127.0.0.1", "localhost"), ca_file=str(signed))
+        assert there.asked == []
+    assert "write http://" not in said
+    assert "It may ask for a certificate of the client" in said
 
 
 def test_where_nothing_answers_over_https_http_is_not_proposed() -> None:

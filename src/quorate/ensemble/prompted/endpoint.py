@@ -28,7 +28,8 @@ _AGAIN = {408, 425, 429, 500, 502, 503, 504}  # what a server says that may do b
 _TOLD = {
     "connection": "nothing answers there, or the connection broke",
     "certificate": "its certificate is not trusted here, or is of another name",
-    "tls": "what answers there does not speak https as it was asked to",
+    "http": "what answers there does not speak https as it was asked to",
+    "tls": "it speaks https, and no connection could be agreed on",
     "late": "no whole reply came within {timeout:g} seconds",
     "long": "the reply is longer than 256 KiB",
     "malformed": "the reply is not of the chat-completions protocol",
@@ -37,7 +38,8 @@ _RUNNING = "See that the model is running there"
 _REMEDIES = {
     "connection": _RUNNING,
     "certificate": "Name the file of its certificate authority in ca_file, and the machine as the certificate does",
-    "tls": "If the server speaks http, as one on this machine may, write http:// in its address; else turn on its TLS",
+    "http": "If the server speaks http, as one on this machine may, write http:// in its address; else turn on its TLS",
+    "tls": "It may ask for a certificate of the client, which quorate has none of, or speak an older TLS than 1.2",
     "late": "Raise timeout, lower connections, or take a quicker model",
     "long": "See that its address leads to such an endpoint, up to and without /chat/completions",
     "malformed": "See that its address leads to such an endpoint, up to and without /chat/completions",
@@ -180,7 +182,7 @@ class ChatEndpoint:
         except ExchangeFailed as failed:
             told = _TOLD[failed.kind].format(timeout=self.timeout)
             unanswered = Unanswered(told, _REMEDIES[failed.kind])
-            if failed.kind in ("connection", "certificate", "tls"):  # which may be broken once
+            if failed.kind in ("connection", "certificate", "http", "tls"):  # which may be broken once
                 raise _Again(unanswered, pause=False) from None
             raise unanswered from None
         if 300 <= status < 400:

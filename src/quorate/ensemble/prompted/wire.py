@@ -17,9 +17,11 @@ from http.client import HTTPConnection, HTTPException
 from time import monotonic
 from typing import Any
 
+_NO_TLS = ("WRONG_VERSION_NUMBER", "HTTP_REQUEST", "RECORD_LAYER_FAILURE")  # what OpenSSL makes of an answer in http
+
 
 class ExchangeFailed(Exception):
-    """No reply came; `kind` is "connection", "certificate", "tls", "late", "long" or "malformed"."""
+    """No reply came; `kind` is "connection", "certificate", "http", "tls", "late", "long" or "malformed"."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
@@ -90,8 +92,8 @@ def post(
         raise ExchangeFailed("certificate") from None
     except ssl.SSLEOFError:  # the other end hung up, which may have any cause
         raise ExchangeFailed("connection") from None
-    except ssl.SSLError:
-        raise ExchangeFailed("tls") from None
+    except ssl.SSLError as error:
+        raise ExchangeFailed("http" if error.reason in _NO_TLS else "tls") from None
     except OSError:
         raise ExchangeFailed("connection") from None
     except (HTTPException, ValueError):

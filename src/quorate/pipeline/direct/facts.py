@@ -36,8 +36,9 @@ MECHANISM = "noisy gradient rounds"
 def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
     seeded, model = task.noise.seeded, name_of(result.model)
+    promised = direct_guarantee(task, ledger)
     return Facts(
-        guarantee=direct_guarantee(task, ledger),
+        guarantee=promised,
         setup=Setup(
             n_teachers=0,
             partition="none",
@@ -58,7 +59,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        attacker=attack_curve(task.plan.event, task.epsilon, task.delta),
+        attacker=attack_curve(task.plan.event, task.epsilon, task.delta, beside=promised),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,

@@ -101,7 +101,7 @@ class SitesFacts:
             fitted=self.fitted,
             utility=Utility(student=self.score),
             checks=self._checks(ledger),
-            attacker=attack_curve(event, price(event, self.delta), self.delta),
+            attacker=attack_curve(event, price(event, self.delta), self.delta, beside=guarantee),
             provenance=Provenance(
                 run=self.title,
                 started=self.started,
