@@ -209,16 +209,20 @@ def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None
     assert "ca_file" in said
 
 
-@pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
-def test_a_server_that_asks_for_a_certificate_is_not_said_to_speak_http(tmp_path: Path) -> None:
-    key, signed = certificate(tmp_path, "localhost")
-    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    tls.load_cert_chain(signed, key)
-    tls.load_verify_locations(signed)
-    tls.verify_mode = ssl.CERT_REQUIRED
-    with endpoint(tls=tls) as there:
-        said = rehearsed(there.url.replace("127.0.0.1", "localhost"), ca_file=str(signed))
-        assert there.asked == []
+@pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_PROTOCOL_VERSION"])
+def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
+    reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told as OpenSSL tells it: a server that refuses may also hang up first, which is a broken connection."""
+    from quorate.ensemble.prompted import wire
+
+    def refused(_: Any) -> None:
+        error = ssl.SSLError(1, "refused")
+        error.reason = reason
+        raise error
+
+    monkeypatch.setattr(wire._Timed, "connect", refused)
+    said = rehearsed("https://localhost:9/v1")
     assert "write http://" not in said
     assert "It may ask for a certificate of the client" in said
 
