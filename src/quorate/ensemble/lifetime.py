@@ -120,7 +120,7 @@ def be_worker(parent: int, mark: str) -> None:
         The mark that this process carries.
     """
     _Worker.parent, _Worker.mark = parent, mark
-    gc.disable()  # what it loads stays, and loads a tenth quicker; its children, which do the work, collect again
+    gc.disable()  # what it loads stays, and loads quicker; its children, which do the work, collect again
     for each in FROM_TERMINAL:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)

@@ -274,7 +274,7 @@ def votes_of_linear(voter: Voter, X: Any, n_classes: int) -> IntArray | None:
     """Return the votes of one linear classifier on plain float rows; None of another voter, or on other rows.
 
     They are those of its own ``predict``, by the same product and sum. What ``predict`` does beside these, to look at
-    the rows and the model, takes thirty times as long for some hundred rows.
+    the rows and the model, is most of its time for some hundred rows.
 
     Parameters
     ----------
