@@ -40,12 +40,12 @@ from quorate.experiments.sources import folder_of_files, found, weighed_words
 from quorate.mechanisms import NoisyCounts
 from quorate.pipeline.models import built_in
 from quorate.pipeline.planned import row_of_direct
-from quorate.pipeline.public_side import Models, _material, public_side, rehearsals_as_hard, rehearsals_of
+from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard, rehearsals_of, ruled_material
 from quorate.planning import PublicFacts
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.as_hard import AsHard
-from quorate.planning.rehearsal.made_up import MOST_RULED, MeanOf, Rule, ruled_labels
+from quorate.planning.rehearsal.made_up import MeanOf, Rule
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.votes import right_alone
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
@@ -178,10 +178,7 @@ class Case:
 
     def by_rule(self, rule: Rule, seed: int) -> float:
         """Return the mean accuracy that one rule expects of the two rows."""
-        points = self.side.views.numbers(self.side.pool)
-        at, codes = ruled_labels(points, len(self.classes), MOST_RULED, rule, seed)
-        rows = take(self.side.pool, at)
-        material = _material(self.side, rows, codes, at, "rules on the pool", self.classes, self.models)
+        material = ruled_material(self.side, self.classes, self.models, "rules on the pool", rule, seed)
         effort = Effort(folds=1, repeats=1, teachers=32, asked=self.side.n_distinct, every_row=True)
         return mean(Rehearsal(material=material, facts=self.facts, effort=effort, seed=seed)(self.facts, self.rows))
 

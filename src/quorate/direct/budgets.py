@@ -20,10 +20,11 @@ from quorate.data.feature_maps.coordinates import (
 )
 from quorate.data.feature_maps.exact import squared_lengths
 from quorate.data.feature_maps.shared_patches import SharedPatches
+from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
 from quorate.direct.plan import FeatureMapName, feature_map_for, noise_for, released_by_a_round
-from quorate.types import FloatArray
+from quorate.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -107,6 +108,8 @@ class PlannedBudgets:
     >>> rows = np.random.default_rng(1).normal(size=(50, 3))
     >>> bool(np.abs(made.coordinates(rows) - outline.integers(planned.along(rows))).max() <= 1)
     True
+    >>> np.allclose(planned.along_in_pool(np.array([7, 7, 0])), planned.along(planned.pool[[7, 7, 0]]))
+    True
     """
 
     pool: Any = field(repr=False)
@@ -114,6 +117,7 @@ class PlannedBudgets:
     patches: SharedPatches | None = field(default=None, repr=False)
     _feature_map: FeatureMap | None = field(default=None, repr=False)
     _moments: PoolMoments | None = field(default=None, repr=False)
+    _known: dict[int, FloatArray] = field(default_factory=dict, repr=False)
 
     @property
     def feature_map(self) -> FeatureMap:
@@ -152,3 +156,10 @@ class PlannedBudgets:
         with np.errstate(all="ignore"):
             along = np.asarray(public_features(self.feature_map, rows) @ self.moments.spectrum.vectors)
         return np.where(np.isfinite(along), along, 0.0).astype(np.float64)
+
+    def along_in_pool(self, at: IntArray) -> FloatArray:
+        """Return the same of rows of the pool, by number, ``(n,)``; no row is worked out twice."""
+        new = np.setdiff1d(at, list(self._known))
+        if len(new):
+            self._known.update(zip(new.tolist(), self.along(take(self.pool, new)), strict=True))
+        return np.stack([self._known[each] for each in at.tolist()])

@@ -51,6 +51,14 @@ class Models(NamedTuple):
     compared: tuple[str, ...] | None = None
 
 
+class Seen(NamedTuple):
+    """The pool as teachers and as the student see it, and as numbers."""
+
+    teacher: Any
+    student: Any
+    numbers: Any
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PublicSide:
     """The public rows of a plan, as models see them.
@@ -81,6 +89,25 @@ class PublicSide:
     own_map: FeatureMapName = "auto"
     patches: SharedPatches = field(default_factory=SharedPatches, repr=False)
     _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
+    _seen: list[Seen] = field(default_factory=list, repr=False)
+
+    @property
+    def seen(self) -> Seen:
+        """The pool as each model sees it, looked at once for all rehearsals."""
+        if not self._seen:
+            teacher, student = self.shown(self.pool)
+            numbers = student if self.views.numbers == self.views.student else self.views.numbers(self.pool)
+            self._seen.append(Seen(teacher, student, numbers))
+        return self._seen[0]
+
+    def shown(self, rows: Rows) -> tuple[Any, Any]:
+        """Return public rows as teachers and as the student see them; images, which both see alike, are seen once."""
+        see = self.views
+        alike = see.student == replace(see.teacher, fixed=False, marks={})
+        seen = see.teacher(rows)
+        if alike and see.student.encoder is None and see.student.directions is not None:
+            return seen, seen
+        return seen, see.student(rows)
 
     def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
         """Return what the direct method would do at a budget; shared by all that ask for one feature map.
@@ -244,17 +271,20 @@ def labelled_material(
 
     With them come the same rows as teachers of each model that is compared see them.
     """
-    in_pool = groups = None
+    groups = None
     if evaluation is not None:
         _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
         codes = encode_labels(evaluation[1], classes, name="evaluation labels")
         groups = _owners(evaluation[2], len(codes)) if len(evaluation) > 2 else None
     else:
         rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
-        in_pool = np.arange(len(codes))
     if len(codes) != n_rows(rows):
         raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
-    made = _material(side, rows, codes, in_pool, "labelled public rows", classes, models)
+    told: dict[str, Any] = {"basis": "labelled public rows", "classes": classes, "models": models}
+    if evaluation is None:
+        made = pool_material(side, np.arange(len(codes)), codes, **told)
+    else:
+        made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
     made = replace(made, groups=groups)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
@@ -290,29 +320,33 @@ def ruled_material(
     side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, rule: Rule, seed: int
 ) -> Material:
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
-    see = side.views.numbers
-    at, codes = ruled_labels(see(side.pool), len(classes), MOST_RULED, rule, seed, one_unit=see.directions is not None)
-    return _material(side, take(side.pool, at), codes, at, basis, classes, models)
+    one_unit = side.views.numbers.directions is not None
+    at, codes = ruled_labels(side.seen.numbers, len(classes), MOST_RULED, rule, seed, one_unit=one_unit)
+    return pool_material(side, at, codes, basis=basis, classes=classes, models=models)
+
+
+def pool_material(
+    side: PublicSide, at: IntArray, codes: IntArray, *, basis: Basis, classes: Sequence[Any], models: Models
+) -> Material:
+    """Gather rows of the pool, by number, with these labels."""
+    shown = take(side.seen.teacher, at), take(side.seen.student, at), None
+    return _material(side, shown, codes, at, basis=basis, classes=classes, models=models)
 
 
 def _material(
     side: PublicSide,
-    rows: Rows,
+    rows: tuple[Any, Any, Any],
     codes: IntArray,
     in_pool: IntArray | None,
+    *,
     basis: Basis,
     classes: Sequence[Any],
     models: Models,
 ) -> Material:
-    see, schema = side.views, side.schema
-    pool, seen = see.teacher(side.pool), see.teacher(rows)
-    # All three see images alike, and to look at some thousands takes seconds.
-    alike = see.student == see.numbers == replace(see.teacher, fixed=False, marks={}) and see.numbers.encoder is None
-    alike = alike and see.numbers.directions is not None
     return Material(
-        pool=(pool, pool if alike else see.student(side.pool)),
-        points=pool if alike else see.numbers(side.pool),
-        rows=(seen, seen if alike else see.student(rows), schema.parsed(rows)[0]),
+        pool=(side.seen.teacher, side.seen.student),
+        points=side.seen.numbers,
+        rows=rows,
         codes=codes,
         in_pool=in_pool,
         teacher=as_teacher(
@@ -321,9 +355,9 @@ def _material(
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,
-        schema=schema,
+        schema=side.schema,
         direct=side.direct(models.feature_map),
-        one_unit=see.numbers.directions is not None,
+        one_unit=side.views.numbers.directions is not None,
     )
 
 

@@ -32,7 +32,8 @@ class Material:
     points : (n_public, d) array or sparse matrix
         The same rows as numbers.
     rows : as teachers, as the student and as the direct method see it
-        The rows with labels, of which some play the private ones and the others are scored on.
+        The rows with labels, of which some play the private ones and the others are scored on. The direct method finds
+        rows of the pool by `in_pool`, and then has none here.
     codes : IntArray, (n_labelled,)
         Their classes.
     groups : IntArray or None, (n_labelled,)
@@ -101,7 +102,10 @@ class Material:
         """The labelled rows along the pool's directions, for whatever budget of the direct method."""
         assert self.schema is not None and self.direct is not None  # noqa: S101, PT018 - both, or there is no row
         if not self._along:
-            self._along.append(self.direct.along(self.schema.numbers(self.rows[2])))
+            direct, at = self.direct, self.in_pool
+            self._along.append(
+                direct.along(self.schema.numbers(self.rows[2])) if at is None else direct.along_in_pool(at)
+            )
         return self._along[0]
 
     def divided(self, rows: IntArray, parts: int, rng: np.random.Generator) -> list[IntArray]:
