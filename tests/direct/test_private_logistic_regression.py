@@ -17,6 +17,7 @@ from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
 from quorate.data import load_mushroom
 from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.direct import descend
+from quorate.direct.defaults import PoolMoments, most_dimensions, settings_for
 from quorate.direct.plan import noise_for
 from quorate.errors import (
     BudgetExhausted,
@@ -444,3 +445,12 @@ def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     without = estimator().fit(table[0], table[1])
     assert "public pool" not in {each.code for each in without.facts().checks}
     assert not any("public pool" in each for each in without.guarantee_.caveats)
+
+
+def test_there_are_no_more_dimensions_than_the_sample_tells_however_much_is_spent(table) -> None:
+    """The noise alone would allow 400 of them at ε = 20, where 1,200 units tell 69."""
+    moments = PoolMoments.of(np.random.default_rng(4).normal(size=(1_000, 500)))
+    for n_classes in (2, 5):
+        much, little = (settings_for(moments, n_classes=n_classes, n_units=1_200, mu=mu) for mu in (9.0, 0.5))
+        assert moments.spectrum.effective_dimension(much.ridge) == pytest.approx(most_dimensions(1_200), rel=1e-3)
+        assert moments.spectrum.effective_dimension(little.ridge) < 0.05 * 0.5 * 1_200

@@ -2,7 +2,7 @@ r"""The settings of a run, from public facts alone: the pool, the number of unit
 
 | setting | two classes, one logit | more classes, one logit each |
 |---|---|---|
-| κ: smallest with d(κ) ≤ min(ρ μ n₀, 1500, m/2) | ρ = .04 | ρ = .025 |
+| κ: smallest with d(κ) ≤ min(ρ μ n₀, max(n₀/48, 2√n₀), 1500, m/2) | ρ = .04 | ρ = .025 |
 | clip B = c × median held-out length of z | c = .45 √(.04/r), within [.45, 1] | c = .4 |
 | rounds T | .5/r rounded, within [8, 32] | 12 |
 | rate η | 4 | 4 |
@@ -122,13 +122,27 @@ def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: floa
         The Gaussian parameter that (ε, δ) allows, > 0.
     """
     two = n_classes == 2
-    target = min(RHO[two] * mu * n_units, MOST_DIMENSIONS, moments.features.shape[0] / 2)
+    target = min(RHO[two] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, moments.features.shape[0] / 2)
     ridge = moments.spectrum.ridge_for(target)
     ratio = moments.spectrum.effective_dimension(ridge) / (mu * n_units)
     length = max(float(np.median(moments.lengths(ridge))), 1e-6)
     share = min(max(0.45 * sqrt(0.04 / ratio), 0.45), 1.0) if two else 0.4
     rounds = min(max(round(0.5 / ratio), 8), 32) if two else 12
     return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds)
+
+
+def most_dimensions(n_units: int) -> float:
+    """Return how many dimensions the sample can tell apart, however little noise there is: max(n₀/48, 2√n₀).
+
+    Where labels are hard to predict, a model of more of them fits the labels that it has seen, so that a run with more
+    privacy to spend would be the worse one.
+
+    Examples
+    --------
+    >>> [round(most_dimensions(n)) for n in (100, 2_000, 48_000)]
+    [20, 89, 1000]
+    """
+    return max(n_units / 48, 2 * sqrt(n_units))
 
 
 def _folds(m: int) -> IntArray:

@@ -1,0 +1,110 @@
+"""In how many dimensions the direct method learns where much privacy is spent: accuracy by the bound on them.
+
+    python -m benchmarks.dimensions tune [table ...]      on tables that chose the bound
+    python -m benchmarks.dimensions report [table ...]    on others
+
+With little privacy the noise decides how many directions of the pool can be told apart. With much of it the sample
+does: n units tell no more than some share of n directions where labels are hard to predict, and a model of more of
+them fits the labels that it has seen. All rows of a table but the pool and those that are scored on are private, and
+the direct method is played on them in the settings and with the noise of a true run, under each of :data:`BOUNDS` on
+its effective dimension. Tables of others' packages and folders are left out where they are missing.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks import growth, planned, rules
+from benchmarks.recipe import adult
+from quorate.data import take
+from quorate.direct import defaults
+from quorate.errors import PreconditionFailed
+from quorate.experiments.sources import weighed_words
+from quorate.pipeline.public_side import public_side
+from quorate.planning.rehearsal.rounds import round_codes
+
+EPSILONS, DELTA = (2.0, 4.0, 8.0), 1e-5
+SPLITS, TEST, MOST_PRIVATE = 2, 4_000, 15_000
+
+#: Bounds on the effective dimension by the number of units, beside those that always hold.
+BOUNDS: dict[str, Callable[[int], float]] = {
+    "none": lambda n: math.inf,
+    "n/100": lambda n: n / 100,
+    "n/48": lambda n: n / 48,
+    "2√n": lambda n: 2 * math.sqrt(n),
+    "as shipped": defaults.most_dimensions,
+}
+
+#: Loaders of rows and classes, with the rows that play the pool.
+TUNED: dict[str, tuple[Callable[[], tuple[Any, Any]], int]] = {
+    **{name: (table.load, table.m) for name, table in rules.TABLES.items()},
+    **{name: (table.load, table.m) for name, table in growth.TABLES.items()},
+    "adult's occupation": (lambda: adult("occupation"), 2_000),
+}
+REPORTED: dict[str, tuple[Callable[[], tuple[Any, Any]], int]] = {
+    "fair": (planned.fair, 500),
+    "health": (planned.health, 800),
+    "diamonds": (planned.diamonds, 1_078),
+}
+
+
+def compared(name: str, load: Callable[[], tuple[Any, Any]], m: int) -> dict[float, dict[str, float]]:
+    """Print and return the accuracy at each ε under each bound, on average over the splits."""
+    X, codes = load()
+    n_classes = int(codes.max()) + 1
+    found: dict[tuple[float, str], list[float]] = {}
+    for seed in range(SPLITS):
+        order = np.random.default_rng(seed).permutation(len(codes))
+        n_test = min(TEST, len(codes) // 4)
+        cuts = order[:m], order[m : m + n_test], order[m + n_test :][:MOST_PRIVATE]
+        pool, *others = (take(X, cut) for cut in cuts)
+        if not isinstance(X, np.ndarray):
+            weighed = [weighed_words(others[1], pool, each) for each in others]
+            pool, others = weighed[0][1], [each[2] for each in weighed]
+        side = public_side(pool, tuple(range(n_classes)))
+        direct = side.direct("auto")
+        along = np.vstack([direct.along(side.schema.parsed(each)[0]) for each in others])
+        of_all = np.concatenate([codes[cut] for cut in cuts[1:]])
+        scored, private = np.split(np.arange(len(of_all)), [n_test])
+        for bound, most in BOUNDS.items():
+            defaults.most_dimensions = most
+            for epsilon in EPSILONS:
+                outline = direct.outline(n_classes=n_classes, n_units=len(private), epsilon=epsilon, delta=DELTA)
+                z = outline.integers(along)
+                codes_told = round_codes(outline, z, of_all, private, scored, rows_each=1, share=1, seed=seed)
+                found.setdefault((epsilon, bound), []).append(float((codes_told == of_all[scored]).mean()))
+    print(f"{name}: {len(private):,} private rows, {m:,} public ones, {n_classes} classes")
+    means = {at: {bound: float(np.mean(found[at, bound])) for bound in BOUNDS} for at in EPSILONS}
+    for epsilon, by_bound in means.items():
+        print(
+            f"    ε = {epsilon:g}  " + "  ".join(f"{bound} {each:.3f}" for bound, each in by_bound.items()), flush=True
+        )
+    return means
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    verb, names = (sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[2:]
+    if verb not in ("tune", "report"):
+        sys.exit(__doc__)
+    every = []
+    for name, (load, m) in (TUNED if verb == "tune" else REPORTED).items():
+        if names and name not in names:
+            continue
+        try:
+            every.append(compared(name, load, m))
+        except PreconditionFailed as missing:
+            print(f"{name}: left out, {missing}")
+    for epsilon in EPSILONS:
+        for bound in list(BOUNDS)[1:]:
+            gains = np.array([means[epsilon][bound] - means[epsilon]["none"] for means in every])
+            print(
+                f"ε = {epsilon:g}, {bound}: {gains.mean():+.4f} on average beside no bound, from {gains.min():+.3f} to "
+                f"{gains.max():+.3f}"
+            )
