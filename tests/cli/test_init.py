@@ -93,15 +93,20 @@ class Terminal(io.StringIO):
 
 
 def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "lots", "1.5", ""]
+    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "5,9", "5000", "9000", "lots", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
     code, out, err = cli("init", "run", "--from", "private.csv")
     assert code == 0, err
     assert "columns: person, age, notes, seen, name, ill" in out
     assert "did you mean 'ill'" in out
+    assert "n_rows: expected a whole number" in out
+    assert "n_rows must be at least n_records" in out
     assert "epsilon: expected a number" in out
+    assert "suggested: 1e-5, at most" in out
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
+    assert (document["data"]["n_records"], document["data"]["n_rows"]) == (6_000, 9_000)
+    assert document["method"] == {"by": "teachers"}
     assert "next: quorate check run" in out
 
 
@@ -141,6 +146,8 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
         (("--yes", "--label", "note"), "did you mean 'notes'"),
         (("--yes", "--classes", "no"), "two different ones or more"),
         (("--yes", "--epsilon", "-1"), "epsilon"),
+        (("--yes", "--n-rows", "9"), "n_rows goes with unit"),
+        (("--yes", "--unit", "person", "--n-records", "9", "--n-rows", "8"), "got 8 for 9 units"),
         (("--yes", "--epsilon", "1,0"), "expected a number with a point, such as 1.0, got '1,0'"),
         (("--yes", "--public", "nowhere.csv"), "there is no such file"),
         (("--yes", "--public", "other.csv"), "its first line must name the columns"),
@@ -152,6 +159,33 @@ def test_what_is_wrong_is_one_line(tables: Path, cli: Any, options: tuple[str, .
     assert code in (2, 4)
     assert told in " ".join(err.split())
     assert not (tables / "run").exists()
+
+
+def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(tables: Path) -> None:
+    begun = Begun.of(tables / "private.csv", label="ill")
+    assert not begun.wants("n_rows")
+    assert not begun.with_answer("n_records", "9").wants("n_rows")
+    assert not begun.with_answer("unit", "person").wants("n_rows")  # where neither is declared, both are read
+    assert begun.with_answer("unit", "person").with_answer("n_records", "9").wants("n_rows")
+
+
+@pytest.mark.parametrize(
+    ("more", "by"),
+    [
+        (("--n-records", "6000"), "auto"),
+        ((), "teachers"),  # a plan needs the number
+        (("--n-records", "6000", "--unit", "person"), "teachers"),
+    ],
+)
+def test_texts_alone_begin_with_the_method_that_a_plan_chooses(
+    tables: Path, cli: Any, more: tuple[str, ...], by: str
+) -> None:
+    PUBLIC.select("notes").write_csv(tables / "texts.csv")
+    options = ("--public", "texts.csv", "--label", "ill", "--classes", "no,yes", "--epsilon", "1", "--yes", *more)
+    code, out, err = cli("init", "run", "--from", "private.csv", *options)
+    assert code == 0, err
+    assert tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))["method"] == {"by": by}
+    assert ('by = "auto"' in out) == (by == "auto")
 
 
 def test_a_decimal_comma_at_a_question_is_no_larger_number(tables: Path) -> None:

@@ -422,6 +422,14 @@ def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
     assert spent <= level < max(less, 1e-6)
 
 
+@pytest.mark.parametrize(("level", "at"), [(64.0, 1e-4), (1.0, 1e-30)])
+def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_out(level, at):
+    with pytest.raises(InvalidParameter, match="give a smaller epsilon, or a larger delta"):
+        noise_for(12, 12 * 500, level, at)
+    with pytest.raises(InvalidParameter, match="give a larger epsilon"):
+        noise_for(12, 12 * 500, 1e-9, 1e-10)
+
+
 def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     """Nobody compared the rows of the two tables, or looked where a transformer was fitted."""
     from sklearn.preprocessing import StandardScaler

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tests.estimators.small_task import POOL, X, Y, classifier, table
 
-from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool
+from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool, check
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators import resumable
 from quorate.labelling.active import Margin
@@ -169,6 +169,8 @@ def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(
     assert entries(path).count("reserved") == 1
     with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
         stopping.fit(X, Y, public=PUBLIC)
+    with pytest.raises(BudgetExhausted, match=r"this very fit was charged before: resume\(...\) goes on"):
+        check(stopping, X, Y, public=PUBLIC)
     again = made(path)
     again.set_params(queries=queries).resume(X, Y, public=PUBLIC)
     assert entries(path).count("reserved") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,20 @@ from quorate.experiments import reproduce_table4
 from quorate.experiments.linear_ensemble import LinearEnsemble
 from quorate.experiments.recipes import best_recipe
 from quorate.experiments.sources import mushroom, split
-from quorate.experiments.table4 import ASQ, BEST, DEFAULT, DIRECT, METHODS, PAPER, PLAIN, PSQ, RANDOM, REFERENCES
+from quorate.experiments.table4 import (
+    ASQ,
+    BEST,
+    DEFAULT,
+    DIRECT,
+    METHODS,
+    NO_NOISE,
+    PAPER,
+    PLAIN,
+    PSQ,
+    PUBLIC,
+    RANDOM,
+    REFERENCES,
+)
 from quorate.labelling.active import OracularCAL, Random
 
 
@@ -55,6 +69,25 @@ def test_every_method_of_the_table_runs_on_one_split() -> None:
     assert by_method[DIRECT].paper_accuracy is by_method[RANDOM].paper_accuracy is None
     assert list(found.figures) == ["table4-mushroom"]
     assert found.figures["table4-mushroom"].startswith("<svg")
+
+
+def test_the_column_without_noise_has_no_cell_of_the_direct_method_whose_grid_has_no_price_there() -> None:
+    found = reproduce_table4(("mushroom",), repeats=1, epsilons=(2.0, NO_NOISE), methods=(PUBLIC, DIRECT))
+    assert [(row.method, row.epsilon) for row in found.rows] == [(PUBLIC, 2.0), (DIRECT, 2.0), (DIRECT, NO_NOISE)]
+    assert "public coordinates, direct: not at ε = 64" in found.text()
+    with pytest.raises(InvalidParameter, match="has no price at epsilon = 64"):
+        reproduce_table4(("mushroom",), repeats=1, epsilons=(NO_NOISE,), methods=(PUBLIC,))
+
+
+def test_the_command_passes_no_caution_of_a_large_budget_on(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    asked = ["reproduce", "table4", "--data", "mushroom", "--repeats", "1", "--epsilon", "64", "--out"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(SystemExit) as ended:
+            main([*asked, str(tmp_path), "--method", DEFAULT])
+    assert ended.value.code == 0
+    assert "QuorateWarning" not in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.svg"))  # the picture has no place for this budget
 
 
 def test_the_papers_figures_are_those_that_it_prints() -> None:

@@ -31,6 +31,12 @@ def test_a_public_address_needs_tls_or_a_proxy(host: str) -> None:
     assert ServiceSettings(host=host, tls_cert=Path("c"), tls_key=Path("k"))
 
 
+@pytest.mark.parametrize("name", ["port", "metrics_port"])
+def test_a_port_that_is_none_is_told_with_what_was_given(name: str) -> None:
+    with pytest.raises(InvalidParameter, match=rf"^{name} must be a whole number from 0 to 65535, got 99999$"):
+        ServiceSettings(**{name: 99_999})
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "localhost", "127.8.8.8"])
 def test_an_address_of_this_machine_alone_needs_neither(host: str) -> None:
     assert ServiceSettings(host=host).on_loopback

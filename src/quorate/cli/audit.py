@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, number, print_json
+from quorate.cli.options import as_json, number, print_json, whole
 from quorate.errors import InvalidParameter
 from quorate.pipeline.progress import progress
 
@@ -26,10 +26,10 @@ CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a mil
 
 @click.command(name="audit")
 @click.argument("run", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[RUN|MECHANISM]")
-@click.option("--runs", type=int, help="How often one answer is drawn.  [default: 100000]")
+@click.option("--runs", type=whole, help="How often one answer is drawn.  [default: 100000]")
 @click.option("--confidence", type=number, help="Of all bounds together.  [default: 0.95; for cheats 0.999999]")
-@click.option("--seed", type=int, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
-@click.option("--jobs", "n_jobs", type=int, default=1, show_default=True, help="Processes.")
+@click.option("--seed", type=whole, help="Of the audit, so that it can be repeated; the run's noise is not touched.")
+@click.option("--jobs", "n_jobs", type=whole, default=1, show_default=True, help="Processes.")
 @click.option("--show-cheats", is_flag=True, help="Audit broken mechanisms and their correct twins instead of a run.")
 @click.option(
     "--sizes",
@@ -47,9 +47,9 @@ CHEATS_CONFIDENCE = 1 - 1e-6  # a correct twin is called a cheat in one of a mil
 @mechanism_fields
 @click.option("--epsilon", type=number, help="Of a MECHANISM: what all its answers may cost, where no noise is set.")
 @click.option("--delta", type=number, default=1e-5, show_default=True, help="Of a MECHANISM: at which ε is told.")
-@click.option("--n-teachers", type=int, default=250, show_default=True, help="Of a MECHANISM: how many would vote.")
-@click.option("--n-classes", type=int, default=2, show_default=True, help="Of a MECHANISM: for how many classes.")
-@click.option("--answers", type=int, default=100, show_default=True, help="Of a MECHANISM: all it would give.")
+@click.option("--n-teachers", type=whole, default=250, show_default=True, help="Of a MECHANISM: how many would vote.")
+@click.option("--n-classes", type=whole, default=2, show_default=True, help="Of a MECHANISM: for how many classes.")
+@click.option("--answers", type=whole, default=100, show_default=True, help="Of a MECHANISM: all it would give.")
 @as_json
 def command(
     run: Path,

@@ -148,6 +148,8 @@ def main(args: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.UsageError as error:
+        if isinstance(error, click.NoSuchOption):
+            _keep_near(error)
         error.show()
         for hint in _hints(error):
             click.echo(hint, err=True)
@@ -169,6 +171,11 @@ def _hints(error: click.UsageError) -> list[str]:
     command, path = error.ctx.command, error.ctx.command_path
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         return [f"Write for example: {path} … {error.param.opts[0]} {error.param.make_metavar(error.ctx)}"]
+    if isinstance(error, click.NoSuchOption) and "run" in {param.name for param in command.params}:
+        from quorate.run.template import place_of
+
+        place = place_of(error.option_name.lstrip("-").replace("-", "_"))
+        return [f"It is set in quorate.toml: {place}"] if place else []
     if not error.message.startswith("Got unexpected extra argument"):
         return []
     extra = error.message.partition("(")[2].rstrip(")")
@@ -179,6 +186,15 @@ def _hints(error: click.UsageError) -> list[str]:
     if not taken:
         return [f"{path} takes no argument."]
     return [f"{path} takes {' and '.join(taken)} alone; a name with spaces needs quotes."]
+
+
+def _keep_near(error: click.NoSuchOption) -> None:
+    """Keep the suggestions whose names are near: the dashes, which all options have, make no two of them alike."""
+    if error.possibilities:
+        from difflib import get_close_matches
+
+        names = {each.lstrip("-"): each for each in error.possibilities}
+        error.possibilities[:] = [names[each] for each in get_close_matches(error.option_name.lstrip("-"), names)]
 
 
 def _give_up(arguments: list[str], told: Event) -> NoReturn:

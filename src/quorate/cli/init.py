@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import number
+from quorate.cli.options import WholeAtLeast, number
 from quorate.cli.stopping import interrupted_as
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
@@ -30,7 +30,8 @@ _FILE = click.Path(path_type=Path)
 @click.option("--label", help="The column to predict.")
 @click.option("--classes", help="Every label there may be, with commas between: no,yes. Never read off private rows.")
 @click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
-@click.option("--n-records", type=click.IntRange(min=1), help="How many records (with --unit: units), if public.")
+@click.option("--n-records", type=WholeAtLeast(min=1), help="How many records (with --unit: units), if public.")
+@click.option("--n-rows", type=WholeAtLeast(min=1), help="With --unit: how many rows, if a unit has several.")
 @click.option("--epsilon", type=number, help="The cap for the life of these data. There is no default.")
 @click.option("--delta", type=number, help="Below 1 / number of units.")
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given stays to be filled in.")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, number, print_json
+from quorate.cli.options import as_json, number, print_json, whole
 
 if TYPE_CHECKING:
     from quorate.run.learn_check import LearnCheck
@@ -88,7 +88,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
     metavar="COLUMN=LOW..HIGH",
     help="What a column can hold, or COLUMN=VALUE,VALUE,…; a cut that parts none of it is refused before it costs.",
 )
-@click.option("--levels", default=16, show_default=True, help="Levels of such a column, at most.")
+@click.option("--levels", type=whole, default=16, show_default=True, help="Levels of such a column, at most.")
 @click.option("--epsilon", required=True, type=number, help="What this may cost.")
 @click.option(
     "--concept", default="rectangle", show_default=True, help="rectangle, stump; for one column interval, threshold."
@@ -118,7 +118,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
     is_flag=True,
     help="Do all that comes before the charge, and say what would be done; nothing is charged.",
 )
-@click.option("--unsafe-noise-seed", type=int, help="For tests and demos: reproducible, therefore not private.")
+@click.option("--unsafe-noise-seed", type=whole, help="For tests and demos: reproducible, therefore not private.")
 @as_json
 def command(
     table: Path, label: str, classes: tuple[str, ...], cuts: tuple[tuple[str, tuple[Any, ...]], ...], pool: Path | None,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, number, print_json, run_folder
+from quorate.cli.options import as_json, number, print_json, run_folder, whole
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def export(place: Path | str, to: Path | None, as_json: bool) -> None:
 @click.option("--delta", type=number, help="Likewise the δ. [default: as it is]")
 @click.option("--votes", type=click.Path(path_type=Path), help="The changed file of votes, for votes made elsewhere.")
 @click.option("--classes", help="Likewise every class there may be, with commas: no,yes")
-@click.option("--n-teachers", type=int, help="Likewise the number of teachers, where some abstain.")
+@click.option("--n-teachers", type=whole, help="Likewise the number of teachers, where some abstain.")
 @as_json
 def open_(
     run: Path,
@@ -188,7 +188,7 @@ def open_(
 @command.command(name="quota")
 @place
 @click.option("--client", help="Whose quota; without it, every client that has one is listed.")
-@click.option("--answers", type=int, help="The most answers that this client is ever given, those it has included.")
+@click.option("--answers", type=whole, help="The most answers that this client is ever given, those it has included.")
 @click.option("--remove", is_flag=True, help="Take the quota away: the cap alone bounds this client.")
 @click.option("--reason", help="Why; it is recorded.")
 @as_json

@@ -26,8 +26,38 @@ class Number(click.types.FloatParamType):
 class NumberAbove(click.FloatRange, Number):
     """The same above a bound."""
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it, and say the bound in the same words."""
+        found = Number.convert(self, value, param, ctx)
+        if not found > self.min:  # written this way round so that NaN is refused too
+            self.fail(f"expected a number > {self.min:g}, got {value!r}", param, ctx)
+        return found
+
+
+class Whole(click.types.IntParamType):
+    """A whole number; what is refused is told in words."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it as Python does."""
+        try:
+            return int(value)
+        except ValueError:
+            return self.fail(f"expected a whole number, such as 1000, got {value!r}", param, ctx)
+
+
+class WholeAtLeast(click.IntRange, Whole):
+    """The same, with a least one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read it, and say the bound in the same words."""
+        found = Whole.convert(self, value, param, ctx)
+        if found < self.min:
+            self.fail(f"expected a whole number >= {self.min}, got {value!r}", param, ctx)
+        return found
+
 
 number = Number()
+whole = Whole()
 
 
 def say_before(words: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, number, print_json, run_folder, say_before
+from quorate.cli.options import as_json, number, print_json, run_folder, say_before, whole
 from quorate.errors import QuorateError
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ class Point(click.ParamType[tuple[float, float]]):
 
 @click.command(name="plan")
 @run_folder
-@click.option("--records", "n_records", type=int, help="Number of private units, where quorate.toml has no n_records.")
-@click.option("--rows", "n_rows", type=int, help="Number of private rows, where a unit has several.")
+@click.option(
+    "--records", "n_records", type=whole, help="Number of private units, where quorate.toml has no n_records."
+)
+@click.option("--rows", "n_rows", type=whole, help="Number of private rows, where a unit has several.")
 @click.option(
     "--curve", "learning_curve", type=Point(), multiple=True, metavar="ROWS:ACCURACY",
     help="A point of one teacher's learning curve, as you know it from elsewhere; give several. What is expected is "

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from quorate.cli.options import NumberAbove, as_json, print_json
-from quorate.errors import InvalidParameter
+from quorate.cli.options import NumberAbove, WholeAtLeast, as_json, print_json
+from quorate.errors import InvalidParameter, QuorateWarning
 from quorate.pipeline.progress import progress
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ WITH_LINES = ("table4", "mnist", "writers")
 
 @click.command(name="reproduce")
 @click.argument("name", type=click.Choice(NAMES))
-@click.option("--repeats", type=click.IntRange(min=1), help="Splits, each with noise of its own. [default: the name's]")
+@click.option("--repeats", type=WholeAtLeast(min=1), help="Splits, each with noise of its own. [default: the name's]")
 @click.option(
     "--data", multiple=True, help="A data set of table4: mushroom, a9a, imdb, imdb-5000, real-sim. Repeatable."
 )
@@ -56,7 +57,7 @@ WITH_LINES = ("table4", "mnist", "writers")
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Your copy of real-sim (LIBSVM collection).",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of splits and noise.")
+@click.option("--seed", type=WholeAtLeast(min=0), default=0, show_default=True, help="Of splits and noise.")
 @as_json
 def command(
     name: str,
@@ -111,4 +112,6 @@ def command(
 def _run(name: str, arguments: dict[str, object]) -> Experiment:
     from quorate.experiments import EXPERIMENTS
 
-    return EXPERIMENTS[name](**arguments)
+    with warnings.catch_warnings():  # cautions are about a release; here all rows are public, and large ε are a column
+        warnings.simplefilter("ignore", QuorateWarning)
+        return EXPERIMENTS[name](**arguments)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from quorate.cli.options import run_folder
+from quorate.cli.options import run_folder, whole
 from quorate.pipeline.progress import progress
 
 
 @click.command(name="serve")
 @run_folder
 @click.option("--host", help="Where to listen. [default: 127.0.0.1]")
-@click.option("--port", type=int, help="[default: 8470]")
+@click.option("--port", type=whole, help="[default: 8470]")
 @click.option(
     "--config", type=click.Path(dir_okay=False, path_type=Path), help="Settings. [default: service.toml in RUN]"
 )

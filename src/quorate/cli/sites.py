@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from quorate.cli.options import as_json, print_json
+from quorate.cli.options import as_json, print_json, whole
 
 if TYPE_CHECKING:
     from quorate.run.sites.combined import Combined, SitesReleased
@@ -59,7 +59,7 @@ def keys(site: str, folder: Path) -> None:
 @click.option(
     "--kind", type=click.Choice(["auto", "counts", "labels"]), default="auto", help="A column a class, or a teacher."
 )
-@click.option("--n-teachers", type=int, help="Number of teachers, where some abstain.")
+@click.option("--n-teachers", type=whole, help="Number of teachers, where some abstain.")
 @click.option("--to", "signed", type=_PATH, required=True, help="The file that is handed over.")
 def sign(
     file: Path,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import click
 
 from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, number, print_json
+from quorate.cli.options import as_json, number, print_json, whole
 from quorate.cli.sites import combine, keys, sign, verify
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def votes_options(command: Command) -> Command:
                 show_default=True,
                 help="One column per class, or one per teacher.",
             ),
-            click.option("--n-teachers", type=int, help="Number of teachers, where some abstain."),
+            click.option("--n-teachers", type=whole, help="Number of teachers, where some abstain."),
             click.option(
                 "--mechanism",
                 default="GaussianNoisyMax",
@@ -73,7 +73,7 @@ def votes_options(command: Command) -> Command:
 @click.option(
     "--allow-hopeless", is_flag=True, help="Pay although the mechanism can answer nothing with so few teachers."
 )
-@click.option("--unsafe-noise-seed", type=int, help="Reproducible noise, for tests: no privacy at all.")
+@click.option("--unsafe-noise-seed", type=whole, help="Reproducible noise, for tests: no privacy at all.")
 @as_json
 def release(
     file: Path,

@@ -286,11 +286,12 @@ def noise_for(
     if rho is not None:
         return _noise_for_rho(rounds, rho)
     mu = mu_of_gaussian(epsilon, delta)
+    _refuse_no_price(numbers, mu / (REPLACED * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
     for k in range(FINEST_K, COARSEST_K - 1, -1):
         moved = REPLACED * 2.0**k * sqrt(rounds)
         if not mu > 0 or moved / mu > LARGEST_SIGMA:
             continue
-        rest = delta - lost_delta(numbers * (DISTANCE * (mu / moved) ** 2 + 2.0**-190), epsilon)
+        rest = delta - _taken_of_delta(numbers, mu / moved, epsilon)
         sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
@@ -303,6 +304,20 @@ def noise_for(
         f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
         "give a larger epsilon"
     )
+
+
+def _taken_of_delta(numbers: int, precision: float, epsilon: float) -> float:
+    """Return what a grid takes of δ, where `precision` is one by the noise in its steps."""
+    return lost_delta(numbers * (DISTANCE * precision**2 + 2.0**-190), epsilon)
+
+
+def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: float) -> None:
+    """Refuse an ε and a δ of which even the finest grid, which takes the least, leaves nothing for the noise."""
+    if _taken_of_delta(numbers, precision, epsilon) >= delta:
+        raise InvalidParameter(
+            f"noise on a grid has no price at epsilon={epsilon:g} and delta={delta:g}: what the grid takes of delta "
+            "grows with e^epsilon, and is more than all of it; give a smaller epsilon, or a larger delta"
+        )
 
 
 def _noise_for_rho(rounds: int, rho: float) -> tuple[int, float]:

@@ -8,6 +8,7 @@ from typing import Any
 from quorate.errors import InvalidParameter
 from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.known_arguments import tables_by_name
+from quorate.estimators.resumable import by_fit, charged_before
 from quorate.ledger import Budget
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.direct import foreseen as direct
@@ -119,7 +120,13 @@ def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, 
     """
     budget = Budget(task.facts.epsilon, task.facts.delta)
     charge = schedule(task, secrets.token_hex(16))
-    check_affordable(given, lambda _: charge, budget=budget, fingerprint=task.fingerprint)
+    check_affordable(
+        given,
+        lambda _: charge,
+        budget=budget,
+        fingerprint=task.fingerprint,
+        reworded=lambda refusal, ledger: charged_before(refusal, ledger, by_fit(task)),
+    )
     found, cautions = foreseen(task), task.recipe.cautions
     notes = (*notes_on_pool(task.inputs.public, PUBLIC_ROWS), *note_on_mechanism(task))
     result = CheckResult(

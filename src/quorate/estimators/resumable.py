@@ -86,7 +86,7 @@ def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task]
         try:
             return run_pipeline(task, ledger, key=key, watch=watch)
         except BudgetExhausted as refusal:
-            raise _charged_before(refusal, ledger, of) from None
+            raise charged_before(refusal, ledger, of) from None
 
 
 def went_on(task: Task, ledger: Ledger, *, of: Callable[[str], Task], verbose: bool) -> tuple[Task, RunResult]:
@@ -131,7 +131,7 @@ def by_fit(task: Task) -> Callable[[str], Task]:
     return lambda nonce: replace(task, key=fit_key(task.fingerprint_key, nonce))
 
 
-def _charged_before(refusal: BudgetExhausted, ledger: Ledger, of: Callable[[str], Task]) -> BudgetExhausted:
+def charged_before(refusal: BudgetExhausted, ledger: Ledger, of: Callable[[str], Task]) -> BudgetExhausted:
     """Say what goes on with a fit where the budget is spent by this very one."""
     words = f"{str(refusal).partition(';')[0]}; give a smaller epsilon=, or raise the budget with a reason"
     if ledger.durable and find_fit(ledger, of) is not None:

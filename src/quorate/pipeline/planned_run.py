@@ -156,9 +156,7 @@ def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
         If they are too few, or the number of private units is not known.
     """
     if task.facts.rows is None:
-        raise InvalidParameter(
-            "rehearsing needs the number of records; declare [data] n_records in quorate.toml, or give n_records="
-        )
+        raise InvalidParameter("rehearsing needs the number of records; give n_records=")
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
     codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
     private = task.inputs.private.reveal()

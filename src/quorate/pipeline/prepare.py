@@ -58,7 +58,7 @@ from quorate.students import Student, as_student
 from quorate.types import Secret
 
 OR_AUTO = '"auto" chooses it'
-AUTO = 'n_teachers="auto" (in quorate.toml: [teachers] count)'
+AUTO = 'n_teachers="auto"'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -67,9 +67,7 @@ def is_hopeless(considered: Sequence[Caution]) -> bool:
     return any(each.code == NOTHING_CAN_BE_ANSWERED and each.applies for each in considered)
 
 
-def refuse_hopeless(
-    considered: Sequence[Caution], *, unless: str = "allow_hopeless=True (in quorate.toml: [run] allow_hopeless = true)"
-) -> None:
+def refuse_hopeless(considered: Sequence[Caution], *, unless: str = "allow_hopeless=True") -> None:
     """Refuse a set-up that can answer nothing.
 
     Parameters

@@ -212,7 +212,7 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts, version: RecipeVersion
         suggested, _ = _teachers(facts, version)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
-            f"{facts.unit} each. Try n_teachers={suggested} (in quorate.toml: [teachers] count)"
+            f"{facts.unit} each. Try n_teachers={suggested}"
         )
 
 

@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from quorate.errors import LedgerMismatch, PreconditionFailed
+from quorate.errors import BudgetExhausted, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.release.charge import Charge
 from quorate.release.session import OTHER_DATA, GivenLedger, ledger_location
 
+Reworded = Callable[[BudgetExhausted, Ledger], BudgetExhausted]
+
 
 def check_affordable(
-    given: GivenLedger, charge_on: Callable[[Ledger], Charge], *, budget: Budget, fingerprint: str
+    given: GivenLedger,
+    charge_on: Callable[[Ledger], Charge],
+    *,
+    budget: Budget,
+    fingerprint: str,
+    reworded: Reworded | None = None,
 ) -> None:
     """Raise what a fit would raise on its ledger now; nothing is charged, bound or written.
 
@@ -26,6 +33,8 @@ def check_affordable(
         What a new ledger would be opened with.
     fingerprint : str
         Keyed hash of the private data.
+    reworded : callable, optional
+        What the fit would make of a budget's refusal by the open ledger, in its own words.
 
     Raises
     ------
@@ -50,10 +59,10 @@ def check_affordable(
         opened = _existing(place)
         if opened is not None:
             with opened as ledger:
-                _look(ledger, charge_on, fingerprint)
+                _look(ledger, charge_on, fingerprint, reworded)
             return
         place = None
-    _look(Ledger(budget=budget) if place is None else place, charge_on, fingerprint)
+    _look(Ledger(budget=budget) if place is None else place, charge_on, fingerprint, reworded)
 
 
 def _existing(path: Path) -> Ledger | None:
@@ -66,7 +75,10 @@ def _existing(path: Path) -> Ledger | None:
         raise
 
 
-def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str) -> None:
+def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str, reworded: Reworded | None) -> None:
     if ledger.fingerprints and fingerprint not in ledger.fingerprints:
         raise LedgerMismatch(OTHER_DATA)
-    charge_on(ledger).check_affordable(ledger)
+    try:
+        charge_on(ledger).check_affordable(ledger)
+    except BudgetExhausted as refusal:
+        raise (refusal if reworded is None else reworded(refusal, ledger)) from None

@@ -16,9 +16,10 @@ from quorate.data.files import existing_file
 from quorate.data.formats import require_column
 from quorate.data.images import image_columns
 from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.report.notation import visible
-from quorate.run.template import Answers, classes_of, suggested_delta
+from quorate.run.template import Answers, classes_of, suggested_delta, written
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
 MOST_CLASSES = 100  # different labels of a public table, above which they are no classes
@@ -29,6 +30,7 @@ QUESTIONS: Mapping[str, str] = {
     "classes": "Every label there may be, with commas between; it is published",
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
+    "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
     "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision (empty: later)",
     "delta": "delta",
 }
@@ -50,7 +52,7 @@ class Begun:
         Names of the columns of the public table.
     label, unit : str or None
     classes : tuple
-    n_records : int or None
+    n_records, n_rows : int or None
     epsilon, delta : float or None
     """
 
@@ -63,6 +65,7 @@ class Begun:
     unit: str | None = None
     classes: tuple[Any, ...] = ()
     n_records: int | None = None
+    n_rows: int | None = None
     epsilon: float | None = None
     delta: float | None = None
 
@@ -101,6 +104,7 @@ class Begun:
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
             "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
+            "n_rows": lambda text: count("n_rows", _whole("n_rows", text), at_least=1),
             "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
             "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
         }
@@ -111,11 +115,15 @@ class Begun:
         made = replace(self, **changed)
         if made.label is not None and made.label == made.unit:
             raise InvalidParameter(f"label and unit both name {made.label!r}; they must be two columns")
+        if made.n_rows is not None:
+            made._refuse_rows()
         return made
 
     def wants(self, key: str) -> bool:
         """Tell whether a question is still to be asked."""
         value = getattr(self, key)
+        if key == "n_rows" and (self.unit is None or self.n_records is None):  # a row is a unit, or both are read
+            return False
         return (value is None or value == ()) and not (key == "evaluation" and self.label is None)
 
     def hint(self, key: str) -> str:
@@ -125,13 +133,13 @@ class Begun:
                 return "the columns are not shown: with no public table to compare it with, the first line may be a row"
             return f"columns: {', '.join(map(visible, self.names))}"
         if key == "delta":
-            return f"suggested: {suggested_delta(self.n_records)[0]:g}, {suggested_delta(self.n_records)[1]}"
+            return f"suggested: {self._suggested_delta()}"
         return ""
 
     def default(self, key: str) -> str:
         """Return what is taken where nothing is typed; public facts alone."""
         if key == "delta":
-            return f"{suggested_delta(self.n_records)[0]:g}"
+            return written(suggested_delta(self.n_records)[0])
         if key == "classes" and (found := self.public_classes()):
             return ",".join(found)
         return ""
@@ -155,7 +163,22 @@ class Begun:
                 known[key] = os.path.relpath(known[key], folder)
         classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
-        return Answers(**{**known, "classes": classes, "drop": self.left_out, "delta": delta})
+        by = "auto" if self.texts_alone else None
+        return Answers(**{**known, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
+
+    @property
+    def texts_alone(self) -> bool:
+        """Whether each row is a unit and holds running text alone: a model of words is then mostly ahead of votes.
+
+        The planner can compare the two where the number of units is declared.
+        """
+        if self.unit is not None or self.public is None or self.n_records is None:
+            return False
+        return set(column_kinds(self._pool(self.public)).kinds.values()) == {"text"}
+
+    def _pool(self, public: Path) -> Rows:
+        """Return the public rows without what is no feature."""
+        return read_data(public, drop=[name for name in (self.label, self.unit) if name is not None]).X
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -168,8 +191,8 @@ class Begun:
         """Return what is to be said of the columns."""
         told = []
         if self.public is not None:
-            pool = read_data(self.public, drop=[name for name in (self.label, self.unit) if name is not None])
-            kinds = column_kinds(pool.X).kinds
+            pool = self._pool(self.public)
+            kinds = column_kinds(pool).kinds
             told.append(f"{self.public.name} says what the columns hold:")
             each_kind = {
                 kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
@@ -177,13 +200,32 @@ class Begun:
             told += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
             told += [
                 f"column {name!r} names files of images: uncomment images under [data], with their folder"
-                for name in image_columns(pool.X)
+                for name in image_columns(pool)
             ]
             if self.left_out:
                 told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+        if self.texts_alone:
+            told.append(
+                'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '
+                'them. Where labels are to leave, and not a model, write by = "teachers"'
+            )
         if self.delta is None and self.n_records is not None:
-            told.append(f"delta: {suggested_delta(self.n_records)[0]:g}, {suggested_delta(self.n_records)[1]}")
+            told.append(f"delta: {self._suggested_delta()}")
         return told
+
+    def _suggested_delta(self) -> str:
+        delta, reason = suggested_delta(self.n_records)
+        return f"{written(delta)}, {reason}"
+
+    def _refuse_rows(self) -> None:
+        """Refuse a number of rows where each is a unit of its own, and fewer of them than units."""
+        if self.unit is None:
+            raise InvalidParameter("n_rows goes with unit, the column that says whose row it is; else n_records is it")
+        if self.n_records is not None and self.n_rows is not None and self.n_rows < self.n_records:
+            raise InvalidParameter(
+                f"n_rows must be at least n_records, since each unit has a row, got {self.n_rows:,} for "
+                f"{self.n_records:,} units"
+            )
 
     def _column(self, name: str) -> str:
         require_column(name, self.names, self.private)

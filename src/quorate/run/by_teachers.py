@@ -15,6 +15,7 @@ from quorate.run import batch, notes
 from quorate.run.batch import LoadedRun
 from quorate.run.method import Method
 from quorate.run.settings import Settings
+from quorate.run.typed import in_settings
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ class Teachers(Method):
         self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
     ) -> LoadedRun:
         """Read the run."""
-        return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
+        with in_settings():
+            return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
 
     def check(self, run: LoadedRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
@@ -49,7 +51,8 @@ class Teachers(Method):
             raise InvalidParameter(
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
             )
-        return expected_of(run.task, run.evaluation.X, run.evaluation.truth)
+        with in_settings():
+            return expected_of(run.task, run.evaluation.X, run.evaluation.truth)
 
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""

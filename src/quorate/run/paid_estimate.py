@@ -27,6 +27,7 @@ from quorate.release import Charge
 from quorate.release.purposes import TUNING
 from quorate.run.batch import LoadedRun, load_run
 from quorate.run.settings import Settings, read_settings, settings_of
+from quorate.run.typed import in_settings
 
 if TYPE_CHECKING:
     from quorate.labelling import ErrorEstimate
@@ -124,7 +125,8 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     spend = real("--spend", spend, above=0)
     settings = _with_teachers(read_settings(root / "quorate.toml"), root)
     _refuse_no_room(settings, spend)
-    run = load_run(root, settings=settings)
+    with in_settings():
+        run = load_run(root, settings=settings)
     task = run.task
     if task.facts.rows is None:
         raise InvalidParameter(

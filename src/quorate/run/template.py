@@ -88,7 +88,9 @@ class Answers:
         In order.
     drop : tuple of str
         Columns to leave out.
-    n_records : int or None
+    n_records, n_rows : int or None
+    by : str or None
+        How the run learns, where that is not left as it stands.
     epsilon, delta : float or None
     """
 
@@ -100,6 +102,8 @@ class Answers:
     classes: tuple[Any, ...] = ()
     drop: tuple[str, ...] = ()
     n_records: int | None = None
+    n_rows: int | None = None
+    by: str | None = None
     epsilon: float | None = None
     delta: float | None = None
 
@@ -133,7 +137,7 @@ def filled(answers: Answers) -> str:
         key = line.removeprefix("# ").partition(" = ")[0]
         if section in ("data", "budget") and key in ("private", "public", "label", "classes") and key not in known:
             line = f"# {line}"
-        elif section in ("data", "budget") and key in known:
+        elif section in ("data", "method", "budget") and key in known:
             comment = line.partition("#" if not line.startswith("# ") else "  #")[2].lstrip("# ")
             comment = comment.removeprefix("to be filled in: ")
             line = f"{key} = {written(known.pop(key))}".ljust(_COMMENT - 1) + f" # {comment}"
@@ -147,11 +151,30 @@ def written(value: Any) -> str:
     Examples
     --------
     >>> written(("no", "yes")), written(True), written(1e-06), written('a "b"')
-    ('["no", "yes"]', 'true', '1e-06', '"a \\"b\\""')
+    ('["no", "yes"]', 'true', '1e-6', '"a \\"b\\""')
     """
     if isinstance(value, tuple):
         return f"[{', '.join(map(written, value))}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str | bool) else repr(value)
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value).replace("e-0", "e-")  # as everything that quorate prints has it
+
+
+def place_of(name: str) -> str:
+    """Return the section and the key of that name, or nothing where no line of the text has it.
+
+    Examples
+    --------
+    >>> place_of("epsilon"), place_of("jobs"), place_of("colour")
+    ('[budget] epsilon', '[run] n_jobs', '')
+    """
+    section = ""
+    for line in TEMPLATE.splitlines():
+        section = line if line.startswith("[") else section
+        key, sign, _ = line.removeprefix("# ").partition(" = ")
+        if sign and key.removeprefix("n_") == name.removeprefix("n_"):
+            return f"{section} {key}"
+    return ""
 
 
 def suggested_delta(n_records: int | None) -> tuple[float, str]:

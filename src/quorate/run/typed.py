@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from quorate.errors import QuorateError
 
@@ -47,3 +48,31 @@ def error_as_typed(
     """Return the same error with its sentence in the words of :func:`as_typed`."""
     error.args = (as_typed(str(error), beginnings=beginnings, parts=parts, patterns=patterns),)
     return error
+
+
+@contextmanager
+def in_settings() -> Iterator[None]:
+    """Have what is refused inside say the keys of ``quorate.toml``, where Python names arguments of a classifier.
+
+    Examples
+    --------
+    >>> with in_settings():
+    ...     raise QuorateError("queries=900 but the pool has 100 distinct points")
+    Traceback (most recent call last):
+    quorate.errors.QuorateError: [mechanism] queries = 900 but the pool has 100 distinct points
+    """
+    try:
+        yield
+    except QuorateError as error:
+        raise error_as_typed(error, beginnings=_KEYS_FIRST, parts=_KEYS, patterns=_KEYS_WITH_VALUES) from None
+
+
+_KEYS_FIRST = (("queries=", "[mechanism] queries = "), ("n_queries=", "[mechanism] queries = "))
+_KEYS = (
+    ("allow_hopeless=True", "[run] allow_hopeless = true"),
+    ("the number of records; give n_records=", "the number of records; declare [data] n_records"),
+)
+_KEYS_WITH_VALUES = (
+    (r'\bn_teachers=("auto"|\d+)', r"[teachers] count = \1"),
+    (r"\bn_records=(\d+)", r"[data] n_records = \1"),
+)

@@ -20,6 +20,7 @@ from quorate.arguments import count, nearest, one_of, real
 from quorate.errors import InvalidParameter, PreconditionFailed
 
 FILE: Final = "service.toml"
+LARGEST_PORT: Final = 65_535
 PREFIX: Final = "QUORATE_SERVE_"
 
 # Kubernetes gives every container variables about each Service: one that is called "quorate" would set
@@ -79,13 +80,16 @@ class ServiceSettings:
     def __post_init__(self) -> None:
         for name in ("port", "requests_per_minute", "metrics_port"):
             count(name, getattr(self, name))
+        for name in ("port", "metrics_port"):
+            if getattr(self, name) > LARGEST_PORT:
+                raise InvalidParameter(
+                    f"{name} must be a whole number from 0 to {LARGEST_PORT}, got {getattr(self, name)}"
+                )
         for name in ("max_body", "max_rows", "max_waiting"):
             count(name, getattr(self, name), at_least=1)
         for name in ("body_seconds", "shutdown_seconds"):
             real(name, getattr(self, name), above=0)
         one_of("after_budget", self.after_budget, ("student", "refuse"))
-        if max(self.port, self.metrics_port) > 65_535:
-            raise InvalidParameter("port and metrics_port must be at most 65535")
         if (self.tls_cert is None) != (self.tls_key is None):
             raise InvalidParameter("tls_cert and tls_key go together; give both or neither")
         if not (self.on_loopback or self.tls_cert or self.behind_proxy):
