@@ -162,6 +162,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
 .row { fill: none; stroke-linecap: round; stroke-dasharray: 0 10; }
 .chance { stroke: var(--chance); }
 .gain { stroke: var(--deep); }
+.allowed { stroke: var(--soft); }
 .rest { stroke: var(--rest); }
 .hollow { stroke: var(--paper); }
 @media screen and (max-width: 44rem) {
