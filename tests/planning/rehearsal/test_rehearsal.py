@@ -23,12 +23,13 @@ from quorate.pipeline.public_side import Models, labelled_material, notes_of, pu
 from quorate.planning import PublicFacts
 from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal import votes as rehearsed_votes
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.rounds import _drawn
-from quorate.planning.rehearsal.votes import Shards, released_data, sample_votes, whole_votes
+from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import VoteShareStudent
 from quorate.students.shared_coordinates import SharedCoordinates
@@ -133,6 +134,20 @@ def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, 
     assert any("every teacher says one class" in note for note in notes_of((rehearsal,)))
     assert votes.expected is not None
     assert votes.expected.accuracy < material.commonest + 0.15  # noise alone
+
+
+def test_how_right_one_teacher_is_hangs_on_no_single_shard(
+    rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is where a learning curve is read off: several are trained, and their mean varies less than one of them."""
+    material, trained_on, held = material_for(rows), np.arange(800), np.arange(800, LABELLED)
+
+    def spread() -> float:
+        return float(np.std([right_alone(material, trained_on, held, 100, seed=seed) for seed in range(40)]))
+
+    of_the_mean = spread()
+    monkeypatch.setattr(rehearsed_votes, "ALONE", 1)
+    assert of_the_mean < spread() / 2  # of eight independent ones it is 0.35 of that
 
 
 def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:
