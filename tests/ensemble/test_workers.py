@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import time
 from pathlib import Path
+from typing import ClassVar
+from weakref import WeakSet
 
 import polars as pl
 
@@ -100,3 +103,40 @@ def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
     then = dict(isolated_map(children, int, range(4), n_jobs=2, batch=1))
     assert None not in then.values()
     assert not set(then.values()) & set(first.values())
+
+
+class HoldsItself:
+    """A teacher that no count of references frees."""
+
+    alive: ClassVar[WeakSet[HoldsItself]] = WeakSet()
+
+    def __init__(self) -> None:
+        self.myself = self
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self.__dict__.update(state)
+        HoldsItself.alive.add(self)
+
+
+def looked_at_by_a_collection(_: HoldsItself) -> bytes:
+    return str(len(gc.get_objects())).encode()
+
+
+def held(items: list[HoldsItself]) -> list[bytes | Lost]:
+    """Tell how many the worker holds, those of this batch too, and what a child of it would look at."""
+    alive = str(len(HoldsItself.alive)).encode()
+    return [alive + b" " + each for each in in_children(looked_at_by_a_collection, items, together=True)]
+
+
+def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
+    """Also what holds itself: a worker lives as long as its process, and forks for each of many batches."""
+    end_workers()
+    told = dict(isolated_map(held, lambda _: HoldsItself(), range(6), n_jobs=1, batch=2)).values()
+    assert [each.split()[0] for each in told if each] == [b"2"] * 6
+
+
+def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() -> None:
+    """It would copy every page that they share."""
+    end_workers()
+    ((_, told),) = isolated_map(held, lambda _: HoldsItself(), [0], n_jobs=1, batch=1)
+    assert int((told or b"").split()[1]) < 1000

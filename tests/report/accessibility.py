@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Mapping
 from html import escape, unescape
 from pathlib import Path
+from typing import Any
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
@@ -122,6 +123,25 @@ def axe() -> str | None:
     return None if not place else Path(place).read_text(encoding="utf-8")
 
 
+_SCROLLED = """
+onload = () => {
+  const page = document.querySelector('iframe').contentDocument;
+  const wide = [page.documentElement, ...page.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth);
+  const result = document.createElement('pre');
+  result.id = 'result';
+  result.textContent = JSON.stringify(wide.map(e => e.getAttribute('aria-label') || 'the page'));
+  document.body.append(result);
+};
+"""
+
+
+def scrolled_in_browser(page: str, folder: Path, *, width: int) -> list[str]:
+    """Lay a page out in a frame of so many pixels, and name the parts of it that have to be moved to be seen whole."""
+    frame = f'<iframe width="{width}" height="900" srcdoc="{escape(page)}"></iframe>'
+    found: list[str] = _result(f"<script>{_SCROLLED}</script>{frame}", "light", folder)
+    return found
+
+
 def faults_in_browser(pages: Mapping[str, str], scheme: str, folder: Path, engine: str | None) -> dict[str, list[str]]:
     """Lay pages out and return what is wrong with each; by our own check, and by `engine` where it is given."""
     frames = "".join(
@@ -129,16 +149,20 @@ def faults_in_browser(pages: Mapping[str, str], scheme: str, folder: Path, engin
         for name, page in pages.items()
     )
     source = "" if engine is None else "window.AXE = " + json.dumps(engine).replace("</", "<\\/") + ";"
+    found: dict[str, list[str]] = _result(f"<script>{source}{_OWN}{_RUN}</script>{frames}", scheme, folder)
+    return found
+
+
+def _result(body: str, scheme: str, folder: Path) -> Any:
+    """Have the browser run a page of ours and read what it wrote at its end."""
     place = folder / f"{scheme}.html"
-    text = f"<!doctype html><meta charset=utf-8><title>-</title><script>{source}{_OWN}{_RUN}</script>{frames}"
-    place.write_text(text, encoding="utf-8")
+    place.write_text(f"<!doctype html><meta charset=utf-8><title>-</title>{body}", encoding="utf-8")
     assert CHROMIUM is not None
     command = [CHROMIUM, *FLAGS, *SCHEMES[scheme], f"--user-data-dir={folder}/profile", "--virtual-time-budget=60000"]
     done = subprocess.run([*command, "--dump-dom", f"file://{place}"], capture_output=True, check=True, timeout=300)
     told = re.search(r'<pre id="result">(.*?)</pre>', done.stdout.decode(), re.DOTALL)
     assert told is not None, "the browser did not come to the end"
-    found: dict[str, list[str]] = json.loads(unescape(told[1]))
-    return found
+    return json.loads(unescape(told[1]))
 
 
 def picture(page: str, scheme: str, folder: Path, to: Path, *, width: int = WIDTH, height: int = 2400) -> None:

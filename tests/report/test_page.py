@@ -20,6 +20,7 @@ import pytest
 import quorate.report
 from quorate.errors import InvalidParameter, SecretRefused
 from quorate.report import (
+    AttackCurve,
     Audit,
     AuditLine,
     Facts,
@@ -156,19 +157,47 @@ def test_the_sentence_and_its_odds_are_on_the_page(facts):
     assert facts.guarantee.for_reviewer() in text
     assert facts.guarantee.for_engineer() in text
     assert f"would name the real one on average at most {right} of 1,000 times" in text
-    assert f"{right - 500} more by looking" in text
-    assert f"{1000 - right} still wrong" in text
+    assert "57 more by looking at the release, at most, by its exact price" in text
+    assert f"{right - 557} wrong by that price, though ε and δ alone would allow them" in text
+    assert f"{1000 - right} still wrong by both" in text
+
+
+@pytest.mark.parametrize(
+    "attacker", [None, AttackCurve(false_alarms=(0, 1), misses=(1, 0), told_apart=740, allowed=740)]
+)
+def test_the_odds_are_those_of_epsilon_and_delta_where_the_exact_price_says_no_more(facts, attacker):
+    text = Page(render_html(replace(facts, attacker=attacker))).text()
+    right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+
+    assert f"{right - 500} more by looking at the release, at most" in text
+    assert f"{1000 - right} still wrong, at least" in text
+    assert "exact price, though" not in text
+    assert drawn(replace(facts, attacker=attacker)) == {
+        "chance": [500], "gain": [right - 500], "rest": [1000 - right], "hollow": [1000 - right],
+    }  # fmt: skip
+
+
+def drawn(facts: Facts) -> dict[str, list[int]]:
+    """How many dots there are of each layer, in the order in which they are drawn."""
+    found: dict[str, list[int]] = {}
+    for path, layer in re.findall(r'<path d="([^"]*)" class="row (\w+)"', render_html(facts).split("<figcaption")[0]):
+        if path:
+            found.setdefault(layer, []).append(sum((int(width) + 9) // 10 for width in re.findall(r"h(\d+)", path)))
+    return found
 
 
 def test_the_dots_are_as_many_as_the_odds_say(facts):
-    text = render_html(facts)
-    drawn = {
-        kind: sum((int(w) + 9) // 10 for w in re.findall(r"h(\d+)", path))
-        for path, kind in re.findall(r'<path d="([^"]*)" class="row (\w+)"', text.split("<figcaption")[0])
-    }
+    """By the exact price, and ringed those that ε and δ alone would allow beyond it; the picture says so in words."""
     right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
+    labels = [attrs["aria-label"] for _, attrs in Page(render_html(facts)).seen if attrs.get("class") == "dots"]
 
-    assert drawn == {"chance": 500, "gain": right - 500, "rest": 1000 - right, "hollow": 1000 - right}
+    assert drawn(facts) == {
+        "chance": [500], "gain": [57, right - 557], "allowed": [right - 557], "rest": [1000 - right],
+        "hollow": [1000 - right],
+    }  # fmt: skip
+    assert len(labels) == 1
+    assert f"at most {right} of 1,000 times" in labels[0]
+    assert "By the exact price of what this run released, the best observer names at most 557 of 1,000" in labels[0]
 
 
 def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -329,10 +358,12 @@ def test_every_check_says_its_outcome_and_what_looked(facts):
 
 
 def test_no_figure_is_coloured_as_a_warning(facts, runs):
-    large, small = (
-        re.sub(r"[\d.,]+", "0", re.sub(r"(?s)<details>.*?</details>", "", render_html(runs.made_up(guarantee=g))))
-        for g in (replace(facts.guarantee, epsilon=80.0), replace(facts.guarantee, epsilon=0.01))
+    curve = replace(facts.attacker, told_apart=502, allowed=503)  # which both of them allow
+    pages = (
+        render_html(runs.made_up(guarantee=replace(facts.guarantee, epsilon=epsilon), attacker=curve))
+        for epsilon in (80.0, 0.01)
     )
+    large, small = (re.sub(r"[\d.,]+", "0", re.sub(r"(?s)<details>.*?</details>", "", page)) for page in pages)
     classes = [re.findall(r'class="([^"]*)"', re.sub(r"(?s)<figure>.*?</figure>", "", text)) for text in (large, small)]
 
     assert classes[0] == classes[1]

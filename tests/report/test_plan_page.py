@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import ceil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm
+from tests.report.accessibility import CHROMIUM, scrolled_in_browser
 
 import quorate
 from quorate.accounting import delta, trade_off
@@ -119,3 +121,18 @@ def test_no_section_takes_the_layout_of_a_picture_of_the_report(made: Plan) -> N
     page = plan_page(made)
     assert 'class="attacker"' not in page
     assert '<section class="best-attack"' in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.parametrize(("width", "wide"), [(1_000, []), (600, ["Ways to spend the budget, best first."])])
+def test_the_table_of_ways_is_seen_whole_in_a_window_of_1000_pixels(
+    made: Plan, tmp_path: Path, width: int, wide: list[str]
+) -> None:
+    """With the longest name and figures as large as they come; a narrow window is moved over it."""
+    long = replace(
+        made.first, way="votes", name="SeveralVotesNoisyMax", model="tree", n_teachers=12_968, n_queries=118_139,
+        noise="none in an answer; the test stands at 1,909 votes", answered=1.0,
+    )  # fmt: skip
+    assert long.expected is not None
+    page = plan_page(replace(made, rows=(made.first, long, *made.rows[1:])))
+    assert scrolled_in_browser(page, tmp_path, width=width) == wide

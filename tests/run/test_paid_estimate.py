@@ -153,6 +153,16 @@ def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: 
     assert not (folder / "ledger.db").exists()
 
 
+def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder: Path) -> None:
+    public = pl.read_csv(folder / "public.csv")
+    public[:24].write_csv(folder / "public.csv")
+    code, _, said = shell("quorate plan . --estimate --spend 1", folder)
+    assert code == 4
+    assert "there are 24 different public rows, and a plan by --estimate is rehearsed with rules on them" in said
+    assert "nothing was charged" in said
+    assert not (folder / "ledger.db").exists()
+
+
 def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
     folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

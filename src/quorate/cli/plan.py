@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from quorate.cli.options import as_json, number, print_json, run_folder, say_before, whole
-from quorate.errors import QuorateError
+from quorate.errors import PreconditionFailed, QuorateError
 
 if TYPE_CHECKING:
+    from quorate.planning.plan import Plan
     from quorate.run.paid_estimate import PaidEstimate
 
 
@@ -92,7 +93,7 @@ def command(
         from quorate.run.paid_estimate import CHARGED, estimate_for_plan
 
         _goes_with_an_estimate(rehearse, models)
-        plan_folder(run, rehearse="no", **known)  # what it refuses, it refuses for nothing
+        _can_be_rehearsed(plan_folder(run, rehearse="no", **known))  # what is refused here is refused for nothing
         paid = estimate_for_plan(run, spend=spend)
     curve = learning_curve or None if paid is None else paid.curve
     before = None if as_json else say_before
@@ -123,6 +124,17 @@ def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:
         raise click.UsageError("--spend says what --estimate may take; without --estimate a plan is free")
     if estimate and typed_in:
         raise click.UsageError("--curve and --estimate are two sources of the same figures; leave out one of them")
+
+
+def _can_be_rehearsed(made: Plan) -> None:
+    """Refuse to pay for an estimate that no rules can be drawn for."""
+    from quorate.planning import few_rows_caution
+
+    few = few_rows_caution(
+        made.facts.n_public, made.facts.n_classes, learns="a plan by --estimate is rehearsed with rules on them alone"
+    )
+    if few.applies:
+        raise PreconditionFailed(few.words)
 
 
 def _goes_with_an_estimate(rehearse: str, models: tuple[str, ...]) -> None:

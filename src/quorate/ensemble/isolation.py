@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import enum
 import faulthandler
-import gc
 import logging
 import os
 import random
@@ -150,9 +149,6 @@ def _child(
     """Fork; return the results the child sent before it ended, and how it ended."""
     reader, writer = Pipe(duplex=False)
     worker = os.getpid()
-    # What is there now is never garbage to the child. A collection that looked at all of it would touch, and by that
-    # copy, every page that the child shares with its worker: that takes longer than many a fit.
-    gc.freeze()
     with warnings.catch_warnings():
         # Python warns of a fork beside other threads. Here they are the idle threads of the worker's own plumbing.
         warnings.simplefilter("ignore", DeprecationWarning)

@@ -120,12 +120,21 @@ def be_worker(parent: int, mark: str) -> None:
         The mark that this process carries.
     """
     _Worker.parent, _Worker.mark = parent, mark
-    gc.disable()  # what it loads stays, and loads quicker; its children, which do the work, collect again
+    gc.disable()  # what it loads stays, and loads quicker; see after_task. Children, which do the work, collect again
     for each in FROM_TERMINAL:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
     signal.signal(signal.SIGTERM, lambda *_: _end_worker())
     Thread(target=_watch, name="quorate parent watch", daemon=True).start()
+
+
+def after_task() -> None:
+    """In a worker that holds nothing of a task any more: collect what the task left in cycles of references.
+
+    What is left then stays for as long as the process, so that no later collection looks at it again.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 def fork() -> int:
@@ -154,6 +163,9 @@ def be_child(worker: int) -> None:
         The process that forked this one.
     """
     _Worker.parent = _Worker.child = None
+    # What the worker holds is never garbage to the child. A collection that looked at all of it would touch, and by
+    # that copy, every page that both share: that takes longer than many a fit.
+    gc.freeze()
     gc.enable()
     os.setsid()
     if _prctl is not None:

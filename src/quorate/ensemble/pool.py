@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ensemble.isolation import ONE_THREAD
-from quorate.ensemble.lifetime import FROM_TERMINAL, MARK, be_worker, end_marked, new_mark
+from quorate.ensemble.lifetime import FROM_TERMINAL, MARK, after_task, be_worker, end_marked, new_mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -68,7 +68,7 @@ class WorkerPool:
     def submit(self, work: Callable[..., Result], *arguments: object) -> Future[Result]:
         """Have `work` done by one of the workers."""
         with _unheard():
-            future: Future[Result] = self._executor.submit(work, *arguments)
+            future: Future[Result] = self._executor.submit(_do, [work, *arguments])
         return future
 
     def retire(self) -> None:
@@ -91,6 +91,16 @@ class WorkerPool:
                 os.kill(worker.pid, signal.SIGKILL)
         end_marked(self._mark)
         self._executor.shutdown(wait=False, kill_workers=True)
+
+
+def _do(task: list[Any]) -> Any:
+    """In a worker: do a task and keep nothing of it, also where its teachers hold themselves by references."""
+    work, *arguments = task
+    task.clear()  # loky holds the list until the result is sent
+    result = work(*arguments)
+    del work, arguments
+    after_task()
+    return result
 
 
 @contextmanager

@@ -28,12 +28,17 @@ from quorate.planning.expected import BASES
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan, plan_votes
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.pool_cautions import few_rows_caution
 from quorate.planning.rehearsal.as_hard import MANY, AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.release.target import floor_budget
 from quorate.report.plan_text import render_plan
 
+NOTHING_BY_RULES = (
+    "no accuracy is expected: rules on so few public rows would be asked and scored on the same rows, and say nothing "
+    "of others"
+)
 _ROUNDED = 0.005  # a share that is typed in has two digits, perhaps
 
 
@@ -162,12 +167,12 @@ def plan(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
         direct=row_of_direct(facts, side, feature_map=feature_map),
-        expectation=_together(rehearsals) if curve is None else AsHard(rehearsals, curve),
+        expectation=AsHard(rehearsals, curve) if curve and rehearsals else _together(rehearsals),
         commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    return _printed(made, [*basis, *_note_on_teachers(teacher)])
+    return _printed(made, [*basis, *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)])
 
 
 class PrintedPlan(Plan):
@@ -207,6 +212,8 @@ def _share_of_commonest(given: float | None, n_classes: int) -> float | None:
 def _notes_of_curve(
     curve: LearningCurve, rehearsals: Sequence[Rehearsal], first: PlanRow, side: PublicSide | None, *, how: str
 ) -> tuple[str, ...]:
+    if not rehearsals:
+        return ()
     said = [BASES[curve.basis]]
     if side is None:
         said.append("no public rows were given, so that made-up ones were labelled and asked")
@@ -220,6 +227,15 @@ def _notes_of_curve(
             "so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
         )
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
+
+
+def _few_rows(facts: PublicFacts, how: str) -> tuple[str, ...]:
+    """Say that a student is told of too few rows to be any good, and that rules on them tell nothing."""
+    learns = "students learn from their noisy answers alone, and may do worse than a guess"
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
+    if not few.applies:
+        return ()
+    return (few.words, *([NOTHING_BY_RULES] if how in ("rules", "synthetic") else []))
 
 
 def _note_on_teachers(teacher: Any) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from quorate.pipeline.inputs import Inputs, PrivateRows, Views, directions_of_im
 from quorate.pipeline.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
 from quorate.planning import PublicFacts
 from quorate.planning.expected import BASES, Basis
+from quorate.planning.pool_cautions import few_rows_caution
 from quorate.planning.rehearsal import as_hard
 from quorate.planning.rehearsal.made_up import (
     MOST_RULED,
@@ -178,6 +179,8 @@ def rehearsals_of(
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows: one rehearsal on true labels, or one for each rule that is drawn.
 
+    Nothing does where rules would be drawn on so few public rows that these tell nothing.
+
     Raises
     ------
     InvalidParameter, DataRefused
@@ -215,6 +218,8 @@ def rehearsals_as_hard(
 ) -> tuple[Rehearsal, ...]:
     """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
 
+    Nothing does where there are so few public rows that rules on them tell nothing.
+
     Raises
     ------
     InvalidParameter
@@ -236,6 +241,8 @@ def rehearsals_as_hard(
 def _by_rules(
     facts: PublicFacts, side: PublicSide, classes: Sequence[Any], models: Models, rules: Sequence[Rule], basis: Basis
 ) -> tuple[Rehearsal, ...]:
+    if few_rows_caution(facts.n_public, facts.n_classes, learns="").applies:
+        return ()  # the rows that are scored are those that were asked: nothing is told of others
     brief = replace(_effort(facts, models), folds=1, repeats=1)  # rules differ by more than plays of one
     return tuple(
         Rehearsal(

@@ -251,7 +251,8 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
     """Noise in a vote share against that of the recipe's row, plus the bias of teachers of so few rows.
 
     Both are 1 for the recipe. Where answers are tested no such figure is known: those rows come last. The direct method
-    comes first where a unit is one row, and behind the votes where it has many.
+    comes first where a unit is one row, and behind the votes where it has many. The noise of a single answer that is
+    practically never wrong is 0, by which nothing is divided.
     """
     if row.way == "direct":
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0
@@ -261,7 +262,7 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
     default = middle[len(middle) // 2]
     best = min(
         (each.share_noise * each.n_teachers / default
-         for each in rows if each.share_noise is not None and each.n_teachers is not None),
+         for each in rows if each.share_noise and each.n_teachers is not None),
         default=1.0,
     )  # fmt: skip
     return row.share_noise / best + row.n_teachers / default

@@ -105,6 +105,7 @@ class Chart:
     letter: float = 7.0
     prefix: str = ""
     _shapes: list[str] = field(default_factory=list)
+    _markers: list[str] = field(default_factory=list)  # over the frame, which would cut those on its edge
     _keys: list[tuple[int, str, bool]] = field(default_factory=list)
 
     def line(
@@ -127,7 +128,7 @@ class Chart:
                 path += f"H{_number(self._x(x))}V{_number(self._y(y))}"
         dashed = f' stroke-dasharray="{dash}"' if dash else ""
         self._shapes.append(f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="2.2"{dashed}/>')
-        inside = [(x, y) for x, y in points if 0 <= self.x.share(x) <= 1 and 0 <= self.y.share(y) <= 1]
+        inside = [point for point in points if self._holds(*point)]
         places = (
             range(len(inside))
             if marks is None
@@ -135,14 +136,15 @@ class Chart:
         )
         for place in places:
             x, y = inside[place]
-            self._shapes.append(_marker(marker, self._x(x), self._y(y), colour))
+            self._markers.append(_marker(marker, self._x(x), self._y(y), colour))
         self._keys.append((style, name, marks != 0))
 
     def points(self, xs: Iterable[float], ys: Iterable[float], name: str, style: int) -> None:
-        """Draw markers alone."""
+        """Draw markers alone, of the points in the frame."""
         colour, _, marker = STYLES[style]
         for x, y in zip(xs, ys, strict=True):
-            self._shapes.append(_marker(marker, self._x(x), self._y(y), colour))
+            if self._holds(x, y):
+                self._markers.append(_marker(marker, self._x(x), self._y(y), colour))
         self._keys.append((-1 - style, name, True))
 
     def bars(self, edges: Sequence[float], heights: Sequence[float], *, hatched: bool = False) -> None:
@@ -187,7 +189,7 @@ class Chart:
             f'<rect width="{WIDTH}" height="{HEIGHT}" fill="{PAPER}"/>'
         )
         inside = f'<g clip-path="url(#{self.prefix}inside)">{"".join(self._shapes)}</g>'
-        parts = (head, self._frame(), inside, self._legend(), "</svg>")
+        parts = (head, self._frame(), inside, "".join(self._markers), self._legend(), "</svg>")
         return "\n".join(part for part in parts if part) + "\n"
 
     def _frame(self) -> str:
@@ -235,6 +237,10 @@ class Chart:
                 shapes.append(_marker(marker, left + 27, y, colour))
             shapes.append(f'<text x="{_number(left + 54)}" y="{_number(y + 5)}">{escape(name)}</text>')
         return "".join(shapes)
+
+    def _holds(self, x: float, y: float) -> bool:
+        """Whether a point is in the frame, its edge included."""
+        return (not self.y.log or y > 0) and 0 <= self.x.share(x) <= 1 and 0 <= self.y.share(y) <= 1
 
     def _x(self, value: float) -> float:
         return LEFT + self.x.share(value) * (WIDTH - LEFT - RIGHT)

@@ -19,6 +19,7 @@ _GRID, _CELL = 50, 10.0  # dots in a row; width of one dot's cell
 _DOTS = {  # layers of a dot, and their diameters: the sizes differ, so that they are told apart without colour
     "chance": (("chance", 6.6),),
     "gain": (("gain", 8.0),),
+    "allowed": (("gain", 8.0), ("allowed", 5.6)),
     "rest": (("rest", 6.6), ("hollow", 4.4)),
 }
 
@@ -36,9 +37,14 @@ def _picture(title: str, *shapes: Markup, width: float, height: float, class_: s
     )
 
 
-def dots(title: str, *, chance: int, told_apart: int, total: int) -> Markup:
-    """Return `total` dots: those that a coin gets right, those that the release adds, and the rest, hollow."""
-    shapes = (*_dots(0, chance, "chance"), *_dots(chance, told_apart, "gain"), *_dots(told_apart, total, "rest"))
+def dots(title: str, *, chance: int, told_apart: int, allowed: int, total: int) -> Markup:
+    """Return `total` dots: those that a coin gets right, then up to `told_apart`, up to `allowed`, and the rest."""
+    ends = {"chance": chance, "gain": told_apart, "allowed": allowed, "rest": total}
+    shapes = [
+        shape
+        for start, (kind, stop) in zip((0, *ends.values()), ends.items(), strict=False)
+        for shape in _dots(start, stop, kind)
+    ]
     return _picture(title, *shapes, width=_GRID * _CELL, height=-(-total // _GRID) * _CELL, class_="dots")
 
 

@@ -19,7 +19,7 @@ from quorate.report.stylesheet import STYLE
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table
 LINES = 5  # ways in a picture
-ONE_LINE = 25  # letters of a noise that stand on one line of the table
+ONE_LINE = 18  # letters of a noise that stand on one line of the table
 
 
 def plan_page(plan: Plan, *, paid: str = "") -> str:
@@ -77,18 +77,17 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
     heads = (
         "Way",
         "#Expected",
-        "As a bar",
         "#Teachers",
         "#Queries",
         "Noise",
         "#Answered",
-        *(f"#Right at {m:g}" for m in SHOWN),
+        *(f"#Right at\N{NO-BREAK SPACE}{m:g}" for m in SHOWN),
     )
     rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
     share = "unknown" if plan.commonest is None else percent(plan.commonest)
-    bar: Child = "" if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
-    rows.append(("Always the commonest class", share, bar, "", "", "", "", *("" for _ in SHOWN)))
+    bar = None if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
+    rows.append(("Always the commonest class", join(share, bar), "", "", "", "", *("" for _ in SHOWN)))
     first = f"{name_of(plan.first)}: {plan.first.why}."
     return (
         element("p", element("strong", "First: "), visible(first)),
@@ -111,14 +110,18 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
     right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
     return (
         visible(method_of(row)),
-        "—" if expected is None else join(f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))),
-        "" if expected is None else drawing.bar(expected.accuracy),
+        "—" if expected is None else _expected(expected, mark),
         "" if row.n_teachers is None else f"{row.n_teachers:,}",
         "" if row.n_queries is None or row.way != "votes" else f"{row.n_queries:,}",
         visible(row.noise if len(row.noise) > ONE_LINE else row.noise.replace(" ", "\N{NO-BREAK SPACE}")),
         "" if row.answered is None else percent(row.answered),
         *right,
     )
+
+
+def _expected(expected: Expected, mark: str) -> Markup:
+    figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
+    return join(figure, range_, drawing.bar(expected.accuracy))
 
 
 def _range(expected: Expected) -> str:

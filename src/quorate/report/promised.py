@@ -52,29 +52,44 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
             element("p", sentences.promise(facts), class_="promise"),
             element("p", sentences.SEEDED_WHY, class_="odds"),
         )
-    right = sentences.told_apart(facts)
-    half = PAIRS // 2
-    picture = element(
-        "figure",
-        drawing.dots(sentences.odds(facts), chance=half, told_apart=right, total=PAIRS),
-        element(
-            "figcaption",
-            element("span", drawing.dot("chance"), f"on average {half:,} right by tossing a coin"),
-            element("span", drawing.dot("gain"), f"{right - half:,} more by looking at the release, at most"),
-            element("span", drawing.dot("rest"), f"{PAIRS - right:,} still wrong, at least"),
-        ),
-        class_="pairs-of-worlds",
-    )
     missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")
     return (
         element("p", sentences.promise(facts), class_="promise"),
         element("p", sentences.odds(facts), class_="odds"),
-        picture,
+        _pairs_of_worlds(facts),
         *_attacker(facts),
         element("h3", "What it does not protect"),
         missing,
         element("h3", "For a reviewer"),
         element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
+    )
+
+
+def _pairs_of_worlds(facts: Facts) -> Markup:
+    """Return the dots with their key: by the exact price too, where it allows less than ε and δ alone."""
+    half, allowed, exactly = PAIRS // 2, sentences.told_apart(facts), sentences.by_the_exact_price(facts)
+    right = facts.attacker.told_apart if exactly and facts.attacker is not None else None
+    if right is None or right >= allowed:
+        right, exactly = allowed, ""
+    more, wrong = f"{right - half:,} more by looking at the release, at most", "still wrong, at least"
+    beyond: tuple[Markup, ...] = ()
+    if exactly:
+        more, wrong = f"{more}, by its exact price", "still wrong by both, at least"
+        more_allowed = f"{allowed - right:,} wrong by that price, though ε and δ alone would allow them"
+        beyond = (element("span", drawing.dot("allowed"), more_allowed),)
+    return element(
+        "figure",
+        drawing.dots(
+            f"{sentences.odds(facts)} {exactly}".strip(), chance=half, told_apart=right, allowed=allowed, total=PAIRS
+        ),
+        element(
+            "figcaption",
+            element("span", drawing.dot("chance"), f"on average {half:,} right by tossing a coin"),
+            element("span", drawing.dot("gain"), more),
+            *beyond,
+            element("span", drawing.dot("rest"), f"{PAIRS - allowed:,} {wrong}"),
+        ),
+        class_="pairs-of-worlds",
     )
 
 

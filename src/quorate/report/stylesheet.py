@@ -103,8 +103,7 @@ thead .n { white-space: normal; }
 .bar { display: inline-block; width: 6.5rem; height: .5rem; vertical-align: .05em; }
 .bar.against { width: 9rem; height: 1rem; vertical-align: -.2em; }
 table.wide { font-size: .8rem; }
-.ways .bar { width: 4rem; }
-.ways thead .n { white-space: nowrap; }
+.ways .bar { display: block; width: 4.6rem; margin: .2rem 0 .1rem auto; }
 .line-chart { mix-blend-mode: multiply; }
 .line-chart + p, .scroll + ul { margin-top: .9rem; }
 @media screen and (prefers-color-scheme: dark) {
@@ -113,6 +112,8 @@ table.wide { font-size: .8rem; }
 table:is(.wide, .names) tbody th { white-space: nowrap; }
 table.wide .n:last-child { white-space: normal; }
 table.wide :is(th, td):not(:last-child) { padding-right: .7rem; }
+table.ways tbody th { white-space: normal; overflow-wrap: normal; min-width: 0; }
+table.ways :is(th, td):not(:last-child) { padding-right: .55rem; }
 td small { display: block; color: var(--muted); font-size: .9em; }
 .multiples { margin-top: 1.3rem; }
 .multiples td { white-space: nowrap; }
@@ -162,6 +163,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
 .row { fill: none; stroke-linecap: round; stroke-dasharray: 0 10; }
 .chance { stroke: var(--chance); }
 .gain { stroke: var(--deep); }
+.allowed { stroke: var(--soft); }
 .rest { stroke: var(--rest); }
 .hollow { stroke: var(--paper); }
 @media screen and (max-width: 44rem) {

@@ -19,16 +19,18 @@ from quorate.ensemble import hash_shards
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.mechanisms import NoisyCounts
 from quorate.noise import SeededNoise
+from quorate.pipeline.planned import NOTHING_BY_RULES
 from quorate.pipeline.public_side import Models, labelled_material, notes_of, public_side, rehearsals_of
 from quorate.planning import PublicFacts
 from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal import votes as rehearsed_votes
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.made_up import RULES, MeanOf, Rule, over_rules, rule_of, ruled_labels
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.rounds import _drawn
-from quorate.planning.rehearsal.votes import Shards, released_data, sample_votes, whole_votes
+from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import VoteShareStudent
 from quorate.students.shared_coordinates import SharedCoordinates
@@ -133,6 +135,64 @@ def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, 
     assert any("every teacher says one class" in note for note in notes_of((rehearsal,)))
     assert votes.expected is not None
     assert votes.expected.accuracy < material.commonest + 0.15  # noise alone
+
+
+def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_guess(rows: dict[str, Any]) -> None:
+    """Two right labels of a pool that lies badly say of most other rows what they are not."""
+    pool, (X, y), (unseen, truth) = drawn(2, 100)[0], rows["private"], rows["test"]
+    made = quorate.plan(pool, evaluation=rows["labelled"], mechanisms=[NoisyCounts], n_teachers=[270], **TASK)
+    (votes,) = (row for row in made.rows if row.way == "votes")
+    clf = PrivateClassifier(n_teachers=270, mechanism="NoisyCounts", n_jobs=1, unsafe_noise_seed=0, **TASK)
+    came = float((clf.fit(X, y, public=PublicPool(pool)).predict(unseen) == truth).mean())
+    assert votes.expected is not None
+    assert votes.expected.accuracy == pytest.approx(came, abs=0.03)
+    assert came < 0.45
+    assert any("2 different public rows" in note and "may do worse than a guess" in note for note in made.notes)
+
+
+@pytest.mark.parametrize("n_public", [1, 2, 3, 24, 25])
+@pytest.mark.parametrize(
+    "how", [{"rehearse": "rules"}, {"rehearse": "synthetic"}, {"learning_curve": [(20, 0.72)]}], ids=str
+)
+def test_rules_on_too_few_public_rows_expect_nothing_and_say_so(n_public: int, how: dict[str, Any]) -> None:
+    """Those rows would be asked and scored on: a student of two would be right on both."""
+    made = quorate.plan(drawn(n_public, 100)[0], mechanisms=[NoisyCounts], n_teachers=[100], **TASK, **how)
+    expects = [row.expected is not None for row in made.rows if not row.cannot and row.way != "few labels"]
+    assert any(expects) is any(each.expected is not None for each in made.by_epsilon) is (n_public == 25)
+    assert (NOTHING_BY_RULES in made.notes) is (n_public < 25)
+    assert any(note.startswith("rehearsed") for note in made.notes) is (n_public == 25)
+
+
+def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules() -> None:
+    """No teacher is left that has not seen a row, and noise alone would answer: 53 % where 88 % is true."""
+    task = {**TASK, "n_records": 60_000, "n_teachers": [100, 600]}
+    student = LogisticRegression()  # the default one compares models of the votes, which takes longer
+    made = quorate.plan(drawn(60, 100)[0], mechanisms=[NoisyCounts], rehearse="rules", student=student, **task)
+    assert {row.n_teachers: row.expected is None for row in made.rows if row.way == "votes"} == {100: True, 600: False}
+    said = "with 100 teachers or fewer a shard is too large for the public rows that play it, and could not be"
+    assert any(note.startswith(said) for note in made.notes)
+
+
+@pytest.mark.parametrize("n_public", [1, 3])
+def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public: int) -> None:
+    """A mechanism of which one answer is never wrong, at the margin that is looked at, has no noise to divide by."""
+    made = quorate.plan(drawn(n_public, 1)[0], **TASK)
+    assert 0.0 in [row.share_noise for row in made.rows]
+    assert made.first.expected is None
+
+
+def test_how_right_one_teacher_is_hangs_on_no_single_shard(
+    rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is where a learning curve is read off: several are trained, and their mean varies less than one of them."""
+    material, trained_on, held = material_for(rows), np.arange(800), np.arange(800, LABELLED)
+
+    def spread() -> float:
+        return float(np.std([right_alone(material, trained_on, held, 100, seed=seed) for seed in range(40)]))
+
+    of_the_mean = spread()
+    monkeypatch.setattr(rehearsed_votes, "ALONE", 1)
+    assert of_the_mean < spread() / 2  # of eight independent ones it is 0.35 of that
 
 
 def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:

@@ -294,10 +294,10 @@ class Rehearsal:
         missing = [n_teachers for (n_teachers, _, _), votes in self._votes.items() if votes is None]
         if not missing:
             return None
-        return (
-            f"with {max(missing):,} teachers or fewer a shard is larger than half of the labelled public rows, and "
-            "could not be rehearsed"
-        )
+        large = "is larger than half of the labelled public rows"
+        if self.material.in_pool is not None:
+            large = "is too large for the public rows that play it"
+        return f"with {max(missing):,} teachers or fewer a shard {large}, and could not be rehearsed"
 
     @property
     def constant(self) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from quorate.release.source import noise_and_key
 from quorate.students import Student, StudentData
 from quorate.types import FloatArray, IntArray
 
+MOST_SEEN = 0.95  # of the pool's rows in a shard, beyond which too few teachers are left that have not seen a row
 ALONE = 8  # teachers of many rows, which differ less than those of few
 
 
@@ -148,10 +149,10 @@ def sample_votes(
     Returns
     -------
     SampledVotes or None
-        None where half of the rows is smaller than a shard.
+        None where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
     """
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
-    if min(map(len, halves)) < shards.rows:
+    if min(map(len, halves)) < shards.rows or _seen(material, shards.rows) > MOST_SEEN:
         return None
     rng = np.random.default_rng([seed, 1])
     shares, right, one_class = [], [], True
@@ -171,6 +172,11 @@ def sample_votes(
         right=float(np.mean(right)),
         one_class=one_class,
     )
+
+
+def _seen(material: Material, n_rows: int) -> float:
+    """Return which share of the pool a shard of so many of its rows holds, on which a teacher then has no vote."""
+    return 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** n_rows
 
 
 def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows: int, *, seed: int) -> float:
