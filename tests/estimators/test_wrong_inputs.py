@@ -427,7 +427,7 @@ TYPED: dict[str, Typed] = {
     "more teachers than rows": (
         ("count = 12", "count = 1200"),
         ("run", "{root}"),
-        ("n_teachers=1200", "[teachers] count"),
+        ("[teachers] count = 1200", 'Take [teachers] count = "auto"'),
     ),
     "classes forgotten": (
         ('classes = ["no", "yes"]', ""),

@@ -237,11 +237,11 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     code, _, said = cli("check", declared)
     assert code == 2
-    assert "too many teachers: 400 records / 500 teachers is less than one record each. Try n_teachers=" in said
+    assert "too many teachers: 400 records / 500 teachers is less than one record each. Try [teachers] count = " in said
     code, _, said = cli("check", make_run("unknown", **{"data.unit": "patient_id", "teachers.count": 300}))
     assert code == 4
-    assert "n_teachers=300 is more than there are patients in the private table" in said
-    assert 'Take n_teachers="auto"' in said
+    assert "[teachers] count = 300 is more than there are patients in the private table" in said
+    assert 'Take [teachers] count = "auto"' in said
     assert "200" not in said  # how many there are
 
 
