@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -178,18 +179,21 @@ class OnlineAnswers:
             try:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
                     for number, block in enumerate(planned.blocks):
-                        charged |= self._ask_block(block, digests, lambda number=number: counting.append(number))
+                        charged |= self._ask_block(block, digests, partial(counting.append, number))
                         counting.clear()
             except TeachersSilent as silent:
-                told = {False: silent, True: TeachersSilent(str(silent), charged=_CHARGED_IN_PART)}
-                return self._all_told(requests, charged, planned.refused, lambda number: told[number in charged])
+                refusals = {False: silent, True: TeachersSilent(str(silent), charged=_CHARGED_IN_PART)}
+                unknown = partial(_refusal_of, refusals, charged)
+                return self._all_told(requests, charged, planned.refused, unknown)
             except (InvalidParameter, LedgerIntegrityError):  # of a user's own mechanism; or the ledger stopped
                 raise
             except Exception as failure:
                 if counting:  # charged: to draw again would charge it again
                     lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
                     lost.__cause__ = failure
-                    return self._all_told(requests, charged, planned.refused, lambda _: lost)
+                    return self._all_told(
+                        requests, charged, planned.refused, partial(_refusal_of, {False: lost, True: lost}, charged)
+                    )
                 # Another server on the same ledger was given answers in between: what is left is known by now.
                 if attempt + 1 == _ATTEMPTS or not _is_lost_race(failure):
                     raise
@@ -349,3 +353,10 @@ class OnlineAnswers:
         released = builder.released()
         asked = np.flatnonzero(released.asked)
         self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())
+
+
+def _refusal_of(
+    refusals: Mapping[bool, QuorateError], charged: Mapping[int, tuple[int, Receipt]], number: int
+) -> QuorateError:
+    """Return what a request is refused by: one refusal for those that were charged, one for the others."""
+    return refusals[number in charged]

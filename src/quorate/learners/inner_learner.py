@@ -27,7 +27,8 @@ def without_ledger(learner: Learner) -> Learner:
         for name, value in learner.get_params(deep=False).items()
     }
     unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
-    return type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
+    inner: Learner = type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
+    return inner
 
 
 def _is_learner(value: Any) -> bool:
