@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
+from quorate.data.columns import column as column_of
 from quorate.data.columns import listed, refuse_other_columns
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
@@ -37,6 +39,7 @@ from quorate.direct.cells import (
     real,
     time_reader,
     word,
+    writes_point,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
@@ -232,7 +235,8 @@ class Schema:
             cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
-                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text)
+                point = writes_point(as_list(column_of(self.pool, at)))
+                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text, point=point)
             else:
                 times = family == "time" and as_kind in ("date", "time", "duration")
                 read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
@@ -244,9 +248,11 @@ class Schema:
                 usable &= fits
         return frame_like(self.pool, parsed), usable
 
-    def _texts(self, cells: list[Any], as_kind: str | None, *, needed: bool) -> tuple[list[Any], NDArray[np.bool_]]:
+    def _texts(
+        self, cells: list[Any], as_kind: str | None, *, needed: bool, point: bool
+    ) -> tuple[list[Any], NDArray[np.bool_]]:
         """Return the cells of a text column, and which of them say something that its kind can read, or nothing."""
-        words = each(word, cells)
+        words = each(partial(word, point=point), cells)
         fits = np.array([found is not None for found in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
             fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
