@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
 from quorate.data.columns import as_text
@@ -18,6 +19,7 @@ from quorate.data.identity import as_list, is_missing
 from quorate.data.rows import Rows, flat_images
 from quorate.data.times import clock_number, date_number, duration_number
 from quorate.data.written_numbers import written_number
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
 
@@ -215,3 +217,14 @@ def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
     )
     made.columns = pool.columns  # of which some may be no texts
     return made
+
+
+def finite_rows(numbers: Any) -> NDArray[np.bool_]:
+    """Tell which rows of numbers, dense or CSR, are finite."""
+    dense = not sparse.issparse(numbers)
+    if dense:
+        return np.asarray(np.isfinite(numbers).all(axis=1))
+    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
+    if not each.all():
+        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
+    return finite

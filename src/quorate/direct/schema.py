@@ -33,6 +33,7 @@ from quorate.direct.cells import (
     as_numbers,
     as_the_column,
     each,
+    finite_rows,
     frame_like,
     number,
     number_with_comma,
@@ -205,7 +206,7 @@ class Schema:
             # First: two finite parts of a cell may sum to an infinite one. This is a copy, whatever the rows are.
             csr = summed_cells(rows.astype(np.float64, copy=False))
             csr.eliminate_zeros()  # a stored zero is none: what is done to a row next must not tell them apart
-            odd = ~_finite(csr)
+            odd = ~finite_rows(csr)
             if kind(self.pool) == "sparse":
                 return csr, ~odd
             return (dense := csr.toarray()), ~odd & self._scalable(dense)
@@ -373,7 +374,7 @@ class UsableRows:
         kept = np.flatnonzero(usable & (codes >= 0))
         n_slots = len({slot for slot in unit_keys if slot})
         numbers = _taken(schema, X, kept)
-        sound = _finite(numbers)  # a transformer of the user's own may fail on a row
+        sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
         kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
         if not grouped:
             return cls(numbers, codes[kept], None, n_slots)
@@ -382,16 +383,6 @@ class UsableRows:
         order = np.argsort(whose, kind="stable")
         starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
         return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
-
-
-def _finite(numbers: Any) -> NDArray[np.bool_]:
-    """Tell which rows of numbers, dense or CSR, are finite."""
-    if not _is_sparse(numbers):
-        return np.asarray(np.isfinite(numbers).all(axis=1))
-    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
-    if not each.all():
-        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
-    return finite
 
 
 @_QUIET
