@@ -28,7 +28,8 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
 from quorate.mechanisms import Mechanism
-from quorate.mechanisms.answers import NoisyVotes, answers_to_made_up_votes
+from quorate.mechanisms.answers import NoisyVotes
+from quorate.mechanisms.own import answers_to_made_up_votes
 from quorate.pipeline.inputs import Inputs, Views
 from quorate.students import Declined, Student, StudentData, VotingClass, class_probabilities
 from quorate.types import IntArray
