@@ -22,7 +22,7 @@ from quorate.ledger.readings import LedgerReadings
 from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
-from quorate.ledger.state import LedgerState
+from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import is_url, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
@@ -120,6 +120,14 @@ class Ledger(LedgerReadings):
     def close(self) -> Verified | None:
         """Let go of the file. May be called again. Return what was verified of it; None where something was wrong."""
         return self._journal.close()
+
+    def follow(self, noted: Callable[[Head], None] | None) -> None:
+        """Have `noted` told of each newest entry once it is on stable storage; None ends that.
+
+        It is called before anything that rests on the entry is returned. What it raises stops the ledger, as an error
+        of the store does.
+        """
+        self._journal.follow(noted)
 
     def __enter__(self) -> Ledger:
         return self
