@@ -15,6 +15,7 @@ from quorate.data.rows import n_rows
 from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.one_thread import on_one_thread
 from quorate.ensemble.plain_classes import is_plain
+from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, untrained
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
@@ -196,15 +197,14 @@ class ClassifierVoter:
 
     def vote(self, X: Any, /) -> IntArray:
         """Return one class code per row; -1 wherever the classifier fails or predicts what it never saw."""
+        votes: IntArray = by_halves(self._predicted, X, lambda n: np.full(n, ABSTAINED, dtype=np.int64))
+        return votes
+
+    def _predicted(self, X: Any) -> IntArray:
         votes = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
-        try:
-            predicted = np.asarray(self.estimator.predict(X)).astype(np.float64)
-        except MemoryError:
-            raise  # as in training
-        except Exception:  # noqa: BLE001 - as in training: a failure is an abstention
-            return votes
+        predicted = np.asarray(self.estimator.predict(X)).astype(np.float64)
         if predicted.shape not in {votes.shape, (*votes.shape, 1)}:
-            return votes
+            raise ValueError  # as other failures; nobody is told of it
         predicted = predicted.reshape(-1)
         # NaN is neither at least 0 nor below k, so it abstains like any label that was never seen.
         known = (predicted >= 0) & (predicted < self.codes.size) & (predicted == np.floor(predicted))

@@ -18,7 +18,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of
-from quorate.pipeline.inputs import HOLDS_PRIVATE, refuse_untaken
+from quorate.pipeline.inputs import HOLDS_PRIVATE, refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.resumed import recall_answers
 from quorate.pipeline.task import Task
@@ -112,8 +112,7 @@ class FittedRun:
                 "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
             )
-        task.views.teacher.check(rows, "X")
-        refuse_untaken(task.teacher, task.views.teacher, rows, name="X")
+        refuse_asked(task.teacher, task.views.teacher, rows, name="X")
         seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
 
         def votes(new: Any) -> Secret[Any]:

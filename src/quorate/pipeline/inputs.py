@@ -32,6 +32,7 @@ from quorate.data import (
     slot_bytes,
     take,
 )
+from quorate.data.checks import refuse_larger
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
@@ -39,6 +40,7 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
+from quorate.ensemble.unfitted import parts
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
@@ -324,6 +326,44 @@ def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str =
     frame = is_frame(rows)
     if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
+
+
+def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
+    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns and the model.
+    """
+    view.check(rows, name)
+    refuse_untaken(model, view, rows, name=name)
+    if (largest := largest_number(model)) < np.inf:
+        refuse_larger(rows, largest, name=name, taker=f"the teacher {type(model).__name__}")
+
+
+def largest_number(model: Any) -> float:
+    """Return the largest number that a kind of model holds, by its declared parts: trees cast to 32-bit floats.
+
+    It is a rule of the kind, and so public: no model has to be asked.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> largest_number(RandomForestClassifier()), largest_number(LogisticRegression())
+    (3.4028234663852886e+38, inf)
+    """
+    for part in (*parts(model), *parts(getattr(model, "estimator", None))):  # a teacher says what it trains
+        of_sklearn = {base.__name__ for base in type(part).__mro__ if base.__module__.startswith("sklearn.")}
+        of_trees = of_sklearn & _BY_TREES and getattr(part, "estimator", None) is None
+        if of_sklearn & _TREES or of_trees or type(part).__module__.startswith("xgboost."):
+            return float(np.finfo(np.float32).max)
+    return np.inf
+
+
+_TREES = {"BaseDecisionTree", "BaseForest", "BaseGradientBoosting"}
+_BY_TREES = {"BaseBagging", "BaseWeightBoosting"}  # where nothing else is given
 
 
 def _in_directions(view: View, pool: Rows, images: PoolDirections | None) -> View:

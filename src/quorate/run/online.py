@@ -23,7 +23,7 @@ from quorate.pipeline.flow import (
     memo_of,
     teachers,
 )
-from quorate.pipeline.inputs import refuse_untaken
+from quorate.pipeline.inputs import refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
@@ -176,8 +176,7 @@ def _new_rows(batch: LoadedRun, asked: Any) -> Any:
         check_features(asked, name, allow_missing=True), task.inputs.public, called=(name, "the public pool")
     )
     _, rows = match_columns(task.inputs.public, rows)  # in the order of the pool, in which the teachers know them
-    task.views.teacher.check(rows, name)
-    refuse_untaken(task.teacher, task.views.teacher, rows, name=name)
+    refuse_asked(task.teacher, task.views.teacher, rows, name=name)
     return rows
 
 

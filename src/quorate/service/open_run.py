@@ -17,6 +17,7 @@ from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
+from quorate.pipeline.inputs import largest_number
 from quorate.release.guarantee import spent_of
 from quorate.run.batch import LoadedRun, load_run
 from quorate.run.folder import RunFolder
@@ -128,7 +129,8 @@ def _direct(
         head=head.hash,
     )
     pool = pool_of(settings)
-    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text)
+    largest = largest_number(student)
+    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text, largest=largest)
     answers = ModelAnswers(predictor(student, student_kinds(settings, pool, student)), features, standing)
     told |= {"verified_at": verified_at, "history": history}
     return Served(method="direct", answers=answers, features=features, **told)
@@ -148,7 +150,9 @@ def features_of(run: LoadedRun, student: Any) -> Features:
     """Return what a row must look like for teachers and student alike."""
     view, pool = run.task.views.teacher, run.task.inputs.public
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
-    return Features.of(pool, encoder=encoder_of(student) if view.encoder is None else view.encoder, nullable=nullable)
+    encoder = encoder_of(student) if view.encoder is None else view.encoder
+    largest = min(largest_number(run.task.teacher), largest_number(student))
+    return Features.of(pool, encoder=encoder, nullable=nullable, largest=largest)
 
 
 def pool_of(settings: Settings) -> Rows:
