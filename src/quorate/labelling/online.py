@@ -170,26 +170,27 @@ class OnlineAnswers:
         asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
-            counting: list[int] = []  # a block, from when it is drawn to when its answers are stored
+            counting: list[bool] = []  # holds an item from when a block is drawn to when its answers are stored
             self.memo.await_answers(asked)
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
             try:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
-                    for number, block in enumerate(planned.blocks):
-                        charged |= self._ask_block(block, digests, lambda number=number: counting.append(number))
+                    for block in planned.blocks:
+                        charged |= self._ask_block(block, digests, counting)
                         counting.clear()
             except TeachersSilent as silent:
-                told = {False: silent, True: TeachersSilent(str(silent), charged=_CHARGED_IN_PART)}
-                return self._all_told(requests, charged, planned.refused, lambda number: told[number in charged])
+                return self._all_told(requests, charged, planned.refused, silent)
             except (InvalidParameter, LedgerIntegrityError):  # of a user's own mechanism; or the ledger stopped
                 raise
             except Exception as failure:
                 if counting:  # charged: to draw again would charge it again
                     lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
                     lost.__cause__ = failure
-                    return self._all_told(requests, charged, planned.refused, lambda _: lost)
+                    return self._all_told(requests, charged, planned.refused, lost)
+                if isinstance(failure, LedgerBusy) and charged:  # what an earlier block was charged is stored, and told
+                    return self._all_told(requests, charged, planned.refused, failure)
                 # Another server on the same ledger was given answers in between: what is left is known by now.
                 if attempt + 1 == _ATTEMPTS or not _is_lost_race(failure):
                     raise
@@ -202,21 +203,23 @@ class OnlineAnswers:
         requests: Sequence[ClientRequest],
         charged: Mapping[int, tuple[int, Receipt]],
         refused: Mapping[int, QuorateError],
-        unknown: Callable[[int], QuorateError] | None = None,
+        unknown: QuorateError | None = None,
     ) -> list[ClientAnswer | QuorateError]:
         """Say what became of each request; `unknown` refuses those of which a query has no answer."""
-
-        def one(number: int, request: ClientRequest) -> ClientAnswer | QuorateError:
+        answers: list[ClientAnswer | QuorateError] = []
+        for number, request in enumerate(requests):
             if number in refused and number not in charged:
-                return refused[number]
-            if unknown is not None and any(self.memo.recall(digest) is None for digest in request.digests):
-                return unknown(number)
-            return self._told(request, *charged.get(number, (0, None)))
-
-        return [one(number, request) for number, request in enumerate(requests)]
+                answers.append(refused[number])
+            elif unknown is None or all(self.memo.recall(digest) is not None for digest in request.digests):
+                answers.append(self._told(request, *charged.get(number, (0, None))))
+            elif isinstance(unknown, TeachersSilent) and number in charged:
+                answers.append(TeachersSilent(str(unknown), charged=_CHARGED_IN_PART))
+            else:
+                answers.append(unknown)
+        return answers
 
     def _ask_block(
-        self, block: PlannedBlock, digests: Sequence[bytes], counting: Callable[[], None]
+        self, block: PlannedBlock, digests: Sequence[bytes], counting: list[bool]
     ) -> dict[int, tuple[int, Receipt]]:
         if not block.rows:
             return {}
@@ -281,16 +284,17 @@ class OnlineAnswers:
         rows: IntArray,
         digests: list[bytes],
         parts: Sequence[Part] | None = None,
-        counting: Callable[[], None] = lambda: None,
+        counting: list[bool] | None = None,
     ) -> DrawnBlock:
-        """Draw, count and store; `counting` is told when the draw is durable."""
+        """Draw, count and store; `counting` gets an item when the draw is durable."""
         queries = [digest.hex() for digest in digests]
         counted: list[Secret[IntArray]] = []
         if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
             counted.append(self.count_votes(rows))
 
         def votes(_: DrawnBlock) -> IntArray:
-            counting()
+            if counting is not None:
+                counting.append(True)
             return (counted[0] if counted else self.count_votes(rows)).reveal()
 
         drawn, answers = self._answering.answer(

@@ -19,6 +19,7 @@ from quorate.data.rows import Rows, n_rows
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
+    LedgerBusy,
     PreconditionFailed,
     QuorateError,
     QuotaExhausted,
@@ -271,6 +272,10 @@ class EnsembleAnswers:
             case TeachersSilent():
                 charged_in_part = outcome.charged != TeachersSilent("").charged
                 return Problem("teachers-silent", str(outcome.charged), charged=charged_in_part)
+            case LedgerBusy():
+                problem = Problem("overloaded")
+                problem.__cause__ = outcome
+                return problem
             case PreconditionFailed():
                 return Problem("idempotency-key-reused")
             case QuorateError() if outcome.__cause__ is not None:  # counting failed, or storing, after the draw
