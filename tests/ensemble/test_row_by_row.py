@@ -1,8 +1,9 @@
-"""A row on which teachers fail takes no vote on another row: those who wait together do not spoil each other's answers."""
+"""A row on which teachers fail takes no vote on another row: nobody who waits spoils another one's answers."""
 
 from __future__ import annotations
 
 import warnings
+
 import numpy as np
 import pytest
 from sklearn.ensemble import BaggingClassifier, RandomForestClassifier

@@ -94,12 +94,13 @@ def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> No
     """  # noqa: E501  a doctest's message is one line
 
     def beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
-        return np.abs(values) > largest
+        larger: NDArray[np.bool_] = np.abs(values) > largest
+        return larger
 
-    larger = _in_frame(X, beyond) if is_frame(X) else _columns_where(X, beyond)
-    if larger.any():
+    chosen = _in_frame(X, beyond) if is_frame(X) else _columns_where(X, beyond)
+    if chosen.any():
         raise DataRefused(
-            f"{name}: a number in {named(X, larger)} is larger than {taker} holds; expected at most {largest:.3g} in "
+            f"{name}: a number in {named(X, chosen)} is larger than {taker} holds; expected at most {largest:.3g} in "
             "size"
         )
 

@@ -37,8 +37,8 @@ _SESSION: Final = (
     "SET statement_timeout = '60s'",
     "SET idle_in_transaction_session_timeout = '20s'",
     # A service may wait for weeks for its next question; servers before 14, and before 17, have no such settings.
-    "SELECT set_config(name, '0', false) FROM pg_settings "
-    "WHERE name IN ('idle_session_timeout', 'transaction_timeout')",
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'",
 )
 #: Seconds within which a server answers, or is given up: a little longer than the wait for the lock, and shorter than a
 #: service that was told to stop is waited for; and for reading a whole ledger, which takes as long as that is large.

@@ -69,6 +69,7 @@ class BoundedSocket(socket.socket):
     """
 
     __slots__ = ("most",)
+    most: int
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Take a connection, or refuse it as if there were no descriptor for it."""
@@ -104,13 +105,13 @@ def listening(host: str, port: int, *, most: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         for family, kind, protocol, _, address in dict.fromkeys(found):
-            bound = BoundedSocket(family, kind, protocol)
-            bound.most = most
-            sockets.append(bound)
-            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taking = BoundedSocket(family, kind, protocol)
+            taking.most = most
+            sockets.append(taking)
+            taking.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             if family == socket.AF_INET6:
-                bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            bound.bind(address)
+                taking.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            taking.bind(address)
     except OSError as error:
         for bound in sockets:
             bound.close()
