@@ -82,7 +82,8 @@ def command(
             if found.applies and not as_json:
                 click.echo(f"caution: {found.words}", err=True)
         with progress(quiet=as_json) as watch:
-            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
+            tell = None if as_json else say_before
+            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected, tell=tell)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,13 @@ class Teachers(Method):
         return notes.private_notes(run.settings.data, run.task)
 
     def execute(
-        self, run: LoadedRun, *, command: str, watch: Watch | None = None, expected: Expected | None = None
+        self,
+        run: LoadedRun,
+        *,
+        command: str,
+        watch: Watch | None = None,
+        expected: Expected | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> Facts:
         """Go the whole way."""
         extra = None if expected is None else Utility(expected=expected_score(expected))
