@@ -75,6 +75,8 @@ def command(
             for caution in method.cautions(read):
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
+            for note in method.promise_notes(read).reveal():  # on the owner's terminal alone
+                click.echo(f"caution: {note.words}", err=True)
         expected = None
         if rehearse:
             expected, commonest = method.expected(read)

@@ -59,6 +59,10 @@ class Teachers(Method):
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
 
+    def promise_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return notes.promise_notes(run.settings.data, run.task)
+
     def execute(
         self,
         run: LoadedRun,

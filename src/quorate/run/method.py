@@ -51,6 +51,10 @@ class Method(ABC):
     def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
 
+    def promise_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return Secret(())
+
     @abstractmethod
     def execute(
         self,
