@@ -178,7 +178,8 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
     elsewhere = [cli("check", root, "--json")[1]]
     code, out, said = cli("run", root)
     assert code == 0
-    elsewhere += [out, said, caplog.text, *(str(warned.message) for warned in recwarn)]
+    assert SCALED in said  # before the charge, on the owner's terminal alone
+    elsewhere += [cli("run", root, "--json")[2], out, caplog.text, *(str(warned.message) for warned in recwarn)]
     elsewhere += [cli("status", root, "--json")[1], cli("report", root, "--json")[1]]
     elsewhere += [path.read_bytes().decode("utf-8", "replace") for path in (root / "public").iterdir()]
     assert len([text for text in elsewhere if text]) > 8

@@ -98,8 +98,8 @@ def numbers_with_marks(pool: Rows) -> list[str]:
 
 
 def _are_marked(different: set[str]) -> bool:
-    marked = {text for text in different if has_thousands(text)}
-    return bool(marked) and all(text.strip().lstrip("+-").isdigit() for text in different - marked)
+    unread = {text for text in different if math.isnan(written_number(text))}
+    return bool(unread) and all(has_thousands(text) for text in unread)
 
 
 @dataclass(frozen=True, slots=True)
