@@ -194,12 +194,14 @@ def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any)
     assert not (root / "ledger.db").exists()
 
 
-@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled"])
+@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
 def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) -> None:
     root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
     private = pl.read_csv(root / "private.csv")
     if disguise != "same file":
         rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
+        if disguise == "other labels":
+            rows = rows.head(40).with_columns(ill=pl.lit("no"))
         rows.write_csv(root / "evaluation.csv")
     with pytest.raises(DataRefused, match="evaluation holds the private rows again"):
         load_run(root)

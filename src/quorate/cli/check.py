@@ -62,5 +62,5 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
             room=0,
         )
         click.echo("\n".join((*already, "")))
-    click.echo(result.text(private=True))
+    click.echo(result.text())
     click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")

@@ -75,6 +75,8 @@ def command(
             for caution in method.cautions(read):
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
+            for note in method.promise_notes(read).reveal():  # on the owner's terminal alone
+                click.echo(f"caution: {note.words}", err=True)
         expected = None
         if rehearse:
             expected, commonest = method.expected(read)
@@ -82,7 +84,8 @@ def command(
             if found.applies and not as_json:
                 click.echo(f"caution: {found.words}", err=True)
         with progress(quiet=as_json) as watch:
-            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
+            tell = None if as_json else say_before
+            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected, tell=tell)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -218,10 +218,10 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     if chosen is None:
         return {}
     scaler = encoder.named_transformers_["number"].named_steps["scale"]
-    known = list(columns(X) or ())
+    known = {name: place for place, name in enumerate(columns(X) or ())}
     known_spread = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)  # for others a scale of 1 stands in
     spreads = np.where(known_spread, scaler.scale_, np.nan)
-    places = [known.index(place) if isinstance(place, str) else place for place in chosen]
+    places = [known[place] if isinstance(place, str) else place for place in chosen]
     return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
 
 

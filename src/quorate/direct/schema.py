@@ -143,9 +143,9 @@ class Schema:
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
         read = self.kinds(take(self.pool, [0]))
-        names, there = columns(read), list(columns(self.pool) or ())
+        names, there = columns(read), {name: at for at, name in enumerate(columns(self.pool) or ())}
         found = public_units(self.encoder, read)
-        return found if names is None else {there.index(names[at]): unit for at, unit in found.items()}
+        return found if names is None else {there[names[at]]: unit for at, unit in found.items()}
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None) -> Schema:
@@ -231,9 +231,9 @@ class Schema:
         refuse_other_columns(names, wanted, called=(name, "the public pool"))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
-        units = self._units()
+        units, places = self._units(), {name: place for place, name in enumerate(names)}
         for at, (column, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
+            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, places[column]])
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
                 point = writes_point(as_list(column_of(self.pool, at)))

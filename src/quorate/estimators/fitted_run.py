@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
+from quorate.data import (
+    PrivateRecords,
+    check_features,
+    encode_labels,
+    match_columns,
+    refuse_private_rows,
+    row_digests,
+    take,
+)
 from quorate.data.rows import texts_like
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
@@ -18,7 +25,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of
-from quorate.pipeline.inputs import HOLDS_PRIVATE, refuse_asked
+from quorate.pipeline.inputs import refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.resumed import recall_answers
 from quorate.pipeline.task import Task
@@ -66,7 +73,6 @@ class FittedRun:
         cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
     ) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
-        private, key = task.inputs.private.reveal(), Secret(secrets.token_bytes(32))
         promised, memo = guarantee(task, ledger, result.reservation), result.memo(task)
         recall_answers(task, result, memo)
         budget = Budget(task.facts.epsilon, task.facts.delta)
@@ -75,7 +81,7 @@ class FittedRun:
             result=result,
             account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
             memo=memo,
-            records=PrivateRecords(private.X, private.codes, key, digests=private.digests),
+            records=task.inputs.records(),
             metadata=metadata,
             promised=promised,
             left=standing(task, result, ledger, promised),
@@ -171,8 +177,7 @@ class FittedRun:
         _, rows = match_columns(  # in the order of the private columns, so that rows are known again
             self.task.inputs.public, self.public_rows(X, asker=asker), called=("the public pool", "evaluation")
         )
-        if self.records.are_in(rows, codes):
-            raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
+        refuse_private_rows(rows, self.records, name="evaluation")
         return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:

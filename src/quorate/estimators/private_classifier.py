@@ -20,7 +20,7 @@ from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.notes import refuse_rows_as_units
+from quorate.pipeline.notes import refuse_rows_as_units, warn_of_promise
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.progress import wanted
 from quorate.pipeline.resumed import fit_key
@@ -234,10 +234,13 @@ class PrivateClassifier(VotedClassifier):
         -----
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
+        PrivacyWarning
+            Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
         metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
+        warn_of_promise(task)
         kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
         self._take(task, kept)
         return self

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -35,6 +37,7 @@ from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.foreseen import cautions_of
+from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.pipeline.progress import wanted
@@ -259,8 +262,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         Parameters
         ----------
         evaluation : (X, y), optional
-            *Public* rows with labels, to score the model on. Whether private rows are among them is not looked at: the
-            answer would tell of them.
+            *Public* rows with labels, to score the model on. Where more of the private rows are among them than chance
+            explains, the report has no score, and a line on the terminal says why.
         """
         self._fitted()
         if not hasattr(self, "_kept"):
@@ -269,7 +272,11 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
-            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+            if self._kept.task.may_score(in_order_of_fit(self, X)):
+                utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+            else:
+                with suppress(Exception):  # no terminal, or a closed one
+                    sys.stderr.write(f"{score_left_out('evaluation')}\n")  # neither a warning nor a log
         return self._kept.facts(self.ledger, utility)
 
     def ask(self, X: Any) -> NoReturn:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import (
+    PrivateRecords,
     PublicPool,
     check_classes,
     check_features,
@@ -44,11 +45,6 @@ from quorate.ensemble.unfitted import parts
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
-
-HOLDS_PRIVATE = (
-    "holds the private rows again, or some of them; a score on them would be published without a charge. Give public "
-    "rows with labels, about nobody in the private table, or leave it out"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +85,10 @@ class Inputs:
     digests: Sequence[bytes]
     classes: tuple[Label, ...]
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
+
+    def records(self) -> PrivateRecords:
+        """Return by what the private rows are known again, once they are gone."""
+        return PrivateRecords(self.private.reveal().X, self.kinds)
 
 
 def check_inputs(

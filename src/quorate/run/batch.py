@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data import PrivateRecords, encode_labels, is_same_table, match_columns, row_digests
+from quorate.data import encode_labels, match_columns, refuse_private_rows
 from quorate.data.formats import Table
+from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
 from quorate.data.spreadsheets import csv_text
 from quorate.data.workspace import Workspace
@@ -25,7 +25,6 @@ from quorate.pipeline.config import RunConfig, allowed_memory
 from quorate.pipeline.facts import RunMetadata, facts, score
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.foreseen import foreseen
-from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.resumed import content_key
@@ -48,7 +47,7 @@ from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
 from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
 from quorate.students import PromptStudent
-from quorate.types import Secret, Watch
+from quorate.types import Watch
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 
@@ -286,11 +285,9 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
     task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
-    private = task.inputs.private.reveal()
-    records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests)
-    same = is_same_table(private.X, rows, digests=(private.digests, row_digests(rows)))
-    if same_source(data.evaluation, data.private) or same or records.are_in(rows, codes):
+    if same_source(data.evaluation, data.private):
         raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name="[data] evaluation")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.facts import direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.foreseen import cautions_of, foreseen
+from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Charge
@@ -151,7 +153,7 @@ def _feature_map(given: str | Path) -> Any:
 
 
 def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
-    """Read the public rows with labels. Whether private ones are among them is not looked at: that would tell of them.
+    """Read the public rows with labels. Whether private ones are among them is asked once the rounds are over.
 
     Raises
     ------
@@ -193,7 +195,14 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
     }
 
 
-def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+def execute_direct(
+    run: DirectRun,
+    *,
+    command: str,
+    watch: Watch | None = None,
+    extra: Utility | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Facts:
     """Go the rounds, or on from where a killed run stopped, and write the public side.
 
     Parameters
@@ -206,6 +215,8 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
         ``watch(stage, done, total)``.
     extra : Utility, optional
         Figures that the owner reveals beside the model's.
+    tell : callable, optional
+        Prints a line on the owner's terminal, and nowhere else: that the score was left out.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = run.task, run.folder
@@ -216,7 +227,7 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
             title=folder.root.resolve().name,
             command=command,
             started=started,
-            utility=_utility(run, result.model, extra or Utility()),
+            utility=_utility(run, result.model, extra or Utility(), tell),
             readers=readers_of(run.settings),
         )
         made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
@@ -224,7 +235,11 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
     return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 
-def _utility(run: DirectRun, model: Any, extra: Utility) -> Utility:
+def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
     if run.evaluation is None:
+        return extra
+    if run.task.records.are_in(run.evaluation.X):
+        if tell is not None:
+            tell(score_left_out("[data] evaluation"))
         return extra
     return replace(extra, student=score(model, run.evaluation.X, run.evaluation.truth, run.task.classes))

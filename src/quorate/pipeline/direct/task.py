@@ -13,7 +13,7 @@ import numpy as np
 
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import count, real
-from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
+from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import is_same_object
 from quorate.data.labels import Label
@@ -72,6 +72,8 @@ class DirectTask:
         Whether the plan was read from where an earlier process kept it.
     plan_key : str
         What the plan is kept under.
+    records : PrivateRecords
+        By which the private rows that can be used are known again, whatever their labels are.
     """
 
     schema: Schema = field(repr=False)
@@ -87,6 +89,7 @@ class DirectTask:
     noise: NoiseSource
     stored: bool
     plan_key: str
+    records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
 
     @property
@@ -210,6 +213,22 @@ class DirectTask:
                     "another epsilon"
                 )
 
+    def may_score(self, rows: Any) -> bool:
+        """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
+
+        Parameters
+        ----------
+        rows : Rows
+            As :meth:`~quorate.direct.schema.Schema.parsed` takes them.
+
+        Notes
+        -----
+        Privacy: one of the three things that private cells decide in the direct method. It is asked once the rounds are
+        over, and the score is left out where the answer is no; the owner alone is told why.
+        """
+        parsed, usable = self.schema.parsed(rows, "evaluation")
+        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
+
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
         nothing = UsableRows(np.empty((0, 0)), np.empty(0, dtype=np.int64), None, 0)
@@ -296,6 +315,7 @@ def prepare_direct(
         noise=noise,
         stored=kept is not None,
         plan_key=key,
+        records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
         composition=config.composition,
     )
 
