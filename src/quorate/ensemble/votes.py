@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.classifier import ClassifierVoter
@@ -268,8 +268,7 @@ def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | N
     or that a point lies on its boundary.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+        with unwarned():  # what is warned of may depend on private rows
             return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
     except MemoryError:
         return None
@@ -296,8 +295,7 @@ def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
     for start in range(0, n_rows(X), PROMPTS):
         rows = X[start : start + PROMPTS]
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+            with unwarned():  # what is warned of may depend on private rows
                 codes = _codes(np.asarray(voter.vote(rows)), n_rows(rows), n_classes)
         except Exception:  # noqa: BLE001 - a teacher's failure is an abstention, told to nobody
             codes = np.full(n_rows(rows), ABSTAINED, dtype=code_type(n_classes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from multiprocessing import current_process
 from typing import Any
 
 from quorate.accounting import Guarantee
@@ -129,7 +130,8 @@ class FittedRun:
                 memo=self.memo,
                 n_classes=task.n_classes,
                 purposes=answering_purposes(task, reservation),
-                votes_first=are_prompts(task),
+                # No worker is to be had in a daemonic process, which is known before the draw.
+                votes_first=are_prompts(task) or current_process().daemon,
             )
             codes = online.ask(row_digests(rows))
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from quorate.accounting import Guarantee
+from quorate.ambient import unwarned
 from quorate.arguments import truth
 from quorate.data import (
     PublicPool,
@@ -313,8 +313,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         rows = self._rows(X, reset=True)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
-            warnings.simplefilter("ignore")
+        with unwarned():  # its warning about many classes would be a function of private labels
             check_classification_targets(labels)
         config = RunConfig(
             classes=self._declared(labels),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,8 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         memo=memo_of(task, queries, released),
         n_classes=task.n_classes,
         purposes=answering_purposes(task, reservation),
-        votes_first=are_prompts(task),
+        # No worker is to be had in a daemonic process, which is known before the draw.
+        votes_first=are_prompts(task) or current_process().daemon,
     )
     online.recall_stored()
     return online
