@@ -12,7 +12,7 @@ import sys
 import warnings
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from decimal import Context, localcontext
+from decimal import ROUND_HALF_EVEN, Context, DivisionByZero, InvalidOperation, Overflow, localcontext
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+# Decimals as Python has them by default; every field is given, since those that are not follow another switch.
+_DECIMALS = Context(
+    prec=28,
+    rounding=ROUND_HALF_EVEN,
+    Emin=-999_999,
+    Emax=999_999,
+    capitals=1,
+    clamp=0,
+    flags=[],
+    traps=[InvalidOperation, DivisionByZero, Overflow],
+)
 _ordering = Lock()
 _unheard: ContextVar[bool] = ContextVar("_unheard", default=False)
 
@@ -41,6 +52,11 @@ class _Unheard:
 
     def match(self, _: str) -> bool:
         return _unheard.get()
+
+    @property
+    def pattern(self) -> str:
+        """The same as an expression, for scikit-learn, which writes the filters anew in each task of a parallel fit."""
+        return "" if _unheard.get() else "(?!)"
 
 
 _FILTER: Any = ("ignore", _Unheard(), Warning, None, 0)
@@ -93,12 +109,38 @@ def own_switches() -> Iterator[None]:
 
     with ExitStack() as stack:
         stack.enter_context(np.errstate(all="ignore"))
-        stack.enter_context(localcontext(Context()))
+        stack.enter_context(plain_decimals())
         if "sklearn" in sys.modules:  # where it was not imported, nothing of it was set
             from sklearn import config_context
 
             stack.enter_context(config_context(**_known_to_sklearn()))
         yield
+
+
+@contextmanager
+def plain_decimals() -> Iterator[None]:
+    """Compute decimals with 28 digits in this thread: a bound that is printed is rounded up from all of them.
+
+    Examples
+    --------
+    >>> from decimal import Decimal
+    >>> with localcontext(Context(prec=3)), plain_decimals():
+    ...     Decimal(39401) / 10000
+    Decimal('3.9401')
+    """
+    with localcontext(_DECIMALS):
+        yield
+
+
+def of_arrays(steps: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Have fitted transformers give arrays, also where scikit-learn is told to give frames (``transform_output``).
+
+    Models that are published are opened in other processes, whose switches are those of whoever opens them.
+    """
+    for _, step in steps:
+        if hasattr(step, "set_output"):
+            step.set_output(transform="default")
+    return steps
 
 
 @cache
