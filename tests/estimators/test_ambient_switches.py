@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import locale
-import os
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from decimal import Context, localcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
-from tests.run.conftest import write_run
 
 GIVEN = {"classes": ["no", "yes"], "epsilon": 3.9401, "delta": 1e-5, "n_records": 300, "unsafe_noise_seed": 1}
 METHODS: dict[str, Callable[[], Any]] = {

@@ -9,7 +9,7 @@ from typing import ParamSpec, TypeVar
 
 from quorate.ambient import own_switches
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, act
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -114,7 +114,7 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
         elif lacking:
             said = f"lacks {_in_words(lacking)}; write {shown}"
         else:
-            with own_switches():
+            with own_switches(), act():
                 return method(*args, **kwargs)
         raise InvalidParameter(f"{called} {said}{'' if said.endswith('?') else '.'} Nothing was charged")
 

@@ -9,6 +9,7 @@ from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.data import check_features, match_columns, row_digests, take
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
@@ -141,7 +142,7 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         finished = noted is not None
     if reservation is None or not finished:
         raise PreconditionFailed(
-            f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
+            f"the labels of this run are not all released yet; first: quorate run {for_shell(batch.folder.root)}"
         )
     queries, mechanism = task.queries, task.recipe.mechanism
     if task.strategy is None:
