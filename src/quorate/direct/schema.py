@@ -8,7 +8,6 @@ and on public facts alone.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.ambient import unwarned
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
@@ -389,6 +389,5 @@ class UsableRows:
 def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
     if not len(kept):
         return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))

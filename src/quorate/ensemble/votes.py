@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.classifier import ClassifierVoter
@@ -271,8 +271,7 @@ def _asked_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
     or that a point lies on its boundary.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+        with unwarned():  # what is warned of may depend on private rows
             return _voted(X, n_classes, voter)
     except MemoryError:
         return None
@@ -298,8 +297,7 @@ def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
     blocks = []
     for start in range(0, n_rows(X), PROMPTS):
         rows = X[start : start + PROMPTS]
-        with warnings.catch_warnings(), suppress(MemoryError):
-            warnings.simplefilter("ignore")  # what is warned of may depend on private rows
+        with unwarned(), suppress(MemoryError):  # what is warned of may depend on private rows
             blocks.append(_voted(rows, n_classes, voter))
             continue
         blocks.append(np.full(n_rows(rows), ABSTAINED, dtype=code_type(n_classes)))

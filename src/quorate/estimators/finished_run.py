@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
+from quorate.arguments import for_shell
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
@@ -195,7 +196,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             found = read_facts(root)
             seeded = folder.private / STUDENT  # a seeded run keeps its student there
             content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
-            anew = f"quorate run {root} writes it anew"
+            anew = f"quorate run {for_shell(root)} writes it anew"
         elif (root / MANIFEST).exists():
             found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
             content, anew = read_exported(root, STUDENT), "export the run again"

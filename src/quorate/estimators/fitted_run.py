@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from multiprocessing import current_process
 from typing import Any
 
 from quorate.accounting import Guarantee
@@ -134,7 +135,8 @@ class FittedRun:
                 memo=self.memo,
                 n_classes=task.n_classes,
                 purposes=answering_purposes(task, reservation),
-                votes_first=are_prompts(task),
+                # No worker is to be had in a daemonic process, which is known before the draw.
+                votes_first=are_prompts(task) or current_process().daemon,
             )
             codes = online.ask(row_digests(rows))
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)

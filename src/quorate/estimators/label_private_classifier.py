@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches, unwarned
 from quorate.arguments import truth
 from quorate.data import (
     PublicPool,
@@ -267,16 +267,19 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         self.recipe_: Recipe = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student. Returns ``(n_points,)`` classes."""
         check_is_fitted(self)
         return np.asarray(self.student_.predict(self._matched(X)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         check_is_fitted(self)
         return class_probabilities(self.student_, self._matched(X), self.classes_.tolist())
 
+    @own_switches()
     def report(self, path: str | Path) -> Path:
         """Write the public report: one self-contained HTML file."""
         check_is_fitted(self)
@@ -284,11 +287,13 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         page.write_text(render_html(self._facts), encoding="utf-8")
         return page
 
+    @own_switches()
     def summary(self) -> str:
         """Return the end of a fit as a table for the terminal, 80 columns wide."""
         check_is_fitted(self)
         return render_text(self._facts)
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the student with skops, for anybody who has scikit-learn.
 
@@ -313,8 +318,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         rows = self._rows(X, reset=True)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
-            warnings.simplefilter("ignore")
+        with unwarned():  # its warning about many classes would be a function of private labels
             check_classification_targets(labels)
         config = RunConfig(
             classes=self._declared(labels),

@@ -16,6 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
@@ -244,18 +245,22 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.classes_ = np.asarray(list(task.classes))
         note_columns(self, task.schema.pool)
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Return ``(n_points,)`` classes, free for ever."""
         return np.asarray(self._fitted().predict(self._seen(X)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         return np.asarray(self._fitted().predict_proba(self._seen(X)))
 
+    @own_switches()
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores: ``(n_points,)`` for two classes, else ``(n_points, n_classes)``."""
         return np.asarray(self._fitted().decision_function(self._seen(X)))
 
+    @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
 
@@ -291,6 +296,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
         )
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the model with skops, for anybody who has scikit-learn.
 

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
 from quorate.errors import SecretRefused
 from quorate.estimators.columns import note_columns, rows_and_labels
 from quorate.estimators.fitted_run import FittedRun
@@ -41,16 +42,19 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         self.classes_ = np.asarray(list(task.inputs.classes))
         note_columns(self, task.inputs.public)
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
         return np.asarray(self._student().predict(self._kept.seen(X, asker=type(self).__name__)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         student = self._student()
         rows = self._kept.seen(X, asker=type(self).__name__)
         return class_probabilities(student, rows, self.classes_.tolist())
 
+    @own_switches()
     def ask(self, X: Any) -> list[Any]:
         """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
 
@@ -86,6 +90,7 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         student = self._student()
         return planned_run(self._kept.task, self.released_, student, self._kept.records)
 
+    @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
 
@@ -107,6 +112,7 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
         return self._kept.facts(self.ledger, utility)
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the student with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``.
 

@@ -289,9 +289,7 @@ class Journal:
     def _stop_error(self) -> QuorateError:
         """Make a fresh error for each thread that is told."""
         stopped = self._stopped or LedgerIntegrityError("the ledger stopped")
-        doubt = (
-            "nothing was charged" if isinstance(stopped, PreconditionFailed) else "the charge may have been recorded"
-        )
+        doubt = None if isinstance(stopped, PreconditionFailed) else "the charge may have been recorded"
         return type(stopped)(str(stopped), charged=doubt)
 
     def _check_process(self) -> None:

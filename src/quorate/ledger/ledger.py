@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
 from quorate.ledger.admission import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
 from quorate.ledger.budget import Budget
 from quorate.ledger.chain import now
@@ -289,9 +289,11 @@ class Ledger(LedgerReadings):
             scope=scope,
             charged_to=charged_to,
         )
-        return self._journal.submit(
+        made = self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
+        note_charge()
+        return made
 
     @renamed_arguments(claim="scope", paid_by="charged_to")
     def check_affordable(

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from quorate import accounting
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, note_charge
 from quorate.ledger.admission import admit_answers, admit_draw
 from quorate.ledger.block import Block
 from quorate.ledger.entries import Drawn
@@ -149,7 +149,9 @@ class Reservation:
             parts=None if parts is None else tuple(parts),
         )
         newest = None if after is None else after.sequence
-        return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+        drawn = self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+        note_charge()
+        return drawn
 
     def share(self, purpose: str) -> SharedDraw:
         """Begin to collect requests of several clients that are drawn together, as one block."""

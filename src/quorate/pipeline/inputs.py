@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.data import (
     PrivateRecords,
     PublicPool,
@@ -195,7 +196,7 @@ class View:
             some = take(pool, np.arange(min(2, n_rows(pool))))
             shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
             steps.append(("directions", FrozenEstimator(shown)))
-        return Pipeline([*steps, ("student", student)])
+        return Pipeline([*of_arrays(steps), ("student", student)])
 
     def unwrapped(self, published: Any) -> Any:
         """Return the student of a classifier that :meth:`wrapped` made."""

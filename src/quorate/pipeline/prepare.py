@@ -18,6 +18,7 @@ from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
+    ChatTeacher,
     ClassifierTeacher,
     Partition,
     PriorMatchingTeacher,
@@ -25,6 +26,7 @@ from quorate.ensemble import (
     check_unfitted,
     with_classes,
 )
+from quorate.ensemble.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
@@ -201,7 +203,12 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDir
 
 
 def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
-    """Try what is the user's own on public rows; the models of quorate need no trial."""
+    """Try what is the user's own on public rows; the models of quorate need no trial.
+
+    Where teachers are fitted in children of this process, it must be one that may have any.
+    """
+    if config.rehearse and config.scheduler is None and not isinstance(asked.teacher, ChatTeacher):
+        refuse_daemon()
     if config.rehearse and config.teacher is not None and not config.built_in:
         rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
     if asked.strategy is not None:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Event
+from quorate.arguments import for_shell
 from quorate.audit import (
     Attack,
     ScheduleAudit,
@@ -275,7 +276,7 @@ def charged_event(batch: LoadedRun) -> Event:
         root = batch.folder.root
         raise PreconditionFailed(
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
-            f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
+            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
     return reservation.event
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from quorate.arguments import for_shell, shown
 from quorate.data import encode_labels, match_columns, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
@@ -22,7 +23,7 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import Values
 from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig, allowed_memory
-from quorate.pipeline.facts import RunMetadata, facts, score
+from quorate.pipeline.facts import RunMetadata, draft, facts, score
 from quorate.pipeline.flow import RunResult, run_pipeline, schedule
 from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
@@ -39,7 +40,15 @@ from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.notes import public_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
+from quorate.run.prepared import (
+    Evaluation,
+    PreparedRun,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    unit_word,
+    write_draft,
+)
 from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
@@ -326,17 +335,19 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(batch.settings)
+    )
     with batch.open_ledger() as ledger:
         with explain_settings_change(batch, ledger):
+            if batch.charge.find(ledger) is None:
+                batch.charge.check_affordable(ledger)
+                write_draft(folder, draft(task, ledger.budget, metadata))
             result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        metadata = RunMetadata(
-            title=folder.root.resolve().name,
-            command=command,
-            started=started,
-            utility=_utility(batch, result, extra or Utility()),
-            readers=readers_of(batch.settings),
+        metadata = replace(metadata, utility=_utility(batch, result, extra or Utility()))
+        made = replace(
+            facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-        made = replace(facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     return publish(batch, result, made)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.arguments import count
+from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels
 from quorate.data.reading import has_named_columns
 from quorate.direct.schema import codes_of_text
@@ -18,7 +18,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.facts import direct_facts
+from quorate.pipeline.direct.facts import direct_draft, direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.foreseen import cautions_of, foreseen
 from quorate.pipeline.direct.statements import score_left_out
@@ -31,7 +31,15 @@ from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.notes import direct_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
+from quorate.run.prepared import (
+    Evaluation,
+    PreparedRun,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    unit_word,
+    write_draft,
+)
 from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
@@ -220,17 +228,19 @@ def execute_direct(
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = run.task, run.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(run.settings)
+    )
     with run.open_ledger() as ledger:
         with explain_settings_change(run, ledger):
+            if (charge := run.charge_on(ledger)).find(ledger) is None:
+                charge.check_affordable(ledger)
+                write_draft(folder, *direct_draft(task, ledger.budget, metadata))
             result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        metadata = RunMetadata(
-            title=folder.root.resolve().name,
-            command=command,
-            started=started,
-            utility=_utility(run, result.model, extra or Utility(), tell),
-            readers=readers_of(run.settings),
+        metadata = replace(metadata, utility=_utility(run, result.model, extra or Utility(), tell))
+        made = replace(
+            direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-        made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
     return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.data import check_features, match_columns, row_digests, take
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
@@ -140,7 +142,7 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         finished = noted is not None
     if reservation is None or not finished:
         raise PreconditionFailed(
-            f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
+            f"the labels of this run are not all released yet; first: quorate run {for_shell(batch.folder.root)}"
         )
     queries, mechanism = task.queries, task.recipe.mechanism
     if task.strategy is None:
@@ -156,7 +158,8 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         memo=memo_of(task, queries, released),
         n_classes=task.n_classes,
         purposes=answering_purposes(task, reservation),
-        votes_first=are_prompts(task),
+        # No worker is to be had in a daemonic process, which is known before the draw.
+        votes_first=are_prompts(task) or current_process().daemon,
     )
     online.recall_stored()
     return online

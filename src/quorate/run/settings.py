@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from quorate.arguments import nearest, one_of, real
+from quorate.arguments import for_shell, nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
 from quorate.pipeline.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
@@ -185,7 +185,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     if "sites" in document:
         raise InvalidParameter(
             f"{folder / 'quorate.toml'} lists [[sites]], whose votes are added up, and there is no run to check, start "
-            f"or look at; the command is: quorate votes combine {folder}"
+            f"or look at; the command is: quorate votes combine {for_shell(folder)}"
         )
     for name, section in document.items():
         if name not in sections:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import shown
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame
@@ -76,7 +77,7 @@ def opened(
         )
     student = open_student(folder, trusted=service.trusted_types)
     told = {
-        "title": folder.root.resolve().name,
+        "title": shown(folder.root.resolve().name),
         "classes": settings.data.classes,
         "guarantee": json.loads(facts.guarantee.to_json()),
     }

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import platform
+from contextvars import copy_context
 from importlib.metadata import version
 from math import inf
+from typing import Any
+
+import numpy as np
 
 from quorate.accounting import epsilon as price
+from quorate.direct.model import published_model
 from quorate.direct.plan import noise_for
 from quorate.errors import InvalidParameter
-from quorate.ledger import Ledger, Reservation
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.pipeline.attacker import attack_curve
 from quorate.pipeline.direct.checks import direct_checks
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
@@ -77,6 +82,27 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
         ),
     )
+
+
+def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+    """Gather all that is known of a report before the charge, as :func:`~quorate.pipeline.facts.draft` does.
+
+    Returns
+    -------
+    Facts
+        From a ledger in memory.
+    model : Pipeline
+        The published model with weights of 0.
+    """
+
+    def drafted() -> tuple[Facts, Any]:
+        with Ledger(budget=budget) as ledger:
+            charge = task.charge_on(ledger)
+            model = published_model(task.plan, task.schema, np.zeros(task.plan.start.shape), task.classes)
+            result = DirectResult(model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
+            return direct_facts(task, result, ledger, metadata), model
+
+    return copy_context().run(drafted)
 
 
 def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:

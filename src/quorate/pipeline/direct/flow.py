@@ -7,6 +7,7 @@ from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
+from quorate.ambient import unwarned
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
@@ -76,10 +77,11 @@ def run_rounds(
     units = task.units
     see("coordinates", 1, 1)
     reservation = charge.reserve(ledger)
-    weights, n_rounds = descend(
-        task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
-    )
-    model = published_model(task.plan, task.schema, weights, task.classes)
+    with unwarned():  # as an error, a warning would end what is charged by now
+        weights, n_rounds = descend(
+            task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
+        )
+        model = published_model(task.plan, task.schema, weights, task.classes)
     return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
 
 
