@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.labelling import Memo
@@ -29,7 +30,6 @@ from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_grou
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
-from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_epsilon
