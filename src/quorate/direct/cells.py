@@ -60,10 +60,21 @@ def number_with_comma(cell: Any) -> float:
 
 
 def word(cell: Any) -> str | None:
-    """Return a cell as text that can be written; None for a missing value and for what is no single value."""
+    """Return a cell as text that can be written; None for a missing value and for what is no single value.
+
+    Python writes no number of more than 4,300 digits: such a cell says nothing either.
+
+    Examples
+    --------
+    >>> word("north"), word(12), word(10**5000), word([1])
+    ('north', '12', None, None)
+    """
     if is_missing(cell) or not isinstance(cell, _VALUES):
         return None
-    return str(cell).encode("utf-8", "replace").decode()
+    try:
+        return str(cell).encode("utf-8", "replace").decode()
+    except Exception:  # noqa: BLE001 - a subclass may raise anything where it is written
+        return None
 
 
 def time_reader(kind_: str | None) -> Callable[[Any], float]:

@@ -11,7 +11,6 @@ from quorate.learners import PrivateLearner
 from quorate.learners.private_learner import REPLACE_ONE_RECORD
 from quorate.learners.sample import refuse_groups
 from quorate.pipeline.check_result import CheckResult
-from quorate.planning import budget_cautions
 
 
 def check_of_learner(learner: PrivateLearner, X: Any, y: Any, *, groups: Any | None) -> CheckResult:
@@ -31,7 +30,7 @@ def check_of_learner(learner: PrivateLearner, X: Any, y: Any, *, groups: Any | N
     sample = learner._checked(X, y)
     n = sample.n_labelled + sample.n_unlabelled
     plan, heard = learner._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
-    cautions = tuple(each for each in (*heard, *budget_cautions(n, epsilon, delta, "record")) if each.applies)
+    cautions = tuple(each for each in heard if each.applies)
     delta = plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
     spent = f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for {REPLACE_ONE_RECORD.any_one}"
     return CheckResult(

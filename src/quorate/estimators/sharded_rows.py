@@ -7,6 +7,7 @@ from hashlib import blake2b
 from textwrap import fill
 
 from quorate.accounting import Guarantee
+from quorate.accounting.budget_cautions import delta_cautions, epsilon_caution
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.ensemble.functions import Shard
@@ -18,7 +19,6 @@ from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution
 from quorate.pipeline.check_result import CheckResult
-from quorate.planning.cautions import delta_cautions, epsilon_caution
 from quorate.release import Account, Charge
 from quorate.report.sentences import raised
 from quorate.report.spending import raises_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, ClassVar, Self, cast
 
@@ -13,11 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee, Neighbouring
+from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import PURPOSE, FitCharge, in_own_words
+from quorate.learners.inner_learner import without_ledger
 from quorate.learners.plan import Plan, RowsNeeded, delta_of
 from quorate.learners.sample import (
     UNLABELLED,
@@ -33,7 +35,7 @@ from quorate.learners.sample import (
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
+from quorate.outcomes import Caution, Severity, caution, warn_of
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.affordable import check_affordable
 from quorate.release.described import described
@@ -175,12 +177,24 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             If the ledger belongs to other data.
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution of :meth:`check` that is more than a note, with its code, before anything is charged.
         """
+        return self._fit(X, y, groups=groups)
+
+    def _fit(
+        self, X: Any, y: Any, *, groups: Any | None = None, hear: Callable[[Iterable[Caution]], None] = warn_of
+    ) -> Self:
+        """Do what :meth:`fit` does; `hear` is given the cautions before the charge."""
         target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
         refuse_groups(type(self).__name__, groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         names = column_names(X)
         sample, plan, cautions = self._ready(X, y, rows)
+        hear(cautions)
         short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
 
         key = fingerprint_key(ledger_location(self.ledger))
@@ -318,7 +332,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         n_rows = n_labelled, n_unlabelled
         short = [*plan.cautions, *self._short_of_the_theorem(plan, n_rows, epsilon, delta)]
         said = tuple(caution(BOUND_DOES_NOT_HOLD, Severity.NOTE, words) for words in short)
-        return plan, said + self._cautions(plan, n_rows, epsilon, delta)
+        promised = budget_cautions(sum(n_rows), epsilon, delta, REPLACE_ONE_RECORD.unit)
+        return plan, (*said, *self._cautions(plan, n_rows, epsilon, delta), *promised)
 
     def _checked(self, X: Any, y: Any) -> Sample:
         sample = read_sample(self._concept_class, X, y, self.classes)
@@ -368,27 +383,6 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats)),
             seeded=seeded,
         )
-
-
-def without_ledger(learner: PrivateLearner) -> PrivateLearner:
-    """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
-
-    What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
-
-    Examples
-    --------
-    >>> from quorate.learners import ExponentialLearner
-    >>> from quorate.learners.concepts import Thresholds
-    >>> inner = ExponentialLearner(concepts=Thresholds(bits=4), epsilon=1.0, rows="theorem", ledger="ledger.db")
-    >>> without_ledger(inner).rows, without_ledger(inner).ledger
-    ('any', None)
-    """
-    params = {
-        name: without_ledger(value) if isinstance(value, PrivateLearner) else value
-        for name, value in learner.get_params(deep=False).items()
-    }
-    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
-    return type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
 
 
 def _fewer_than(needed: RowsNeeded) -> str:

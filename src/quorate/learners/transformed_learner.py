@@ -12,7 +12,8 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter, QuorateError
 from quorate.learners.amplification.price import LARGEST_EPSILON, Price
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded, without_ledger
+from quorate.learners.inner_learner import without_ledger
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
 

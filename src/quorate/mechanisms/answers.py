@@ -41,6 +41,14 @@ class Answers(ABC):
     def codes(self, answers: IntArray) -> IntArray:
         """Return the class that each answer stands for, ``(n_queries,)``; ties go to the lowest index."""
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the answers to queries of which K teachers have these shares ``(n_queries, n_classes)``, noise apart.
+
+        By default the class of the largest share. Made-up shares alone go in: nothing here protects a vote.
+        """
+        del n_teachers
+        return np.asarray(shares.argmax(axis=1), dtype=np.int64)
+
 
 class Classes(Answers):
     """Class codes.
@@ -62,6 +70,10 @@ class Values(Answers):
     """Numbers from which the share of the teachers can be estimated that vote for each class."""
 
     __slots__ = ()
+
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """See :meth:`Answers.of_shares`; a kind of an owner's own need not have it."""
+        raise NotImplementedError
 
     @abstractmethod
     def shares(self, answers: IntArray, n_teachers: int) -> FloatArray:
@@ -108,6 +120,10 @@ class NoisyVotes(Values):
         shares: FloatArray = answers / n_teachers
         return shares
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return K times the shares, rounded."""
+        return np.rint(shares * n_teachers).astype(np.int64)
+
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`\sigma/K`."""
         return self.sigma / n_teachers
@@ -147,6 +163,10 @@ class NoisyHalfLeads(Values):
         lead = (answers - (n_teachers % 2) / 2) / n_teachers
         return np.column_stack([0.5 - lead, 0.5 + lead])
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the votes for class 1, beyond half of K."""
+        return np.rint(shares[:, 1] * n_teachers).astype(np.int64) - n_teachers // 2
+
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`\sigma/K`."""
         return self.sigma / n_teachers
@@ -181,6 +201,10 @@ class BinnedScores(Values):
         """Return the score and what it leaves to class 0."""
         scores = self.published(answers)
         return np.column_stack([1 - scores, scores])
+
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the codes of the scores of class 1."""
+        return np.clip(np.rint(shares[:, 1] * 2 * self.bins), 1, 2 * self.bins - 1).astype(np.int64)
 
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`1/(B\sqrt{12})`, that of a score which is uniform in its bin."""

@@ -7,17 +7,19 @@ A function that reads a private row, or that spends, does not; a bound as a pape
 
 from __future__ import annotations
 
-from quorate.planning.cautions import (
+from quorate.accounting.budget_cautions import (
     DELTA_GIVES_AWAY_A_UNIT,
     DELTA_NOT_COMPARED,
     EPSILON_PROMISES_LITTLE,
+    budget_cautions,
+)
+from quorate.planning.cautions import (
     LABELS_ARE_COINS,
     ONE_ANSWER_IS_UNSURE,
     PROMPTS_SHOW_FEW_ROWS,
     REHEARSED_AT_THE_COMMONEST,
     ROWS_ARE_UNKNOWN,
     TEACHERS_ARE_CONSTANTS,
-    budget_cautions,
     considered,
     constant_teachers_caution,
     reach,

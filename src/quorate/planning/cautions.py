@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.accounting.odds import PAIRS, worlds_told_apart
+from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.figures import at_least, plural, several
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.planning.expected import Expected
@@ -18,12 +18,9 @@ from quorate.planning.public_facts import PublicFacts
 # What programs decide by.
 LABELS_ARE_COINS = "labels-are-coins"
 ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
-DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
-DELTA_NOT_COMPARED = "delta-was-not-compared"
-EPSILON_PROMISES_LITTLE = "epsilon-promises-little"
 REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
@@ -31,7 +28,6 @@ REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
 COIN = 0.25  # of a vote share that a student of w weights reads off all answers
 MEAN = 0.09  # of the mean of all answers: many columns repeat each other, and do not make it worse
 UNSURE = 0.75  # how often a label may be right where all teachers agree, and be called close to a coin toss
-LARGEST_EPSILON = 10.0  # beyond it an observer may be right in more than 999 of 1,000 cases
 SURE = 0.95  # how often a single answer should be right where all teachers agree
 
 
@@ -272,72 +268,3 @@ def _noise(mechanism: Mechanism) -> str:
 
 def _at_most(right: float) -> str:
     return f"at most {math.floor(100 * right)} % of the time"
-
-
-def delta_cautions(
-    n: int | None, delta: float, unit: str, *, declared: str | None = "n_records"
-) -> tuple[Caution, Caution]:
-    """Look whether δ is above one in the number of units; where the number is not known, say that nobody looked.
-
-    Parameters
-    ----------
-    n : int or None
-        Number of units, where it is declared or treated as public.
-    delta : float
-        δ of the whole release.
-    unit : str
-        The word for one of them.
-    declared : str or None
-        What declares their number; None where nothing does.
-
-    Examples
-    --------
-    >>> [each.code for each in delta_cautions(1_000, 0.01, "record") if each.applies]
-    ['delta-gives-away-a-unit']
-    >>> [each.code for each in delta_cautions(None, 0.01, "record") if each.applies]
-    ['delta-was-not-compared']
-    >>> any(each.applies for each in delta_cautions(1_000, 1e-5, "record"))
-    False
-    """
-    units = plural(unit)
-    too_large = caution(
-        DELTA_GIVES_AWAY_A_UNIT,
-        Severity.SERIOUS,
-        f"delta = {at_most(delta)} is above 1 / {several(n, unit)}: it would allow that the data of a whole {unit} are "
-        "published. Choose it well below"
-        if n is not None and delta > 1 / n
-        else None,
-    )
-    if n is None:
-        too_large = Caution(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
-    unknown = (
-        f"delta = {at_most(delta)} was not compared with 1 / n, since n, the number of {units}, is not known here. "
-        + ("See" if declared is None else f"Declare it as {declared}, or see")
-        + " yourself that delta is well below 1 / n"
-    )
-    return too_large, caution(DELTA_NOT_COMPARED, Severity.NOTE, unknown if n is None else None)
-
-
-def epsilon_caution(epsilon: float, delta: float, unit: str) -> Caution:
-    """Look whether ε is so large that next to nothing is promised.
-
-    Examples
-    --------
-    >>> epsilon_caution(10.0, 1e-5, "record").applies, epsilon_caution(10.1, 1e-5, "record").code
-    (False, 'epsilon-promises-little')
-    """
-    right = worlds_told_apart(epsilon, delta)
-    return caution(
-        EPSILON_PROMISES_LITTLE,
-        Severity.SERIOUS,
-        f"epsilon = {at_most(epsilon)} is above {LARGEST_EPSILON:g}, and promises little: whoever sees the release may "
-        f"tell in {right:,} of {PAIRS:,} cases whether the data of one {unit} are among the private rows; tossing a "
-        f"coin is right in {PAIRS // 2:,}. Choose a smaller one, such as 1"
-        if epsilon > LARGEST_EPSILON
-        else None,
-    )
-
-
-def budget_cautions(n: int | None, epsilon: float, delta: float, unit: str) -> tuple[Caution, ...]:
-    """Look for what is wrong with a budget: :func:`delta_cautions` and :func:`epsilon_caution`."""
-    return (*delta_cautions(n, delta, unit), epsilon_caution(epsilon, delta, unit))

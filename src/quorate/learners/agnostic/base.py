@@ -15,8 +15,9 @@ from quorate.errors import QuorateError
 from quorate.learners.base.exponential import ExponentialLearner
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
+from quorate.learners.inner_learner import without_ledger
 from quorate.learners.plan import RowsNeeded
-from quorate.learners.private_learner import PrivateLearner, without_ledger
+from quorate.learners.private_learner import PrivateLearner
 
 #: From rows, ε_A and δ_A to a bound on the share of those rows that are labelled otherwise.
 LearnerError = Callable[[int, float, float], float]

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
@@ -29,6 +30,7 @@ from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_REC
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
+from quorate.outcomes import warn_of
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
@@ -154,6 +156,11 @@ class AgnosticPrediction(BaseEstimator):
             If the ledger belongs to other data.
         BudgetExhausted
             If the ledger has too little left; nothing was charged.
+
+        Warns
+        -----
+        QuorateWarning
+            For each caution about the budget, with its code, before anything is charged.
         """
         epsilon, n_queries = self._checked_epsilon(), self.n_queries
         refuse_groups("AgnosticPrediction", groups)
@@ -164,6 +171,8 @@ class AgnosticPrediction(BaseEstimator):
         if self.rows == "theorem" and missed:
             raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
 
+        n_rows = sample.n_labelled + sample.n_unlabelled
+        warn_of(budget_cautions(n_rows, epsilon, 0.0, REPLACE_ONE_RECORD.unit))
         charge = Charge(
             event=plan.price.event,
             delta=0.0,

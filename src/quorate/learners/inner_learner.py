@@ -1,0 +1,35 @@
+"""A private learner as it is run inside another one: without what is not used there."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from sklearn.base import BaseEstimator
+
+Learner = TypeVar("Learner", bound=BaseEstimator)
+
+
+def without_ledger(learner: Learner) -> Learner:
+    """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
+
+    What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
+
+    Examples
+    --------
+    >>> from quorate.learners import ExponentialLearner
+    >>> from quorate.learners.concepts import Thresholds
+    >>> inner = ExponentialLearner(concepts=Thresholds(bits=4), epsilon=1.0, rows="theorem", ledger="ledger.db")
+    >>> without_ledger(inner).rows, without_ledger(inner).ledger
+    ('any', None)
+    """
+    params = {
+        name: without_ledger(value) if _is_learner(value) else value
+        for name, value in learner.get_params(deep=False).items()
+    }
+    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
+    inner: Learner = type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
+    return inner
+
+
+def _is_learner(value: Any) -> bool:
+    return isinstance(value, BaseEstimator) and hasattr(value, "_learn")
