@@ -1,4 +1,4 @@
-"""Runs and a fit begun before a relation could be chosen go on: for the change and at the price they were charged for."""
+"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge."""
 
 from __future__ import annotations
 

@@ -222,9 +222,9 @@ def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
     holding = [relation_that_holds(each) for each in every]
     if neighbouring is None or weakest(holding) is None:
         raise PreconditionFailed(
-            f"this ledger's earlier releases hold for {holding[0].changing}, and this one for {holding[-1].changing}; "
-            "no one guarantee is known for both. Open another ledger, or ask for the change of this one where that can "
-            "be had: neighbours= of the direct method, and a declared n_records"
+            f"this ledger's earlier releases hold for another kind of change ({holding[0].changing}) than this one "
+            f"({holding[-1].changing}), and no one guarantee is known for both. Open another ledger; or, for the "
+            "direct method, declare n_records and leave neighbours at auto, which takes the ledger's"
         )
     if neighbouring.change.startswith("replace") and len({each.change for each in relations}) > 1:
         caveats = tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
