@@ -133,3 +133,37 @@ def test_a_number_that_python_does_not_write_makes_its_row_unusable_alone(cell):
 def test_what_is_nested_is_no_single_value():
     lists = pl.Series([[dt.date(2024, 1, 1)], None])
     assert as_list(lists) == [OUT_OF_RANGE, None]
+
+
+WARDS = [1, 2, 3, 2]
+CONTAINERS = {
+    "pandas int": lambda cells: pd.DataFrame({"ward": cells}),
+    "pandas object": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype=object)}),
+    "pandas nullable": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype="Int64")}),
+    "pandas category": lambda cells: pd.DataFrame({"ward": pd.Series(cells).astype("category")}),
+    "pandas Arrow": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype=pd.ArrowDtype(pa.int64()))}),
+    "polars int": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Int64)}),
+    "polars float": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Float64)}),
+    "polars object": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Object)}),
+}
+
+
+@pytest.mark.parametrize("pool", [["1", "2", "3", "north"], ["1.0", "2.0", "3.0", "north"]], ids=["digits", "points"])
+@pytest.mark.parametrize("hostile", [None, float("nan")])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_missing_number_changes_no_other_word_of_its_column(container, hostile, pool):
+    frame = CONTAINERS[container]
+    public = pl.DataFrame({"ward": pool * 4})
+    schema = Schema.of(public.to_pandas() if container.startswith("pandas") else public)
+    plain = as_list(schema.parsed(frame(WARDS))[0]["ward"])
+    assert plain == [pool[number - 1] for number in WARDS]
+    if "nullable" in container or "Arrow" in container or "polars int" in container:
+        hostile = None
+    assert as_list(schema.parsed(frame([*WARDS, hostile]))[0]["ward"])[:4] == plain
+
+
+@pytest.mark.parametrize("hostile", ["", "north", 1e300, 2**63, True, 1.5])
+def test_nor_does_any_other_cell(hostile):
+    schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
+    cells = pd.Series([*WARDS, hostile])
+    assert schema.parsed(pd.DataFrame({"ward": cells}))[0]["ward"].tolist()[:4] == ["1", "2", "3", "2"]

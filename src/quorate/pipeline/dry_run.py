@@ -28,8 +28,7 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
 from quorate.mechanisms import Mechanism
-from quorate.mechanisms.answers import NoisyVotes
-from quorate.noise import SeededNoise
+from quorate.mechanisms.answers import NoisyVotes, answers_to_made_up_votes
 from quorate.pipeline.inputs import Inputs, Views
 from quorate.students import Declined, Student, StudentData, VotingClass, class_probabilities
 from quorate.types import IntArray
@@ -243,8 +242,7 @@ def _released(mechanism: Mechanism, codes: IntArray, *, n_teachers: int, n_class
     try:
         answers = mechanism.answers.of_shares(shares, n_teachers)
     except NotImplementedError:
-        votes = NoisyVotes(0.0).of_shares(shares, n_teachers)
-        answers = np.stack([np.asarray(mechanism.release(each, SeededNoise(0))) for each in votes])
+        answers = answers_to_made_up_votes(mechanism, NoisyVotes(0.0).of_shares(shares, n_teachers))
     none = np.zeros(len(codes), dtype=bool)
     declined = np.arange(len(codes)) % 5 == 4 if mechanism.may_decline else none
     return Released(answers, declined, none, mechanism)

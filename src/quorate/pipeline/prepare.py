@@ -112,8 +112,7 @@ def prepare(
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
-    made = _fill_in(config, asked, facts, grouped=grouped)
-    _rehearse_student(config, asked.student, made, inputs, views)
+    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
@@ -212,11 +211,13 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
     return views
 
 
-def _rehearse_student(config: RunConfig, student: Student, made: Recipe, inputs: Inputs, views: Views) -> None:
+def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
+    student = asked.student
     of_quorate = config.built_in or (isinstance(student, EstimatorStudent) and student.estimator is None)
     if config.rehearse and not of_quorate:
         rehearse_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
+    return made
 
 
 def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
