@@ -1,4 +1,4 @@
-"""The rounds of the direct method, attacked: which of two public units that are far apart was in the sums.
+"""The rounds of the direct method, attacked: which of two public units was in the sums, or whether one was.
 
 Everything is made from public rows with made-up labels: what such an attack finds on private rows would be about
 private rows. Contributions, noise and its size are those of the run; the attacker knows all units but one, the weights
@@ -14,9 +14,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.accounting import Event, Repeated
+from quorate.accounting import Event, GridGaussian, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.accounting.neighbouring import Relation
 from quorate.audit.claims import GaussianClaim
 from quorate.audit.plans import FEWEST, Attack
 from quorate.audit.sampled import audit_mechanism
@@ -27,6 +28,7 @@ from quorate.direct.plan import DirectPlan
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, IntArray, Watch
 
+ABSENT = -1  # in place of the number of a row: a unit that is not in the data
 _ROWS = 100  # public rows that the two units are chosen among
 _OTHERS = 3  # units that stay as they are
 _STEEP = 50.0  # length of logits at which a wrong label has all of its slope
@@ -43,7 +45,7 @@ class NoisyRounds:
     plan : DirectPlan
         Contributions and noise.
     rows : Rows
-        Encoded public rows; a unit is the number of one, and a label.
+        Encoded public rows; a unit is the number of one, or :data:`ABSENT`, and a label.
     weights : FloatArray, (n_coordinates, n_outputs)
         At which the rounds are gone.
     direction : FloatArray, (n_coordinates * n_outputs,)
@@ -81,6 +83,7 @@ class NoisyRounds:
 
 def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatArray) -> FloatArray:
     """Return the sum that units ``(n_units, 2)`` of rows and labels add in one round, as one vector."""
+    units = units[units[:, 0] != ABSENT]
     z = plan.coordinates.for_rounds(take(rows, units[:, 0]))
     return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, plan.grid), dtype=np.float64).ravel()
 
@@ -96,6 +99,7 @@ def audit_rounds(
     seed: int | None = None,
     n_jobs: int = 1,
     watch: Watch | None = None,
+    neighbours: Relation = "replace",
 ) -> ScheduleAudit:
     """Attack one round, and all of them together.
 
@@ -119,19 +123,23 @@ def audit_rounds(
         Processes.
     watch : callable, optional
         ``watch(stage, done, total)``.
+    neighbours : {"add-or-remove", "replace"}
+        The change of one unit that was charged for: whether a unit is there, or which of two.
     """
     see = watch or (lambda stage, done, total: None)
-    neighbours, weights = _far_apart(plan, rows)
-    first, second = (contribution(plan, rows, units, weights) for units in neighbours)
+    tables, weights = _far_apart(plan, rows, neighbours)
+    first, second = (contribution(plan, rows, units, weights) for units in tables)
     direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
     share = 1 - (1 - confidence) / 2
     attacks = []
-    for name, rounds, charged in _planned(plan, event):
+    for name, rounds, charged in _planned(plan, event, neighbours):
+        moved = charged.event if isinstance(charged, Repeated) else charged
+        assert isinstance(moved, GridGaussian)  # noqa: S101 - what rounds are charged as
         numbers = rounds * len(direction)
         result = audit_mechanism(
             NoisyRounds(plan, rows, weights, direction, rounds),
-            neighbours,
-            GaussianClaim(sqrt(rounds) * plan.round_event.l2_sensitivity / plan.sigma),
+            tables,
+            GaussianClaim(sqrt(rounds) * moved.l2_sensitivity / moved.sigma),
             share,
             min(runs, max(FEWEST, _NUMBERS // numbers)),
             seed=seed,
@@ -143,14 +151,15 @@ def audit_rounds(
     return ScheduleAudit(attacks=tuple(attacks), comparisons=(), stage=None, confidence=confidence)
 
 
-def _planned(plan: DirectPlan, event: Event) -> Iterator[tuple[str, int, Event]]:
-    yield "one round: one of two public units", 1, event.event if isinstance(event, Repeated) else event
+def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[tuple[str, int, Event]]:
+    told = {"add-or-remove": "a public unit, or none", "replace": "one of two public units"}[neighbours]
+    yield f"one round: {told}", 1, event.event if isinstance(event, Repeated) else event
     rounds = plan.settings.rounds
     if rounds > 1:
-        yield f"all {rounds:,} rounds: one of two public units", rounds, event
+        yield f"all {rounds:,} rounds: {told}", rounds, event
 
 
-def _far_apart(plan: DirectPlan, rows: Rows) -> tuple[tuple[IntArray, IntArray], FloatArray]:
+def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tuple[IntArray, IntArray], FloatArray]:
     """Return two tables that differ in one unit, and weights at which the two contributions are far apart."""
     rng = np.random.default_rng(0)
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, _ROWS).astype(np.int64))
@@ -161,11 +170,16 @@ def _far_apart(plan: DirectPlan, rows: Rows) -> tuple[tuple[IntArray, IntArray],
     best: tuple[float, Any, Any] = (-1.0, None, None)
     for weights in (plan.start, steep):
         each = np.array([contribution(plan, rows, unit[None], weights) for unit in units])
+        if neighbours == "add-or-remove":
+            each = np.vstack([each, np.zeros(each.shape[1])])  # of the unit that is not there
         squares = (each * each).sum(axis=1)
         apart = squares[:, None] + squares[None, :] - 2 * each @ each.T
+        if neighbours == "add-or-remove":
+            apart[:, :-1] = -1.0  # one of the two is the one that is not there
         place = int(np.argmax(apart))
         if apart.flat[place] > best[0]:
-            best = (float(apart.flat[place]), divmod(place, len(units)), weights)
+            best = (float(apart.flat[place]), divmod(place, len(each)), weights)
     others = units[rng.permutation(len(units))[:_OTHERS]]
+    units = np.vstack([units, [[ABSENT, 0]]])
     one, other = (np.vstack([others, units[number][None]]) for number in best[1])
     return (one, other), best[2]

@@ -29,6 +29,7 @@ from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
+    from quorate.accounting.neighbouring import Neighbouring
 
 
 class Ledger(LedgerReadings):
@@ -243,6 +244,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> Reservation:
         """Charge a schedule at its exact price, durably, before anything of it is drawn.
 
@@ -267,6 +269,9 @@ class Ledger(LedgerReadings):
         charged_to : mapping of str to int, optional
             Where `event` is a ``Composed``: which of its parts, from 0, pays for each purpose. Purposes with one part
             share it. Left out, all purposes share the whole event.
+        also : (Neighbouring, Event), optional
+            The other of the two relations "add or remove" and "replace", and what the reservation is for it. It is
+            recorded with its price, and charged to nothing.
 
         Raises
         ------
@@ -288,6 +293,7 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
         made = self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
@@ -307,6 +313,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
@@ -323,6 +330,7 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
         self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
 

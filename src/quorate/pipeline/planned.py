@@ -54,6 +54,7 @@ def plan(
     width: int | None = None,
     n_rows: int | None = None,
     unit: str = "record",
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
     online_answers: int = 0,
     n_labelled: int | None = None,
     teacher: Any = None,
@@ -88,6 +89,9 @@ def plan(
         Number of private rows, where a unit may have several.
     unit : str
         The word for one unit.
+    neighbours : {"auto", "add-or-remove", "replace"}
+        For which change of one unit ε is, as for :class:`quorate.PrivateLogisticRegression`; "auto" is add or remove,
+        since `n_records` is declared. Votes have one price for both. Other libraries mostly state ε for add or remove.
     online_answers : int
         Answers to be kept back for later questions.
     n_labelled : int, optional
@@ -154,6 +158,7 @@ def plan(
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
+        neighbours=neighbours,
         **floored,
     )
     commonest = _share_of_commonest(commonest, facts.n_classes)
@@ -273,7 +278,11 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
         outline = side.direct(feature_map).outline(
-            n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
+            n_classes=facts.n_classes,
+            n_units=facts.n_records or 1,
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+            neighbours=facts.relation,
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))

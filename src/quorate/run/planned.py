@@ -90,6 +90,7 @@ def plan_folder(
             n_records=n_records,
             n_rows=data.n_rows if n_rows is None else n_rows,
             unit="record" if data.unit is None else unit_word(data.unit),
+            neighbours=settings.method.neighbours,
             epsilon=settings.run.epsilon or settings.budget.epsilon,
             delta=settings.run.delta or settings.budget.delta,
             learning_curve=learning_curve,
