@@ -149,7 +149,6 @@ def plan(
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
     if side is not None:
         n_public, width = side.n_distinct, side.views.width
-    floored = dict(zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True))
     facts = PublicFacts(
         n_records=n_records,
         n_public=needed("n_public", n_public),
@@ -157,9 +156,7 @@ def plan(
         width=needed("width", width),
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
-        unit=unit,
-        neighbours=neighbours,
-        **floored,
+        **_stated(epsilon, delta, unit, neighbours),
     )
     commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
@@ -178,6 +175,12 @@ def plan(
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(made, [*basis, *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)])
+
+
+def _stated(epsilon: float, delta: float, unit: str, neighbours: str) -> dict[str, Any]:
+    """Return what is promised, for whom and for which change of one unit; ε and δ rounded down as a ledger does."""
+    floored = floor_budget(epsilon, delta)
+    return {"epsilon": floored[0], "delta": floored[1], "unit": unit, "neighbours": neighbours}
 
 
 class PrintedPlan(Plan):

@@ -143,8 +143,8 @@ def mostly_numbers(pool: Rows) -> list[OtherEntries]:
         marked = {text: how for text in counts if (how := _marked_how(text))}
         as_meant = len(numbers) + len(marked.keys() & others)
         if marked and as_meant >= NEARLY_ALL * len(counts) and as_meant > FEW_NUMBERS:
-            how = tuple(sorted(set(marked.values())))
-            found.append(OtherEntries(name, share, _some(counts, marked), how))
+            written = tuple(sorted(set(marked.values())))
+            found.append(OtherEntries(name, share, _some(counts, marked), written))
         elif others and len(numbers) > FEW_NUMBERS and share >= MOST:
             censored = sum(counts[text] for text in others if _CENSORED.match(text.strip()))
             if share >= NEARLY_ALL or len(others) <= FEW_OTHERS or share + censored / counts.total() >= NEARLY_ALL:

@@ -14,13 +14,11 @@ from quorate.data import encode_labels, match_columns, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
-from quorate.data.spreadsheets import csv_text
 from quorate.data.workspace import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.ledger import Ledger
-from quorate.mechanisms import Values
 from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig, allowed_memory
 from quorate.pipeline.facts import RunMetadata, draft, facts, score
@@ -39,6 +37,7 @@ from quorate.report import Facts, Utility
 from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
+from quorate.run.labels_file import labels_csv
 from quorate.run.notes import public_notes
 from quorate.run.prepared import (
     Evaluation,
@@ -57,8 +56,6 @@ from quorate.run.student_rows import student_file
 from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
 from quorate.students import PromptStudent
 from quorate.types import Watch
-
-SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,34 +365,6 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
     return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
-
-
-def labels_csv(task: Task, result: RunResult) -> str:
-    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
-
-    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.spreadsheets`).
-    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
-    """
-    released = result.released
-    read = released.mechanism.answers
-    columns = read.columns([str(each) for each in task.inputs.classes]) if isinstance(read, Values) else []
-    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
-    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
-    names = ["row", "label", "status", *columns]
-    if task.noise.seeded:
-        names.append("guarantee")
-    lines = []
-    for row, code, status, values in zip(
-        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
-    ):
-        answered = code >= 0
-        line = [row, task.inputs.classes[code] if answered else "", status]
-        if columns:
-            line += values if answered else [""] * len(columns)
-        if task.noise.seeded:
-            line.append(f"none: {SEEDED_MARK}")
-        lines.append(line)
-    return csv_text(names, lines)
 
 
 def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:

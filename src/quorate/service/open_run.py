@@ -18,7 +18,7 @@ from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
-from quorate.pipeline.inputs import largest_number
+from quorate.pipeline.model_limits import largest_number
 from quorate.release.guarantee import spent_of
 from quorate.run.batch import LoadedRun, load_run
 from quorate.run.folder import RunFolder
