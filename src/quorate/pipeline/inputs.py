@@ -40,7 +40,7 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
-from quorate.ensemble.unfitted import parts
+from quorate.ensemble.largest_number import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
@@ -340,30 +340,6 @@ def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
     refuse_untaken(model, view, rows, name=name)
     if (largest := largest_number(model)) < np.inf:
         refuse_larger(rows, largest, name=name, taker=f"the teacher {type(model).__name__}")
-
-
-def largest_number(model: Any) -> float:
-    """Return the largest number that a kind of model holds, by its declared parts: trees cast to 32-bit floats.
-
-    It is a rule of the kind, and so public: no model has to be asked.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> largest_number(RandomForestClassifier()), largest_number(LogisticRegression())
-    (3.4028234663852886e+38, inf)
-    """
-    for part in (*parts(model), *parts(getattr(model, "estimator", None))):  # a teacher says what it trains
-        of_sklearn = {base.__name__ for base in type(part).__mro__ if base.__module__.startswith("sklearn.")}
-        of_trees = of_sklearn & _BY_TREES and getattr(part, "estimator", None) is None
-        if of_sklearn & _TREES or of_trees or type(part).__module__.startswith("xgboost."):
-            return float(np.finfo(np.float32).max)
-    return np.inf
-
-
-_TREES = {"BaseDecisionTree", "BaseForest", "BaseGradientBoosting"}
-_BY_TREES = {"BaseBagging", "BaseWeightBoosting"}  # where nothing else is given
 
 
 def _in_directions(view: View, pool: Rows, images: PoolDirections | None) -> View:
