@@ -15,11 +15,11 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.ensemble import AbstainingVoter, ConstantVoter, Ensemble, count_votes
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.function_teacher import FunctionVoter
+from quorate.ensemble.largest_number import largest_number
 from quorate.ensemble.prior_matching import MatchedVoter
 from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.scores import gather_scores
 from quorate.ensemble.votes import votes_of_prompt
-from quorate.pipeline.model_limits import largest_number
 from quorate.types import Secret
 
 POISON = 1e39  # finite, and beyond a 32-bit float

@@ -34,7 +34,7 @@ from quorate.ensemble.isolation import seed_global_generators
 from quorate.errors import QuorateError
 from quorate.noise import SeededNoise
 from quorate.pipeline.config import RunConfig
-from quorate.pipeline.model_limits import takes_missing
+from quorate.pipeline.inputs import _takes_missing
 from quorate.pipeline.models import built_in
 from quorate.pipeline.prepare import prepare
 from quorate.types import Secret
@@ -290,7 +290,7 @@ def test_a_cell(model: str, data: str) -> None:
     ],
 )
 def test_a_pipelinetakes_missing_values_where_its_steps_do(steps: list[Any], takes: bool) -> None:
-    assert takes_missing(make_pipeline(*steps)) == takes
+    assert _takes_missing(make_pipeline(*steps)) == takes
 
 
 def rendered() -> str:

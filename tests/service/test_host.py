@@ -278,29 +278,32 @@ def test_the_limit_on_open_files_is_raised_as_far_as_connections_need_it(limit: 
 
 
 def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_makes_room() -> None:
-    clients = [socket.socket() for _ in range(6)]
     with ExitStack() as stack:
-        for client in clients:
-            stack.enter_context(client)
+        clients = [stack.enter_context(socket.socket()) for _ in range(6)]
         [bound] = connections.listening("127.0.0.1", 0, most=10**6)
         stack.enter_context(bound).listen(16)
+        bound.settimeout(20)
         for client in clients:
             client.connect(bound.getsockname())
-        free = os.dup(0)
-        os.close(free)
-        bound.most = free + 3
-        taken = [bound.accept()[0] for _ in range(3)]
+        lowest = [os.dup(0) for _ in range(3)]
+        for descriptor in lowest:
+            os.close(descriptor)
+        bound.most = lowest[-1] + 1
+        taken = [stack.enter_context(bound.accept()[0]) for _ in range(3)]
+        assert [connection.fileno() for connection in taken] == lowest
         for _ in range(2):
             with pytest.raises(OSError, match="Too many open files") as refused:
                 bound.accept()
             assert refused.value.errno == errno.EMFILE  # of which asyncio makes a pause
-        again = os.dup(0)  # the service itself has what is beyond the bound
-        assert again == free + 3
-        os.close(again)
-        taken.pop(1).close()
-        taken.append(bound.accept()[0])
-        for each in taken:
-            each.close()
+        beyond = os.dup(0)  # the service itself has what is beyond the bound
+        os.close(beyond)
+        assert beyond >= bound.most
+        for place in range(3):  # and nobody who waited was turned away
+            taken[place].close()
+            taken.append(stack.enter_context(bound.accept()[0]))
+        assert [connection.getpeername() for connection in taken[3:]] == [
+            client.getsockname() for client in clients[3:]
+        ]
 
 
 def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not() -> None:

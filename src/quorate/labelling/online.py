@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,12 +38,32 @@ _ATTEMPTS = 8  # to draw a block while other servers draw from the same reservat
 _CHARGED_IN_PART = "what was charged is stored, and free to ask"
 _LOST = "no answer was stored for what was drawn; ask again, at a charge of its own"
 _STAYS_CHARGED = "what was drawn stays charged"
+_NOT_DRAWN = "answering failed before this request was drawn; ask again"
 
 
 def _is_lost_race(failure: Exception) -> bool:
     """Whether a draw was refused by what the ledger holds by now; one that another process holds is not drawn from."""
     refusals = (BudgetExhausted, QuotaExhausted, PreconditionFailed)
-    return isinstance(failure, refusals) and not isinstance(failure, LedgerBusy)
+    return isinstance(failure, refusals) and not isinstance(failure, LedgerBusy | TeachersSilent)
+
+
+def _lost_by(failure: Exception) -> QuorateError:
+    """Return what a request is told whose block was drawn, and of which no answer was stored."""
+    if isinstance(failure, InvalidParameter):  # of a user's own mechanism
+        return failure
+    lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
+    lost.__cause__ = failure
+    return lost
+
+
+def _left_by(failure: Exception, *, charged: bool) -> QuorateError:
+    """Return what a request is told that waited for a block of others; `charged`, where one of its own was stored."""
+    in_part = {"charged": _CHARGED_IN_PART} if charged else {}
+    if isinstance(failure, TeachersSilent):
+        return TeachersSilent(str(failure), **in_part)
+    left = QuorateError(_NOT_DRAWN, **in_part)
+    left.__cause__ = failure
+    return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +170,10 @@ class OnlineAnswers:
         -------
         list
             For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``,
-            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or, where
-            votes could not be counted or answers not stored after the draw, a ``QuorateError`` whose cause is why.
+            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or a
+            ``QuorateError`` whose cause is why: votes could not be counted, or answers not stored, after its draw (an
+            ``InvalidParameter`` where a user's own mechanism failed), or after that of another request, before its own.
+            Its `charged` tells which.
 
         Raises
         ------
@@ -170,56 +193,54 @@ class OnlineAnswers:
         asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
-            counting: list[bool] = []  # holds an item from when a block is drawn to when its answers are stored
+            drawn: list[PlannedBlock] = []  # holds a block from when it is drawn to when its answers are stored
             self.memo.await_answers(asked)
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
+            told = partial(self._all_told, requests, charged, planned.refused)
             try:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
                     for block in planned.blocks:
-                        charged |= self._ask_block(block, digests, counting)
-                        counting.clear()
-            except TeachersSilent as silent:
-                return self._all_told(requests, charged, planned.refused, silent)
-            except (InvalidParameter, LedgerIntegrityError):  # of a user's own mechanism; or the ledger stopped
+                        charged |= self._ask_block(block, digests, partial(drawn.append, block))
+                        drawn.clear()
+            except LedgerIntegrityError:  # the ledger stopped
                 raise
             except Exception as failure:
-                if counting:  # charged: to draw again would charge it again
-                    lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
-                    lost.__cause__ = failure
-                    return self._all_told(requests, charged, planned.refused, lost)
-                if isinstance(failure, LedgerBusy) and charged:  # what an earlier block was charged is stored, and told
-                    return self._all_told(requests, charged, planned.refused, failure)
+                if drawn:  # charged: to draw again would charge it again
+                    return told(failure, drawn[0].requests)
                 # Another server on the same ledger was given answers in between: what is left is known by now.
-                if attempt + 1 == _ATTEMPTS or not _is_lost_race(failure):
-                    raise
-                continue
+                if _is_lost_race(failure) and attempt + 1 < _ATTEMPTS:
+                    continue
+                if charged or isinstance(failure, TeachersSilent):
+                    return told(failure)
+                raise
             break
-        return self._all_told(requests, charged, planned.refused)
+        return told()
 
     def _all_told(
         self,
         requests: Sequence[ClientRequest],
         charged: Mapping[int, tuple[int, Receipt]],
         refused: Mapping[int, QuorateError],
-        unknown: QuorateError | None = None,
+        failure: Exception | None = None,
+        lost: Sequence[int] = (),
     ) -> list[ClientAnswer | QuorateError]:
-        """Say what became of each request; `unknown` refuses those of which a query has no answer."""
+        """Say what became of each request: `failure` left queries unanswered, and took what was drawn for `lost`."""
         answers: list[ClientAnswer | QuorateError] = []
         for number, request in enumerate(requests):
-            if number in refused and number not in charged:
+            if number in lost and failure is not None:
+                answers.append(_lost_by(failure))
+            elif number in refused and number not in charged:
                 answers.append(refused[number])
-            elif unknown is None or all(self.memo.recall(digest) is not None for digest in request.digests):
+            elif failure is None or all(self.memo.recall(digest) is not None for digest in request.digests):
                 answers.append(self._told(request, *charged.get(number, (0, None))))
-            elif isinstance(unknown, TeachersSilent) and number in charged:
-                answers.append(TeachersSilent(str(unknown), charged=_CHARGED_IN_PART))
             else:
-                answers.append(unknown)
+                answers.append(_left_by(failure, charged=number in charged))
         return answers
 
     def _ask_block(
-        self, block: PlannedBlock, digests: Sequence[bytes], counting: list[bool]
+        self, block: PlannedBlock, digests: Sequence[bytes], counting: Callable[[], None]
     ) -> dict[int, tuple[int, Receipt]]:
         if not block.rows:
             return {}
@@ -284,17 +305,16 @@ class OnlineAnswers:
         rows: IntArray,
         digests: list[bytes],
         parts: Sequence[Part] | None = None,
-        counting: list[bool] | None = None,
+        counting: Callable[[], None] = lambda: None,
     ) -> DrawnBlock:
-        """Draw, count and store; `counting` gets an item when the draw is durable."""
+        """Draw, count and store; `counting` is called when the draw is durable."""
         queries = [digest.hex() for digest in digests]
         counted: list[Secret[IntArray]] = []
         if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
             counted.append(self.count_votes(rows))
 
         def votes(_: DrawnBlock) -> IntArray:
-            if counting is not None:
-                counting.append(True)
+            counting()
             return (counted[0] if counted else self.count_votes(rows)).reveal()
 
         drawn, answers = self._answering.answer(

@@ -72,6 +72,15 @@ def keep_owner(descriptor: int, path: Path) -> None:
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
 
+def opened(path: Path) -> int:
+    """Open a file to read and write it, and no link; make it for the owner of its folder where there is none."""
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    keep_owner(descriptor, path.parent)
+    return descriptor
+
+
 def refuse_other_files(path: Path) -> None:
     """Refuse a file that never was a ledger, before anything is made beside it."""
     if not path.is_file() or any(beside(path, end).exists() for end in _ENDINGS[1:]):

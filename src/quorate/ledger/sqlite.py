@@ -27,8 +27,8 @@ from quorate.ledger.files import (
     beside,
     both_missing,
     had_ledger,
-    keep_owner,
     key_file,
+    opened,
     refuse_other_files,
     refuse_second_names,
     stands,
@@ -264,8 +264,8 @@ class SqliteStore:
 
     def _refuse_replaced(self) -> None:
         """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that."""
-        for file, opened in self._held.items():
-            if not stands(file, opened):
+        for file, known in self._held.items():
+            if not stands(file, known):
                 raise LedgerIntegrityError(
                     f"{file.name} was removed or replaced, or got a second name, while the ledger was open; restore "
                     "the newest ledger and anchor together"
@@ -290,7 +290,7 @@ class SqliteStore:
 
     def _connect(self, *, new: bool) -> None:
         if new:
-            _make(self.path)
+            os.close(opened(self.path))
         self.path.chmod(0o600)
         self._held[self.path] = self.path.stat()
         connection = self._connection = sqlite3.connect(
@@ -358,21 +358,8 @@ def _is_forbidden(error: Exception) -> bool:
     )
 
 
-def _opened(path: Path) -> int:
-    """Open a file; make it for the owner of its folder where there is none."""
-    with suppress(FileNotFoundError):
-        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    keep_owner(descriptor, path.parent)
-    return descriptor
-
-
-def _make(path: Path) -> None:
-    os.close(_opened(path))
-
-
 def _take_lock(path: Path) -> int:
-    descriptor = _opened(path)
+    descriptor = opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

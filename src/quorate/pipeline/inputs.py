@@ -42,8 +42,8 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
+from quorate.ensemble.largest_number import largest_number
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.pipeline.model_limits import largest_number, takes_missing
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
 
@@ -325,7 +325,7 @@ def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str =
         Naming the columns and the model.
     """
     frame = is_frame(rows)
-    if (not frame or (view.encoder is None and not view.reads_frames)) and not takes_missing(model):
+    if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
 
 
@@ -370,3 +370,28 @@ def _without_times(frame: Rows) -> Rows:
     """The columns that the encoder reads; it finds them by name in the whole frame again."""
     kept = [name for name, family in families(frame).items() if family != "time"]
     return frame[kept] if kept else frame
+
+
+def _takes_missing(model: Any) -> bool:
+    """Tell whether a model says that it takes missing values; one without scikit-learn's tags does not say so.
+
+    A Pipeline has no tag of its own. It takes them where its steps do, down to the last one or to one that imputes.
+    """
+    from sklearn.pipeline import Pipeline
+    from sklearn.utils import get_tags
+
+    if isinstance(model, Pipeline):
+        for _, step in model.steps:
+            if step is None or step == "passthrough":
+                continue
+            if not _takes_missing(step):
+                return False
+            if type(step).__module__.startswith("sklearn.impute"):
+                return True
+        return True
+    if not hasattr(model, "__sklearn_tags__"):
+        return bool(getattr(model, "takes_missing", False))
+    try:
+        return bool(get_tags(model).input_tags.allow_nan)
+    except AttributeError:  # a part of it is of a plain class
+        return False

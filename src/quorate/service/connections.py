@@ -72,12 +72,12 @@ class BoundedSocket(socket.socket):
     most: int
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """Take a connection, or refuse it as if there were no descriptor for it."""
-        descriptor, address = self._accept()  # type: ignore[attr-defined]
-        if descriptor >= self.most:
-            os.close(descriptor)
+        """Take a connection, or leave it where it waits, as if there were no descriptor for it."""
+        free = os.dup(self.fileno())
+        os.close(free)
+        if free >= self.most:
             raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-        return socket.socket(self.family, self.type, self.proto, fileno=descriptor), address
+        return super().accept()
 
 
 def listening(host: str, port: int, *, most: int) -> list[socket.socket]:

@@ -15,10 +15,10 @@ from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame
 from quorate.ensemble import Ensemble
+from quorate.ensemble.largest_number import largest_number
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
-from quorate.pipeline.model_limits import largest_number
 from quorate.release.guarantee import spent_of
 from quorate.run.batch import LoadedRun, load_run
 from quorate.run.folder import RunFolder

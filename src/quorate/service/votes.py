@@ -19,7 +19,6 @@ from quorate.data.rows import Rows, n_rows
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
-    LedgerBusy,
     PreconditionFailed,
     QuorateError,
     QuotaExhausted,
@@ -272,15 +271,12 @@ class EnsembleAnswers:
             case TeachersSilent():
                 charged_in_part = outcome.charged != TeachersSilent("").charged
                 return Problem("teachers-silent", str(outcome.charged), charged=charged_in_part)
-            case LedgerBusy():
-                problem = Problem("overloaded")
-                problem.__cause__ = outcome
-                return problem
             case PreconditionFailed():
                 return Problem("idempotency-key-reused")
-            case QuorateError() if outcome.__cause__ is not None:  # counting failed, or storing, after the draw
-                problem = Problem("internal-error", str(outcome), charged=True)
-                problem.__cause__ = outcome.__cause__
+            case QuorateError() if outcome.__cause__ is not None:  # what was drawn for it, or for others, was lost
+                charged_for_it = outcome.charged != QuorateError("").charged
+                problem = Problem("internal-error" if charged_for_it else "overloaded", str(outcome))
+                problem.charged, problem.__cause__ = charged_for_it, outcome.__cause__
                 return problem
             case _:
                 charged, receipt = 0, None
