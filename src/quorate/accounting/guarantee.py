@@ -161,7 +161,7 @@ class Guarantee:
         said = [f"ε = {at_most(self.epsilon)} for {first.changing}"]
         for relation, other in zip(others, self.also, strict=True):
             said.append(f"{at_most(other.epsilon, _SHOWN)} for {relation.changing}")
-        return "; ".join(said)
+        return f"{'with secret noise, ' * self.seeded}{'; '.join(said)}"
 
     @property
     def _others(self) -> str:
