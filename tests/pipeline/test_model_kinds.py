@@ -289,7 +289,7 @@ def test_a_cell(model: str, data: str) -> None:
         ([NearestMean()], False),
     ],
 )
-def test_a_pipelinetakes_missing_values_where_its_steps_do(steps: list[Any], takes: bool) -> None:
+def test_a_pipeline_takes_missing_values_where_its_steps_do(steps: list[Any], takes: bool) -> None:
     assert _takes_missing(make_pipeline(*steps)) == takes
 
 
