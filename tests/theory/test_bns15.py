@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from quorate.errors import InvalidParameter
-from quorate.learners.label_boost.schedule import iteration_accuracy, largest_relabelled, rows_to_generalise
+from quorate.learners.label_boost.schedule import iteration_accuracy, largest_relabelled, rows_of_theorem_b_5
 from quorate.learners.sanitizers import theorem_size
 from quorate.theory import (
     bns15_algorithm_3_taken,
@@ -160,7 +160,7 @@ def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc: int, alpha:
     """Written out once more: the sizes that stored plans were made with do not change by a single row."""
     wide = 10 * alpha
     before = math.ceil(48 / wide * (10 * vc * math.log(48 * math.e / wide) + math.log(5 / beta)))
-    assert rows_to_generalise(vc, alpha, beta) == before
+    assert rows_of_theorem_b_5(vc, alpha, beta) == before
     assert theorem_size(vc, alpha) == int(10 * 50 * vc / alpha**2 * math.log(1 / alpha)) + 1
 
 

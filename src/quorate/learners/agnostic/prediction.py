@@ -24,8 +24,8 @@ from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
+from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.plan import RowsNeeded
-from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource

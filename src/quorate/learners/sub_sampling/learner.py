@@ -15,6 +15,7 @@ from quorate.learners.amplification.counts import largest_count, smallest_count
 from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.random_subsets import random_arrangement
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.inner_learner import without_ledger
 from quorate.learners.private_learner import (
     UNLABELLED,
     CodedLabels,
@@ -22,7 +23,6 @@ from quorate.learners.private_learner import (
     PrivateLearner,
     RowsNeeded,
     coded_labels,
-    without_ledger,
 )
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.sub_sampling.price import Asked, subsampling
