@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 from quorate.accounting import PureDP, Repeated
-from quorate.errors import BudgetExhausted, LedgerIntegrityError, PreconditionFailed, QuotaExhausted
+from quorate.errors import (
+    BudgetExhausted,
+    DataRefused,
+    LedgerBusy,
+    LedgerIntegrityError,
+    PreconditionFailed,
+    QuorateError,
+    QuotaExhausted,
+)
 from quorate.labelling import ClientRequest, Memo, OnlineAnswers, stages_of
 from quorate.labelling.together import Planning
 from quorate.ledger import Budget, Ledger, MemoryStore
@@ -135,10 +143,9 @@ def test_another_body_under_a_key_is_refused_even_where_it_would_be_free():
 
 def test_a_retry_of_a_request_whose_answer_was_lost_is_charged_again_under_its_key():
     desk = Desk()
-    with pytest.raises(ZeroDivisionError):
-        desk.opened_with_failing_votes = OnlineAnswers(
-            lambda rows: 1 / 0, MECHANISM, desk.reservation, OSNoise(), Memo(), 2
-        ).ask_together([ClientRequest(client="ann", digests=[b"a", b"b"], key="k")])
+    failing = OnlineAnswers(lambda rows: 1 / 0, MECHANISM, desk.reservation, OSNoise(), Memo(), 2)
+    [lost] = failing.ask_together([ClientRequest(client="ann", digests=[b"a", b"b"], key="k")])
+    assert isinstance(lost.__cause__, ZeroDivisionError)
     [answer] = desk.ask(request("ann", b"a", b"b", key="k"))
     assert (answer.charged, desk.given("ann")) == (2, 4)
 
@@ -203,3 +210,39 @@ def test_the_price_of_a_reservation_does_not_depend_on_how_its_answers_are_share
     desk.ask(*(request(f"client {n}", b"%d" % n) for n in range(10)))
     assert desk.ledger.spent == spent
     assert desk.ledger.reserve(PureDP(0.5), delta=0, purposes={"sum": 1}, key="other").sequence
+
+
+@pytest.mark.parametrize("failure", [PreconditionFailed("no votes"), DataRefused("no votes"), RuntimeError("no votes")])
+def test_a_failure_after_the_draw_is_charged_once_and_told_as_charged(failure):
+    desk = Desk()
+
+    def fails(rows):
+        raise failure
+
+    desk.count = fails
+    desk.online = desk.opened(Memo())
+    one, two = desk.ask(request("ann", b"1", b"2"), request("bob", b"3"))
+    assert [type(one), type(two)] == [QuorateError, QuorateError]
+    assert one.__cause__ is two.__cause__ is failure
+    assert "charged" in one.charged
+    assert "nothing" not in one.charged
+    assert desk.reservation.remaining(PURPOSE) == 10 - 3
+
+
+def test_only_a_lost_race_is_drawn_again(monkeypatch):
+    desk = Desk()
+    draws, refusals = [], [LedgerBusy("held"), BudgetExhausted("less is left", spent=1, requested=1, limit=1)]
+    real = type(desk.reservation).draw
+
+    def draw(self, *given, **named):
+        draws.append(1)
+        if refusals:
+            raise refusals.pop(0)
+        return real(self, *given, **named)
+
+    monkeypatch.setattr(type(desk.reservation), "draw", draw)
+    with pytest.raises(LedgerBusy):
+        desk.ask(request("ann", b"1"))
+    assert len(draws) == 1
+    assert desk.ask(request("ann", b"1"))[0].charged == 1
+    assert len(draws) == 3

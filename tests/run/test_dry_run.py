@@ -22,6 +22,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.errors import InvalidParameter
+from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
+from quorate.students import LabelStudent, NoiseAwareStudent, SpreadLabels, VoteShareStudent
 
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
@@ -163,3 +165,65 @@ def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher: Any) -> None:
 
 def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing() -> None:
     fit(Answers(7), pool=POOL[:5])
+
+
+class RefusesWeights(LogisticRegression):  # type: ignore[misc]
+    """Fails where noisy votes are taught, and there alone."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> RefusesWeights:
+        if sample_weight is not None:
+            raise ValueError("no weights here")
+        return super().fit(X, y)  # type: ignore[no-any-return]
+
+
+class TeachesValuesAlone(VoteShareStudent):
+    """A way to learn of the owner's own, which nothing but a trial can tell about."""
+
+    def fit(self, data: Any) -> Any:
+        if data.released.holds_values:
+            raise RuntimeError("made for classes")
+        return LabelStudent(GaussianNB()).fit(data)
+
+    def check(self, mechanism: Any) -> None:
+        del mechanism
+
+
+class HidesItsDoubt(LogisticRegression):  # type: ignore[misc]
+    def predict_proba(self, X: Any) -> Any:
+        raise RuntimeError("no probabilities here")
+
+
+SOFT: dict[str, Any] = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e-5, 2, 40, 10), "queries": 40}
+INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
+
+
+@pytest.mark.parametrize(
+    ("student", "said", "how"),
+    [
+        (RefusesWeights(), "no weights here", {"mechanism": "NoisyCounts"}),
+        (RefusesWeights(), "no weights here", SOFT),
+        (NoiseAwareStudent(RefusesWeights()), "no weights here", {"mechanism": "GaussianNoisyMax"}),
+        (SpreadLabels(RefusesWeights()), "no weights here", {"mechanism": "GaussianNoisyMax"}),
+        (make_pipeline(StandardScaler(), RefusesWeights()), "no weights here", {"mechanism": "NoisyCounts"}),
+        (TeachesValuesAlone(GaussianNB()), "made for classes", {"mechanism": "NoisyCounts"}),
+        (HidesItsDoubt(), "no probabilities here", INTERACTIVE),
+    ],
+    ids=["noisy votes", "soft labels", "noisy labels", "spreading", "last step", "own form", "interim student"],
+)
+def test_a_student_is_tried_in_the_form_in_which_it_learns(student: Any, said: str, how: dict[str, Any]) -> None:
+    ledger = Ledger(budget=Budget(8.0, 1e-5))
+    with pytest.raises(InvalidParameter, match=f"the student .* fails on the public rows .*{said}") as refused:
+        PrivateClassifier(GaussianNB(), student, **{**SETTINGS, **how}, allow_hopeless=True, ledger=ledger).fit(
+            X, labels_of(how), public=PublicPool(POOL)
+        )
+    assert "\n" not in str(refused.value)
+    assert ledger.reservations() == ()
+
+
+@pytest.mark.parametrize("mechanism", ["GaussianNoisyMax", "LaplaceNoisyMax"])
+def test_a_student_that_fails_at_weights_learns_from_labels(mechanism: str) -> None:
+    fit(GaussianNB(), RefusesWeights(), mechanism=mechanism, allow_hopeless=True)
+
+
+def labels_of(how: dict[str, Any]) -> Any:
+    return np.where(Y == "yes", "yes", "no") if "classes" in how else Y

@@ -9,14 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.cross_decomposition import PLSRegression
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.feature_selection import SelectFromModel, SelectKBest, VarianceThreshold
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import StandardScaler, TargetEncoder
+from tests.students.made_up_student_data import K, labels, release, student_data_of, values
 
-from quorate.students import class_probabilities, fit_student
+from quorate.students import (
+    AutoStudent,
+    NoiseAwareStudent,
+    SpreadLabels,
+    VoteShareStudent,
+    class_probabilities,
+    fit_student,
+)
 from quorate.students.declared import last_step, spread, takes_weights
 
 X = np.array([[0.0], [1.0], [2.0], [3.0]])
@@ -101,3 +118,52 @@ def test_who_takes_weights_is_asked_and_not_tried():
     assert takes_weights(GaussianNB())
     assert not takes_weights(KNeighborsClassifier())
     assert not takes_weights(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+
+
+@pytest.mark.parametrize(
+    "student",
+    [
+        make_pipeline(SelectKBest(k=1), LogisticRegression()),
+        make_pipeline(StandardScaler(), make_pipeline(TargetEncoder(), LogisticRegression())),
+        make_pipeline(FeatureUnion([("own", PLSRegression())]), LogisticRegression()),
+        make_pipeline(ColumnTransformer([("own", SelectFromModel(LogisticRegression()), [0])]), LogisticRegression()),
+        make_pipeline(LinearDiscriminantAnalysis(), LogisticRegression()),
+        CalibratedClassifierCV(KNeighborsClassifier()),
+        AdaBoostClassifier(make_pipeline(SelectKBest(k=1), LogisticRegression())),
+    ],
+    ids=["selection", "nested", "union", "columns", "discriminants", "calibrated", "boosted"],
+)
+def test_a_part_that_weights_do_not_reach_gets_each_point_once_with_its_largest_class(student):
+    assert not takes_weights(student)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "passthrough",
+        PCA(),
+        SimpleImputer(),
+        Nystroem(),
+        VarianceThreshold(),
+        FrozenEstimator(SelectKBest(k=1)),
+        ColumnTransformer([("scaled", StandardScaler(), [0])], remainder="drop"),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_a_step_that_learns_nothing_from_labels_leaves_the_weights_to_the_last(step):
+    assert takes_weights(make_pipeline(step, LogisticRegression()))
+
+
+@pytest.mark.parametrize(
+    ("form", "mechanism"),
+    [(VoteShareStudent, values), (AutoStudent, values), (NoiseAwareStudent, labels), (SpreadLabels, labels)],
+    ids=["vote shares", "answers", "noisy labels", "spreading"],
+)
+def test_a_student_that_selects_features_finds_those_that_tell(form, mechanism):
+    draw = np.random.default_rng(9)
+    X = draw.normal(size=(300, 12))
+    yes = (X[:, 7] > 0).astype(int)
+    votes = np.column_stack([K - 80 * yes - 10, 80 * yes + 10])
+    data = student_data_of(X, release(votes, mechanism()), classes=[0, 1])
+    student = form(make_pipeline(SelectKBest(k=1), LogisticRegression()))
+    assert student.fit(data)[0].get_support().nonzero()[0].tolist() == [7]

@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
@@ -172,6 +173,11 @@ def texts(series: Any) -> list[str | None]:
     >>> import datetime, polars
     >>> texts(polars.Series([datetime.date(2024, 2, 29), None]))
     ['2024-02-29', None]
+
+    Raises
+    ------
+    DataRefused
+        If Python has no object for a date or a duration of the column; none is quoted.
     """
     if hasattr(series, "cast"):  # polars
         import polars as pl
@@ -179,9 +185,18 @@ def texts(series: Any) -> list[str | None]:
         if not series.dtype.is_temporal():
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
-        return [None if value is None else as_text(value) for value in series.to_list()]
-    absent = series.isna().tolist()
-    return [None if gone else as_text(value) for value, gone in zip(series.tolist(), absent, strict=True)]
+        return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
+    values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
+    return _as_texts(values, series.isna().tolist(), series.name)
+
+
+def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:
+    if OUT_OF_RANGE in values:
+        raise DataRefused(
+            f"column {str(name)!r} holds a date or a duration beyond the years 1 to 9999, as one "
+            "written in another unit has; mend it, or drop the column"
+        )
+    return [None if gone else as_text(value) for value, gone in zip(values, absent, strict=True)]
 
 
 def as_text(value: Any) -> str:

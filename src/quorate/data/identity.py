@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
+from quorate.data.cell_text import arrow_values, polars_values
 from quorate.data.packed import AT_ONCE, DIGEST_BYTES, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.streamed import StreamedColumn
@@ -33,7 +34,16 @@ def as_list(values: Any) -> list[Any]:
     --------
     >>> as_list(np.array([1, 2]))
     [1, 2]
+
+    Notes
+    -----
+    Privacy: each value is a function of its own cell. A date that Python has no object for is
+    :data:`~quorate.data.cell_text.OUT_OF_RANGE`, where the library would have raised, with the date in its message.
     """
+    if hasattr(values, "to_physical"):  # polars
+        return polars_values(values)
+    if type(getattr(values, "dtype", None)).__name__ == "ArrowDtype":  # pandas
+        return arrow_values(values)
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
             found = getattr(values, method)()
@@ -128,7 +138,7 @@ def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
 
 def _parts(series: Any) -> Iterator[list[Any]]:
     for start in range(0, len(series), AT_ONCE):
-        yield series[start : start + AT_ONCE].to_list()
+        yield as_list(series[start : start + AT_ONCE])
 
 
 def _id_text(value: Any, name: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
 from quorate.data.columns import as_text
@@ -17,6 +19,7 @@ from quorate.data.identity import as_list, is_missing
 from quorate.data.rows import Rows, flat_images
 from quorate.data.times import clock_number, date_number, duration_number
 from quorate.data.written_numbers import written_number
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
 
@@ -25,6 +28,8 @@ Read = TypeVar("Read")
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 _VALUES = (*_NUMBERS, *_TIMES)
+_WHOLE_OR_NOT = (int, float, np.integer, np.floating, Decimal, Fraction)
+_WRITTEN_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0)?")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -59,11 +64,41 @@ def number_with_comma(cell: Any) -> float:
     return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
 
 
-def word(cell: Any) -> str | None:
-    """Return a cell as text that can be written; None for a missing value and for what is no single value."""
+def word(cell: Any, *, point: bool = False) -> str | None:
+    """Return a cell as text that can be written; None for a missing value and for what is no single value.
+
+    A whole number says the same whatever type its column has: a library makes floats of a column of whole numbers
+    where one of them is missing, and then that one cell would decide what all others say. It is written by its digits
+    (from 2⁵³ on by those of the nearest float), with ``.0`` after them where `point` says that the pool writes so.
+
+    Examples
+    --------
+    >>> word("north"), word(12), word(12.0), word(np.int8(12), point=True), word(1.5)
+    ('north', '12', '12', '12.0', '1.5')
+    >>> word("12.0"), word(2**60 + 1) == word(2.0**60), word(10**5000), word([1])
+    ('12.0', True, None, None)
+    """
     if is_missing(cell) or not isinstance(cell, _VALUES):
         return None
-    return str(cell).encode("utf-8", "replace").decode()
+    try:
+        if isinstance(cell, _WHOLE_OR_NOT) and not isinstance(cell, bool):
+            value = float(cell)
+            return str(int(value)) + ".0" * point if value.is_integer() else repr(value)
+        return str(cell).encode("utf-8", "replace").decode()
+    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is written
+        return None
+
+
+def writes_point(texts: Iterable[Any]) -> bool:
+    """Tell whether a public column of texts writes whole numbers with a point: ``1.0``, and never ``1``.
+
+    Examples
+    --------
+    >>> writes_point(["1.0", "2.0", "n/a", None]), writes_point(["1", "2.0"]), writes_point(["north"])
+    (True, False, False)
+    """
+    numbers = {text.strip() for text in texts if isinstance(text, str) and _WRITTEN_WHOLE.fullmatch(text.strip())}
+    return bool(numbers) and all(text.endswith(".0") for text in numbers)
 
 
 def time_reader(kind_: str | None) -> Callable[[Any], float]:
@@ -182,3 +217,14 @@ def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
     )
     made.columns = pool.columns  # of which some may be no texts
     return made
+
+
+def finite_rows(numbers: Any) -> NDArray[np.bool_]:
+    """Tell which rows of numbers, dense or CSR, are finite."""
+    dense = not sparse.issparse(numbers)
+    if dense:
+        return np.asarray(np.isfinite(numbers).all(axis=1))
+    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
+    if not each.all():
+        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
+    return finite

@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
+from quorate.data.columns import column as column_of
 from quorate.data.columns import listed, refuse_other_columns
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
@@ -31,12 +33,14 @@ from quorate.direct.cells import (
     as_numbers,
     as_the_column,
     each,
+    finite_rows,
     frame_like,
     number,
     number_with_comma,
     real,
     time_reader,
     word,
+    writes_point,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray, IntArray
@@ -202,7 +206,7 @@ class Schema:
             # First: two finite parts of a cell may sum to an infinite one. This is a copy, whatever the rows are.
             csr = summed_cells(rows.astype(np.float64, copy=False))
             csr.eliminate_zeros()  # a stored zero is none: what is done to a row next must not tell them apart
-            odd = ~_finite(csr)
+            odd = ~finite_rows(csr)
             if kind(self.pool) == "sparse":
                 return csr, ~odd
             return (dense := csr.toarray()), ~odd & self._scalable(dense)
@@ -232,7 +236,8 @@ class Schema:
             cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
-                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text)
+                point = writes_point(as_list(column_of(self.pool, at)))
+                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text, point=point)
             else:
                 times = family == "time" and as_kind in ("date", "time", "duration")
                 read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
@@ -244,9 +249,11 @@ class Schema:
                 usable &= fits
         return frame_like(self.pool, parsed), usable
 
-    def _texts(self, cells: list[Any], as_kind: str | None, *, needed: bool) -> tuple[list[Any], NDArray[np.bool_]]:
+    def _texts(
+        self, cells: list[Any], as_kind: str | None, *, needed: bool, point: bool
+    ) -> tuple[list[Any], NDArray[np.bool_]]:
         """Return the cells of a text column, and which of them say something that its kind can read, or nothing."""
-        words = each(word, cells)
+        words = each(partial(word, point=point), cells)
         fits = np.array([found is not None for found in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
             fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
@@ -367,7 +374,7 @@ class UsableRows:
         kept = np.flatnonzero(usable & (codes >= 0))
         n_slots = len({slot for slot in unit_keys if slot})
         numbers = _taken(schema, X, kept)
-        sound = _finite(numbers)  # a transformer of the user's own may fail on a row
+        sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
         kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
         if not grouped:
             return cls(numbers, codes[kept], None, n_slots)
@@ -376,16 +383,6 @@ class UsableRows:
         order = np.argsort(whose, kind="stable")
         starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
         return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
-
-
-def _finite(numbers: Any) -> NDArray[np.bool_]:
-    """Tell which rows of numbers, dense or CSR, are finite."""
-    if not _is_sparse(numbers):
-        return np.asarray(np.isfinite(numbers).all(axis=1))
-    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
-    if not each.all():
-        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
-    return finite
 
 
 @_QUIET

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from quorate.errors import BudgetExhausted, PreconditionFailed, QuorateError, QuotaExhausted, TeachersSilent
+from quorate.errors import (
+    BudgetExhausted,
+    InvalidParameter,
+    LedgerBusy,
+    LedgerIntegrityError,
+    PreconditionFailed,
+    QuorateError,
+    QuotaExhausted,
+    TeachersSilent,
+)
 from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.memo import Memo, distinct
 from quorate.labelling.released import ReleaseBuilder
@@ -26,6 +36,14 @@ from quorate.types import IntArray, Secret
 
 _ATTEMPTS = 8  # to draw a block while other servers draw from the same reservation
 _CHARGED_IN_PART = "what was charged is stored, and free to ask"
+_LOST = "no answer was stored for what was drawn; ask again, at a charge of its own"
+_STAYS_CHARGED = "what was drawn stays charged"
+
+
+def _is_lost_race(failure: Exception) -> bool:
+    """Whether a draw was refused by what the ledger holds by now; one that another process holds is not drawn from."""
+    refusals = (BudgetExhausted, QuotaExhausted, PreconditionFailed)
+    return isinstance(failure, refusals) and not isinstance(failure, LedgerBusy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +150,13 @@ class OnlineAnswers:
         -------
         list
             For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``,
-            ``PreconditionFailed`` where its idempotency key was used for another request, or ``TeachersSilent``.
+            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or, where
+            votes could not be counted or answers not stored after the draw, a ``QuorateError`` whose cause is why.
 
         Raises
         ------
         LedgerIntegrityError, PreconditionFailed
-            The ledger stopped, or was closed: none is answered. What was drawn by then stays charged.
+            The ledger stopped, was closed, or is not to be had: none is answered. What was drawn by then stays charged.
 
         Notes
         -----
@@ -152,45 +171,61 @@ class OnlineAnswers:
         asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
+            counting: list[int] = []  # a block, from when it is drawn to when its answers are stored
             self.memo.await_answers(asked)
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
             try:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
-                    for block in planned.blocks:
-                        charged |= self._ask_block(block, digests)
+                    for number, block in enumerate(planned.blocks):
+                        charged |= self._ask_block(block, digests, partial(counting.append, number))
+                        counting.clear()
             except TeachersSilent as silent:
-                planned.refused.update(self._not_counted(requests, charged, silent))
-            except (BudgetExhausted, QuotaExhausted, PreconditionFailed):
+                refusals = {False: silent, True: TeachersSilent(str(silent), charged=_CHARGED_IN_PART)}
+                unknown = partial(_refusal_of, refusals, charged)
+                return self._all_told(requests, charged, planned.refused, unknown)
+            except (InvalidParameter, LedgerIntegrityError):  # of a user's own mechanism; or the ledger stopped
+                raise
+            except Exception as failure:
+                if counting:  # charged: to draw again would charge it again
+                    lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
+                    lost.__cause__ = failure
+                    return self._all_told(
+                        requests, charged, planned.refused, partial(_refusal_of, {False: lost, True: lost}, charged)
+                    )
                 # Another server on the same ledger was given answers in between: what is left is known by now.
-                if attempt + 1 == _ATTEMPTS:
+                if attempt + 1 == _ATTEMPTS or not _is_lost_race(failure):
                     raise
                 continue
             break
-        return [
-            planned.refused[number]
-            if number in planned.refused
-            and (number not in charged or isinstance(planned.refused[number], TeachersSilent))
-            else self._told(request, *charged.get(number, (0, None)))
-            for number, request in enumerate(requests)
-        ]
+        return self._all_told(requests, charged, planned.refused)
 
-    def _not_counted(
-        self, requests: Sequence[ClientRequest], charged: Mapping[int, object], silent: TeachersSilent
-    ) -> dict[int, QuorateError]:
-        """Refuse the requests of which a query is still unknown."""
-        return {
-            number: TeachersSilent(str(silent), charged=_CHARGED_IN_PART if number in charged else silent.charged)
-            for number, request in enumerate(requests)
-            if any(self.memo.recall(digest) is None for digest in request.digests)
-        }
+    def _all_told(
+        self,
+        requests: Sequence[ClientRequest],
+        charged: Mapping[int, tuple[int, Receipt]],
+        refused: Mapping[int, QuorateError],
+        unknown: Callable[[int], QuorateError] | None = None,
+    ) -> list[ClientAnswer | QuorateError]:
+        """Say what became of each request; `unknown` refuses those of which a query has no answer."""
 
-    def _ask_block(self, block: PlannedBlock, digests: Sequence[bytes]) -> dict[int, tuple[int, Receipt]]:
+        def one(number: int, request: ClientRequest) -> ClientAnswer | QuorateError:
+            if number in refused and number not in charged:
+                return refused[number]
+            if unknown is not None and any(self.memo.recall(digest) is None for digest in request.digests):
+                return unknown(number)
+            return self._told(request, *charged.get(number, (0, None)))
+
+        return [one(number, request) for number, request in enumerate(requests)]
+
+    def _ask_block(
+        self, block: PlannedBlock, digests: Sequence[bytes], counting: Callable[[], None]
+    ) -> dict[int, tuple[int, Receipt]]:
         if not block.rows:
             return {}
         rows, parts = np.array(block.rows, dtype=np.int64), block.share.parts
-        drawn = self._ask_part(block.share.purpose, rows, [digests[row] for row in rows], parts)
+        drawn = self._ask_part(block.share.purpose, rows, [digests[row] for row in rows], parts, counting)
         return {number: (part.count, drawn.block.receipt) for number, part in zip(block.requests, parts, strict=True)}
 
     def _told(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
@@ -245,16 +280,27 @@ class OnlineAnswers:
         )
 
     def _ask_part(
-        self, purpose: str, rows: IntArray, digests: list[bytes], parts: Sequence[Part] | None = None
+        self,
+        purpose: str,
+        rows: IntArray,
+        digests: list[bytes],
+        parts: Sequence[Part] | None = None,
+        counting: Callable[[], None] = lambda: None,
     ) -> DrawnBlock:
+        """Draw, count and store; `counting` is told when the draw is durable."""
         queries = [digest.hex() for digest in digests]
         counted: list[Secret[IntArray]] = []
         if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
             counted.append(self.count_votes(rows))
+
+        def votes(_: DrawnBlock) -> IntArray:
+            counting()
+            return (counted[0] if counted else self.count_votes(rows)).reveal()
+
         drawn, answers = self._answering.answer(
             purpose,
             len(rows),
-            lambda _: (counted[0] if counted else self.count_votes(rows)).reveal(),
+            votes,
             self.noise,
             record=lambda answers: {"queries": queries, "answers": answers},
             parts=parts,
@@ -307,3 +353,10 @@ class OnlineAnswers:
         released = builder.released()
         asked = np.flatnonzero(released.asked)
         self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())
+
+
+def _refusal_of(
+    refusals: Mapping[bool, QuorateError], charged: Mapping[int, tuple[int, Receipt]], number: int
+) -> QuorateError:
+    """Return what a request is refused by: one refusal for those that were charged, one for the others."""
+    return refusals[number in charged]

@@ -10,10 +10,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from quorate.noise import SeededNoise
 from quorate.types import FloatArray, IntArray
 
 #: How a declined query (⊥) stands in an array of answers; a single release returns None.
@@ -41,6 +42,14 @@ class Answers(ABC):
     def codes(self, answers: IntArray) -> IntArray:
         """Return the class that each answer stands for, ``(n_queries,)``; ties go to the lowest index."""
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the answers to queries of which K teachers have these shares ``(n_queries, n_classes)``, noise apart.
+
+        By default the class of the largest share. Made-up shares alone go in: nothing here protects a vote.
+        """
+        del n_teachers
+        return np.asarray(shares.argmax(axis=1), dtype=np.int64)
+
 
 class Classes(Answers):
     """Class codes.
@@ -62,6 +71,10 @@ class Values(Answers):
     """Numbers from which the share of the teachers can be estimated that vote for each class."""
 
     __slots__ = ()
+
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """See :meth:`Answers.of_shares`; a kind of an owner's own need not have it."""
+        raise NotImplementedError
 
     @abstractmethod
     def shares(self, answers: IntArray, n_teachers: int) -> FloatArray:
@@ -108,6 +121,10 @@ class NoisyVotes(Values):
         shares: FloatArray = answers / n_teachers
         return shares
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return K times the shares, rounded."""
+        return np.rint(shares * n_teachers).astype(np.int64)
+
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`\sigma/K`."""
         return self.sigma / n_teachers
@@ -147,6 +164,10 @@ class NoisyHalfLeads(Values):
         lead = (answers - (n_teachers % 2) / 2) / n_teachers
         return np.column_stack([0.5 - lead, 0.5 + lead])
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the votes for class 1, beyond half of K."""
+        return np.rint(shares[:, 1] * n_teachers).astype(np.int64) - n_teachers // 2
+
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`\sigma/K`."""
         return self.sigma / n_teachers
@@ -182,6 +203,10 @@ class BinnedScores(Values):
         scores = self.published(answers)
         return np.column_stack([1 - scores, scores])
 
+    def of_shares(self, shares: FloatArray, n_teachers: int) -> IntArray:
+        """Return the codes of the scores of class 1."""
+        return np.clip(np.rint(shares[:, 1] * 2 * self.bins), 1, 2 * self.bins - 1).astype(np.int64)
+
     def share_noise(self, n_teachers: int) -> float:
         r"""Return :math:`1/(B\sqrt{12})`, that of a score which is uniform in its bin."""
         return 1 / (self.bins * math.sqrt(12))
@@ -189,3 +214,11 @@ class BinnedScores(Values):
     def columns(self, classes: Sequence[str]) -> list[str]:
         """Return one column, of the last class."""
         return [f"score_{classes[-1]}"]
+
+
+def answers_to_made_up_votes(mechanism: Any, votes: IntArray) -> IntArray:
+    """Return what a mechanism answers to made-up votes ``(n_queries, n_classes)``, with noise that protects nothing.
+
+    For a trial on public rows, where a mechanism of an owner's own does not say what it answers without noise.
+    """
+    return np.stack([np.asarray(mechanism.release(counts, SeededNoise(0))) for counts in votes])

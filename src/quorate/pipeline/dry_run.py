@@ -12,6 +12,7 @@ import os
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,12 +25,16 @@ from quorate.ensemble.prompted.teacher import REHEARSED
 from quorate.ensemble.training import rows_alone
 from quorate.ensemble.unfitted import parts
 from quorate.errors import InvalidParameter
+from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
+from quorate.mechanisms import Mechanism
+from quorate.mechanisms.answers import NoisyVotes, answers_to_made_up_votes
 from quorate.pipeline.inputs import Inputs, Views
-from quorate.students.declared import fit_student
+from quorate.students import Declined, Student, StudentData, VotingClass, class_probabilities
 from quorate.types import IntArray
 
 ROWS = 200  # enough for the folds and neighbours that a model may ask for
+FEW_ROUNDS = 10  # of boosting: more of the same classifier tell nothing more
 SAMPLES = 3  # of the size of a shard
 STREAM = 40  # points that a strategy rehearses on, or two for each class
 NO_LABEL = "what it predicts is not one of its labels for each row"
@@ -158,17 +163,89 @@ def refuse_plain_student(student: Any) -> None:
             )
 
 
-def rehearse_student(student: Any, inputs: Inputs, views: Views) -> None:
-    """Fit one copy of the student on public rows with the declared classes, as :func:`rehearse_teacher` does."""
+def rehearse_student(
+    student: Student,
+    mechanism: Mechanism,
+    inputs: Inputs,
+    views: Views,
+    *,
+    n_teachers: int,
+    declined: Declined = "drop",
+) -> None:
+    """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them.
+
+    Parameters
+    ----------
+    student : Student
+        As it is going to be taught.
+    mechanism : Mechanism
+        Whose answers it learns from: classes, noisy votes, or scores.
+    inputs, views : Inputs, Views
+        The pool, and how the student sees it.
+    n_teachers : int
+        K.
+    declined : {"drop", "random"}
+        What becomes of a query without an answer; in the trial every fifth has none where the mechanism may decline.
+
+    Raises
+    ------
+    InvalidParameter
+        If it raises, or predicts what is none of the classes.
+
+    Notes
+    -----
+    Privacy: a function of public rows alone, as :func:`rehearse_teacher` is.
+    """
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
-    seen = take(views.student(inputs.public), rows)
-    with _told("student", student, seen):
-        learner = fit_student(student, seen, codes, inputs.classes)
-        predicted = np.asarray(learner.predict(seen))
+    data = StudentData(
+        pool=take(views.student(inputs.public), rows),
+        points=views.numbers(take(inputs.public, rows)),
+        queries=np.arange(len(rows)),
+        released=_released(mechanism, codes, n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        classes=inputs.classes,
+        n_teachers=n_teachers,
+        seed=0,
+        declined=declined,
+        one_unit=views.numbers.directions is not None,
+    )
+    asks_how_sure = mechanism.takes == "votes and predictions"
+    with _told("student", student.learner, data.pool):
+        predicted = _taught(_brief(student), data, asks_how_sure=asks_how_sure)
     if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
-        raise _refusal("student", student, seen, NO_LABEL)
+        raise _refusal("student", student.learner, data.pool, NO_LABEL)
+
+
+def _taught(student: Student, data: StudentData, *, asks_how_sure: bool) -> Any:
+    """Teach, and return what is predicted of the pool."""
+    fitted = student.fit(data)
+    if asks_how_sure:
+        class_probabilities(fitted, data.pool, data.classes)
+    return np.asarray(fitted.predict(data.pool))
+
+
+def _brief(student: Student) -> Student:
+    """A vote of as many classifiers as there are teachers is tried with a few."""
+    if isinstance(student, VotingClass):
+        return replace(student, n_estimators=min(FEW_ROUNDS, student.n_estimators or FEW_ROUNDS))
+    return student
+
+
+def _released(mechanism: Mechanism, codes: IntArray, *, n_teachers: int, n_classes: int) -> Released:
+    """What three quarters of the teachers say is each made-up label; without noise, where that is known to be left out.
+
+    Where the mechanism may decline, every fifth query has no answer.
+    """
+    shares = np.full((len(codes), n_classes), 0.25 / (n_classes - 1))
+    shares[np.arange(len(codes)), codes] = 0.75
+    try:
+        answers = mechanism.answers.of_shares(shares, n_teachers)
+    except NotImplementedError:
+        answers = answers_to_made_up_votes(mechanism, NoisyVotes(0.0).of_shares(shares, n_teachers))
+    none = np.zeros(len(codes), dtype=bool)
+    declined = np.arange(len(codes)) % 5 == 4 if mechanism.may_decline else none
+    return Released(answers, declined, none, mechanism)
 
 
 def rehearse_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:

@@ -55,6 +55,7 @@ from quorate.planning import (
 )
 from quorate.release.target import floor_budget
 from quorate.students import Student, as_student
+from quorate.students.student import EstimatorStudent
 from quorate.types import Secret
 
 OR_AUTO = '"auto" chooses it'
@@ -111,7 +112,7 @@ def prepare(
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
-    made = _fill_in(config, asked, facts, grouped=grouped)
+    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
@@ -203,13 +204,20 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
     """Try what is the user's own on public rows; the models of quorate need no trial."""
     if config.rehearse and config.teacher is not None and not config.built_in:
         rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
-    if config.rehearse and config.student is not None and not config.built_in:
-        rehearse_student(asked.student.learner, inputs, views)
     if asked.strategy is not None:
         asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
+
+
+def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
+    """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
+    student = asked.student
+    of_quorate = config.built_in or (isinstance(student, EstimatorStudent) and student.estimator is None)
+    if config.rehearse and not of_quorate:
+        rehearse_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
+    return made
 
 
 def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:

@@ -273,6 +273,10 @@ class EnsembleAnswers:
                 return Problem("teachers-silent", str(outcome.charged), charged=charged_in_part)
             case PreconditionFailed():
                 return Problem("idempotency-key-reused")
+            case QuorateError() if outcome.__cause__ is not None:  # counting failed, or storing, after the draw
+                problem = Problem("internal-error", str(outcome), charged=True)
+                problem.__cause__ = outcome.__cause__
+                return problem
             case _:
                 charged, receipt = 0, None
         if self._refuse and any(point.by == "student" for point in points):  # the mechanism closed on the way

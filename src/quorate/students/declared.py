@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from inspect import isclass
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,67 @@ from numpy.typing import NDArray
 
 from quorate.types import FloatArray, IntArray
 
+# Modules whose steps look at labels only where their tags say so; those of feature selection do without saying so.
+_SAY_SO = (
+    "sklearn.cluster.", "sklearn.decomposition.", "sklearn.feature_extraction.", "sklearn.impute.",
+    "sklearn.kernel_approximation", "sklearn.preprocessing.", "sklearn.random_projection", "quorate.",
+)  # fmt: skip
+
 
 def takes_weights(student: Any) -> bool:
-    """Whether ``fit`` of this estimator, or of the last step of this Pipeline, takes ``sample_weight``.
+    """Whether weights of rows reach every part of this classifier that learns from labels.
+
+    A Pipeline hands them to its last step alone. So they do where the last step takes ``sample_weight``, no step before
+    it looks at labels, and what the last step is made of takes them too. A step is held to look at labels unless it is
+    one of scikit-learn's that does not.
 
     Examples
     --------
+    >>> from sklearn.feature_selection import SelectKBest
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
     >>> takes_weights(LogisticRegression()), takes_weights(KNeighborsClassifier())
     (True, False)
+    >>> [takes_weights(make_pipeline(step, LogisticRegression())) for step in (StandardScaler(), SelectKBest())]
+    [True, False]
     """
     from sklearn.utils.validation import has_fit_parameter
 
-    return bool(has_fit_parameter(last_step(student)[1], "sample_weight"))
+    if (steps := getattr(student, "steps", None)) is not None:
+        return all(_ignores_labels(step) for _, step in steps[:-1]) and takes_weights(steps[-1][1])
+    return bool(has_fit_parameter(student, "sample_weight")) and all(
+        takes_weights(part) for part in _parts(student) if hasattr(type(part), "predict")
+    )
+
+
+def _parts(model: Any) -> list[Any]:
+    """The models that a model was given, such as the one that is calibrated; lists of them have no weights to give."""
+    if not hasattr(model, "get_params"):
+        return []
+    return [value for value in model.get_params(deep=False).values() if hasattr(value, "fit") and not isclass(value)]
+
+
+def _ignores_labels(step: Any) -> bool:
+    """Whether a step is known to learn nothing from labels; one that nobody here knows may."""
+    from sklearn.base import BaseEstimator
+    from sklearn.compose import ColumnTransformer
+    from sklearn.feature_selection import VarianceThreshold
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import FeatureUnion, Pipeline
+    from sklearn.utils import get_tags
+
+    if step is None or isinstance(step, str | FrozenEstimator):  # "passthrough" and "drop"
+        return True
+    for kind, name in ((Pipeline, "steps"), (FeatureUnion, "transformer_list"), (ColumnTransformer, "transformers")):
+        if type(step) is kind:
+            return all(_ignores_labels(part) for _, part, *_ in getattr(step, name))
+    if type(step) is VarianceThreshold:
+        return True
+    if not isinstance(step, BaseEstimator) or not type(step).__module__.startswith(_SAY_SO):
+        return False
+    return not get_tags(step).target_tags.required and not _parts(step)
 
 
 def last_step(student: Any) -> tuple[str, Any]:

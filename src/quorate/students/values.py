@@ -39,7 +39,8 @@ class VoteShareStudent(EstimatorStudent):
 
     First the shares are learned as a function of the point, which averages the noise of all answers. Then every
     public point, asked or not, stands in the classifier's training set once for each class, weighted by its share.
-    A classifier that takes no weights gets the class with the largest share.
+    A classifier that takes no weights gets each point once, with the class of the largest share; so does a Pipeline
+    with a step before the last that learns from labels, such as a selection of features, which no weight reaches.
 
     Parameters
     ----------

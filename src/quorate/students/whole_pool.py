@@ -20,7 +20,8 @@ def fit_on_vote_shares(estimator: Any, data: StudentData, shares: FloatArray, *,
     Parameters
     ----------
     estimator : estimator
-        Any scikit-learn classifier. One that takes no weights gets each point once, with its largest class.
+        Any scikit-learn classifier. One of which a part would learn from labels without their weights
+        (:func:`~quorate.students.declared.takes_weights`) gets each point once, with its largest class.
     data : StudentData
         Whose pool it is.
     shares : FloatArray

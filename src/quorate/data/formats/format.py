@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from quorate.data.database import DatabaseQuery
+from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
 from quorate.data.streamed import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
@@ -199,7 +200,7 @@ class TableFormat(ABC):
         return Table(
             X=frame.select(kept),
             y=None if label is None else frame[label].to_numpy(),
-            unit=None if unit is None else frame[unit].to_list(),
+            unit=None if unit is None else as_list(frame[unit]),
         )
 
 

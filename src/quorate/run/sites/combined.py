@@ -21,7 +21,9 @@ from quorate.labelling import Released
 from quorate.ledger import Budget
 from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVotesNoisyMax
 from quorate.noise import NoiseSource
+from quorate.pipeline.dry_run import rehearse_student
 from quorate.pipeline.facts import answers_of, is_constant, name_of, score
+from quorate.pipeline.inputs import Inputs, PrivateRows
 from quorate.pipeline.models import student_of
 from quorate.pipeline.public_side import PublicSide, public_side
 from quorate.pipeline.scope import scope_of_sites, votes_moved
@@ -137,6 +139,9 @@ def combine(root: Path) -> Combined:
     made = _mechanism(settings, votes)
     student.check(made)
     side = public_side(PublicPool(queries.rows), classes, student=student)
+    if ":" in settings.student.model:
+        public = Inputs(private=Secret(PrivateRows.none()), public=side.pool, digests=(), classes=tuple(classes))
+        rehearse_student(student, made, public, side.views, n_teachers=votes.n_teachers)
     return Combined(
         settings=settings,
         statements=tuple(each.statement for each in taken),

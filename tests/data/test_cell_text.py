@@ -1,0 +1,169 @@
+"""One cell of any type, at its extremes, among others: each other cell stays what it is, and nothing raises."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from quorate.data.cell_text import OUT_OF_RANGE
+from quorate.data.columns import texts
+from quorate.data.identity import as_list
+from quorate.direct.cells import word
+from quorate.direct.schema import Schema, codes_of, slots_of
+from quorate.errors import DataRefused
+
+EXTREMES = (2**63 - 1, -(2**63), 2**60, -(2**60), 253_402_300_800_000_000, -62_135_596_800_000_001)
+POLARS = {
+    "date": pl.Date,
+    "ms": pl.Datetime("ms"),
+    "us": pl.Datetime("us"),
+    "ns": pl.Datetime("ns"),
+    "zoned": pl.Datetime("us", "Asia/Tokyo"),
+    "duration ms": pl.Duration("ms"),
+    "duration us": pl.Duration("us"),
+    "duration ns": pl.Duration("ns"),
+}
+ARROW = {
+    "date32": pa.date32(),
+    "s": pa.timestamp("s"),
+    "ms": pa.timestamp("ms"),
+    "us": pa.timestamp("us"),
+    "ns": pa.timestamp("ns"),
+    "zoned": pa.timestamp("us", tz="America/New_York"),
+    "duration s": pa.duration("s"),
+    "duration ms": pa.duration("ms"),
+    "duration us": pa.duration("us"),
+}
+
+
+def polars_column(dtype, integers):
+    whole = pl.Int32 if dtype == pl.Date else pl.Int64
+    return pl.Series("seen", integers, dtype=whole).cast(dtype)
+
+
+def arrow_column(dtype, integers):
+    whole = pa.int32() if dtype == pa.date32() else pa.int64()
+    return pd.Series(pa.array(integers, type=whole).cast(dtype), dtype=pd.ArrowDtype(dtype), name="seen")
+
+
+def columns():
+    for name, dtype in POLARS.items():
+        yield pytest.param(lambda integers, dtype=dtype: polars_column(dtype, integers), id=f"polars {name}")
+    for name, dtype in ARROW.items():
+        yield pytest.param(lambda integers, dtype=dtype: arrow_column(dtype, integers), id=f"arrow {name}")
+
+
+def extremes(column):
+    try:
+        column([2**60])
+    except (TypeError, OverflowError, pl.exceptions.PolarsError, pa.ArrowException):  # days are of 32 bits
+        return (2**31 - 1, -(2**31), 3_000_000, -800_000)
+    return EXTREMES
+
+
+@pytest.mark.parametrize("column", list(columns()))
+def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, capfd):
+    plain = as_list(column([0, None, 86_400]))
+    assert plain[1] is None or plain[1] is pd.NA or pd.isna(plain[1])
+    for hostile in extremes(column):
+        values = as_list(column([0, None, 86_400, hostile]))
+        assert [str(value) for value in values[:3]] == [str(value) for value in plain]
+        assert values[3] is OUT_OF_RANGE or isinstance(values[3], (dt.date, dt.timedelta))
+        slots, _ = slots_of(column([0, None, 86_400, hostile]), 4)
+        assert list(slots[:3]) == list(slots_of(column([0, None, 86_400]), 3)[0])
+        assert codes_of(column([0, hostile]), ("a", "b")).tolist() == [-1, -1]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_last_representable_days_are_read_as_before():
+    ends = [dt.date.min, dt.date.max]
+    assert as_list(pl.Series(ends)) == ends
+    moments = [dt.datetime.min, dt.datetime.max]  # noqa: DTZ901 - columns without a zone hold such
+    assert as_list(pl.Series(moments, dtype=pl.Datetime("us"))) == moments
+
+
+def test_the_out_of_range_is_neither_shown_nor_missing():
+    assert repr(OUT_OF_RANGE) == "<out of range>"
+    assert word(OUT_OF_RANGE) is None
+
+
+@pytest.mark.parametrize("column", list(columns()))
+@pytest.mark.parametrize("held", ["date", "text"])
+def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
+    entries = {
+        "date": [dt.date(2024, 3, day) for day in range(1, 9)],
+        "text": ["north", "south"] * 4,
+    }[held]
+    frames = pd.DataFrame if isinstance(column([0]), pd.Series) else pl.DataFrame
+    schema = Schema.of(frames({"age": np.arange(8.0), "seen": entries}))
+    plain, kept = schema.parsed(frames({"age": [1.0, 2.0], "seen": column([0, 86_400])}))
+    for hostile in extremes(column)[:2]:
+        rows, usable = schema.parsed(frames({"age": [1.0, 2.0, 3.0], "seen": column([0, 86_400, hostile])}))
+        assert usable[:2].tolist() == kept.tolist()
+        assert rows[:2].equals(plain)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("column", list(columns()))
+def test_votes_refuse_such_a_column_in_one_line_without_the_cell(column, capfd):
+    hostile = next((n for n in extremes(column) if as_list(column([n]))[0] is OUT_OF_RANGE), None)
+    if hostile is None:  # every number of such a unit is a time that Python has
+        assert len(texts(column([0]))) == 1
+        return
+    with pytest.raises(DataRefused, match="column 'seen' holds a date or a duration beyond") as refusal:
+        texts(column([0, hostile]))
+    assert str(hostile) not in str(refusal.value)
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("cell", [10**5000, -(10**4300), 10**400], ids=["5001 digits", "4301 digits", "401 digits"])
+def test_a_number_that_python_does_not_write_makes_its_row_unusable_alone(cell):
+    schema = Schema.of(pd.DataFrame({"age": np.arange(8.0), "ward": ["north", "south"] * 4}))
+    cells = pd.Series(["north", cell, "south"], dtype=object)
+    rows, usable = schema.parsed(pd.DataFrame({"age": [1.0, 2.0, 3.0], "ward": cells}))
+    assert usable[[0, 2]].all()
+    assert rows["ward"].tolist()[::2] == ["north", "south"]
+
+
+def test_what_is_nested_is_no_single_value():
+    lists = pl.Series([[dt.date(2024, 1, 1)], None])
+    assert as_list(lists) == [OUT_OF_RANGE, None]
+
+
+WARDS = [1, 2, 3, 2]
+CONTAINERS = {
+    "pandas int": lambda cells: pd.DataFrame({"ward": cells}),
+    "pandas object": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype=object)}),
+    "pandas nullable": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype="Int64")}),
+    "pandas category": lambda cells: pd.DataFrame({"ward": pd.Series(cells).astype("category")}),
+    "pandas Arrow": lambda cells: pd.DataFrame({"ward": pd.Series(cells, dtype=pd.ArrowDtype(pa.int64()))}),
+    "polars int": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Int64)}),
+    "polars float": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Float64)}),
+    "polars object": lambda cells: pl.DataFrame({"ward": pl.Series(cells, dtype=pl.Object)}),
+}
+
+
+@pytest.mark.parametrize("pool", [["1", "2", "3", "north"], ["1.0", "2.0", "3.0", "north"]], ids=["digits", "points"])
+@pytest.mark.parametrize("hostile", [None, float("nan")])
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_a_missing_number_changes_no_other_word_of_its_column(container, hostile, pool):
+    frame = CONTAINERS[container]
+    public = pl.DataFrame({"ward": pool * 4})
+    schema = Schema.of(public.to_pandas() if container.startswith("pandas") else public)
+    plain = as_list(schema.parsed(frame(WARDS))[0]["ward"])
+    assert plain == [pool[number - 1] for number in WARDS]
+    if "nullable" in container or "Arrow" in container or "polars int" in container:
+        hostile = None
+    assert as_list(schema.parsed(frame([*WARDS, hostile]))[0]["ward"])[:4] == plain
+
+
+@pytest.mark.parametrize("hostile", ["", "north", 1e300, 2**63, True, 1.5])
+def test_nor_does_any_other_cell(hostile):
+    schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
+    cells = pd.Series([*WARDS, hostile])
+    assert schema.parsed(pd.DataFrame({"ward": cells}))[0]["ward"].tolist()[:4] == ["1", "2", "3", "2"]
