@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from decimal import ROUND_HALF_EVEN, Context, DivisionByZero, InvalidOperation, Overflow, localcontext
 from functools import cache
@@ -138,9 +138,20 @@ def of_arrays(steps: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     Models that are published are opened in other processes, whose switches are those of whoever opens them.
     """
     for _, step in steps:
-        if hasattr(step, "set_output"):
-            step.set_output(transform="default")
+        _give_arrays(step)
     return steps
+
+
+def _give_arrays(step: Any) -> None:
+    """Have a fitted transformer and all that it is made of give arrays; one that has no other output is left alone."""
+    if hasattr(step, "set_output"):
+        with suppress(ValueError):  # a part cannot be told, such as one of words, which gives a sparse matrix always
+            step.set_output(transform="default")
+    for parts in ("steps", "transformers_", "transformer_list"):
+        for _, part, *_ in getattr(step, parts, ()):
+            _give_arrays(part)
+    if (frozen := getattr(step, "estimator", None)) is not None:
+        _give_arrays(frozen)
 
 
 @cache

@@ -127,7 +127,7 @@ GIVEN: dict[str, dict[str, Fit]] = {
         "direct": of(direct, WIDE, X, Y, public=POOL),
         "generic": learner("generic", sanitizer=Medians(delta=0.01)),
         **{name: learner(name, **WIDE)
-           for name in ("boost", "sub-sampling", "empirical", "agnostic", "subsampled")},
+           for name in ("boost", "sub-sampling", "empirical", "agnostic", "subsampled", "prediction")},
     },
     "epsilon-promises-little": {
         "votes": of(votes, LARGE, X, Y, public=POOL),

@@ -59,7 +59,7 @@ class _Forgiving:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        with suppress(AttributeError, ValueError, OSError):  # a stream of another kind, or a closed one
+        with suppress(AttributeError, TypeError, ValueError, OSError):  # a stream of another kind, or a closed one
             ascii_alone = codecs.lookup(stream.encoding).name == "ascii"
             stream.reconfigure(encoding="utf-8" if ascii_alone else None, errors=_ESCAPED)  # type: ignore[attr-defined]
 

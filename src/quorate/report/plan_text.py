@@ -7,6 +7,7 @@ from textwrap import wrap
 from quorate.accounting.figures import at_most, plural, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.planning.by_epsilon import AtEpsilon
+from quorate.planning.crossing import MATTERS, MOST_QUERIES
 from quorate.planning.expected import BASES
 from quorate.planning.margins import AnswerProbabilities
 from quorate.planning.plan import Plan
@@ -185,6 +186,12 @@ def _crossing(plan: Plan) -> list[str]:
     if not plan.crossings:
         return []
     most = plan.crossings[-1].n_teachers
+    if not found and any(each.difference == "does not matter" for each in plan.crossings):
+        return _words(
+            "sparse",
+            f"no difference that matters between a sparse vector and Gaussian noise: with {most:,} teachers, at up to "
+            f"{MOST_QUERIES:,} queries, either fails on fewer than one unanimous vote in {1 / MATTERS:,.0f}",
+        )
     if not found:
         return _words(
             "sparse",
