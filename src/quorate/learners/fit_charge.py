@@ -10,13 +10,13 @@ from itertools import count as numbers
 from typing import Any, Final
 
 from quorate.accounting import Neighbouring
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.errors import BudgetExhausted
 from quorate.learners.inner_learner import is_learner, without_ledger
 from quorate.learners.plan import Plan, delta_of
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.described import described
-from quorate.release.guarantee import N_IS_PUBLIC
 
 #: What a fit reserves one answer for: its concept.
 PURPOSE: Final = "learner"
