@@ -147,9 +147,7 @@ def plan(
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     told = None if classes is None else check_classes(classes)
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
-    if side is not None:
-        n_public, width = side.n_distinct, side.views.width
-    floored = dict(zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True))
+    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
     facts = PublicFacts(
         n_records=n_records,
         n_public=needed("n_public", n_public),
@@ -159,7 +157,7 @@ def plan(
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         neighbours=neighbours,
-        **floored,
+        **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from itertools import count as numbers
 from typing import Any
 
@@ -29,10 +28,11 @@ from quorate.ledger.budget import Composition, largest_rho
 from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
-from quorate.pipeline.direct.config import DirectConfig, plan_key, schema_before_rules, schema_of, with_images
-from quorate.pipeline.direct.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
+from quorate.pipeline.direct.begun import BegunRun
+from quorate.pipeline.direct.config import DirectConfig, charge_beginning, schema_of, with_images
+from quorate.pipeline.direct.relation import ChosenRelation
 from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
-from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
+from quorate.pipeline.stages import NoStages, StageStore
 from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.purposes import GRADIENT_ROUND
@@ -189,7 +189,7 @@ class DirectTask:
     @property
     def _asked(self) -> str:
         """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-        return _beginning(
+        return charge_beginning(
             self.plan_key,
             self.fingerprint,
             self.unit,
@@ -293,8 +293,9 @@ def prepare_direct(
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
+    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
     data = fingerprint(rows, labels, slots, fingerprint_key)
-    begun = _Begun(
+    begun = BegunRun(
         config=config,
         schema=schema,
         public=public,
@@ -302,38 +303,22 @@ def prepare_direct(
         facts=facts,
         terms=terms or LedgerTerms(),
         client=client_of(seeded=noise.seeded),
-        named=lambda key: _beginning(
-            key, data, unit, grouped=groups is not None, n_was_read=declared is None, classes=classes
-        ),
+        named=lambda key: charge_beginning(key, data, unit, **named),
     )
     schema, key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
     facts["neighbours"] = relation.noise
     facts["rho"] = rho_of(epsilon, delta, config.composition)
-    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
-    clip = None if config.clip is None else real("clip", config.clip, above=0)
-    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
-    if public is None:
-        plan = plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how)
-    elif kept is not None:
-        plan, encoder = load_plan(kept)
-        schema = replace(schema, encoder=encoder)
+    plan, schema = _planned(config, schema, public, kept, facts)
+    if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    else:
-        encoded, name = (
-            schema.numbers(schema.pool),
-            config.feature_map if isinstance(config.feature_map, str) else "linear",
-        )
-        plan = plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how)  # type: ignore[arg-type]
     private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
         plan=plan,
         private=Secret(private),
-        classes=classes,
         unit=unit,
-        grouped=groups is not None,
-        n_was_read=declared is None,
+        **named,
         relation=relation,
         epsilon=epsilon,
         delta=delta,
@@ -345,51 +330,20 @@ def prepare_direct(
     )
 
 
-def _beginning(
-    plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
-) -> str:
-    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
-    return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Begun:
-    """Where a run that was begun earlier would be found: its plan among the stages, its charge on the ledger."""
-
-    config: DirectConfig
-    schema: Schema
-    public: Any
-    stages: StageStore
-    facts: dict[str, Any]
-    terms: LedgerTerms
-    client: str
-    named: Callable[[str], str]
-
-    def found(self, *, n_was_read: bool, unit: str) -> tuple[Schema, str, bytes | None, ChosenRelation]:
-        """Return the schema, the key of the plan, the plan that was kept, and the relation.
-
-        A run that was begun before a relation could be chosen goes on so, unless adding and removing is asked for: its
-        noise is that for replacing a unit.
-        """
-        chosen = None
-        if self.config.neighbours in ("auto", "replace"):
-            chosen = self._begun_before()
-        if chosen is not None:
-            return (*chosen, BEGUN_BEFORE)
-        relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
-        key = plan_key(self.config, self.schema, neighbours=relation.noise, **self.facts)
-        return self.schema, key, self.stages.load(coordinates_stage(key), key), relation
-
-    def _begun_before(self) -> tuple[Schema, str, bytes | None] | None:
-        key = plan_key(self.config, self.schema, neighbours=None, **self.facts)
-        kept = self.stages.load(coordinates_stage(key), key)
-        if kept is not None or self.terms.holds(f"{self.named(key)} ", self.client):
-            return self.schema, key, kept
-        if (earlier := schema_before_rules(self.config, self.schema, self.public)) is None:
-            return None
-        key = plan_key(self.config, earlier, neighbours=None, **self.facts)
-        kept = self.stages.load(coordinates_stage(key), key)
-        return None if kept is None else (earlier, key, kept)
+def _planned(
+    config: DirectConfig, schema: Schema, public: Any, kept: bytes | None, facts: Mapping[str, Any]
+) -> tuple[DirectPlan, Schema]:
+    """Return the plan, and the schema with the encoder that it rests on."""
+    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
+    clip = None if config.clip is None else real("clip", config.clip, above=0)
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    if public is None:
+        return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema
+    if kept is not None:
+        plan, encoder = load_plan(kept)
+        return plan, replace(schema, encoder=encoder)
+    encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    return plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how), schema  # type: ignore[arg-type]
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
