@@ -261,8 +261,10 @@ def test_a_reservation_has_no_other_relation_than_the_two() -> None:
 @pytest.mark.parametrize("caveat", [N_IS_PUBLIC, ROWS_ARE_PUBLIC])
 def test_nothing_is_guaranteed_for_adding_and_removing_where_a_number_was_read(caveat: str) -> None:
     made: dict[str, Any] = {"epsilon": 1.0, "delta": 0.0, "unit": "record", "mechanism": "m", "accounting": "a"}
-    with pytest.raises(InvalidParameter, match="must be a replacement where a number was read off"):
-        Guarantee(**made, neighbours=ADDED, caveats=(caveat,))
+    whole = "add, remove or replace one record"
+    for neighbours in (ADDED, whole, f"{whole}, as the owner states"):
+        with pytest.raises(InvalidParameter, match="must be a replacement where a number was read off"):
+            Guarantee(**made, neighbours=neighbours, caveats=(caveat,))
     with pytest.raises(InvalidParameter, match="must be a replacement where a number was read off"):
         GuaranteeScope(unit="record", neighbours=ADDED, caveats=(caveat,))
     also = (OtherRelation(neighbours=ADDED, epsilon=0.5, delta=0.0),)

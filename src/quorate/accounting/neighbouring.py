@@ -201,8 +201,8 @@ def holds_where_read_off(neighbouring: Neighbouring, caveats: Iterable[str]) -> 
 
     Examples
     --------
-    >>> changes = ("add-or-remove", "replace")
+    >>> changes = ("add-remove-replace", "add-or-remove", "replace")
     >>> [holds_where_read_off(Neighbouring.of(change, "person"), [N_IS_PUBLIC]) for change in changes]
-    [False, True]
+    [False, False, True]
     """
-    return neighbouring.change != "add-or-remove" or READ_OFF.isdisjoint(caveats)
+    return "add-or-remove" not in IMPLIED[neighbouring.change] or READ_OFF.isdisjoint(caveats)

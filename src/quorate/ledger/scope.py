@@ -71,7 +71,8 @@ class GuaranteeScope:
                 or not said.isprintable()
             ):
                 raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
-        if not holds_where_read_off(self.neighbouring, self.caveats):
+        # entries of version 0.1 speak of all three changes there, and are read as replacement: relation_that_holds
+        if self.neighbouring.change == "add-or-remove" and not holds_where_read_off(self.neighbouring, self.caveats):
             raise InvalidParameter(
                 "neighbours must be a replacement where a number was read off the data, as a caveat says; nothing "
                 "holds for adding or removing one unit then"
@@ -173,7 +174,7 @@ def relation_that_holds(scope: GuaranteeScope) -> Neighbouring:
     Version 0.1 wrote of adding and removing where a number was read off the data; its entries stay as they are.
     """
     relation = scope.neighbouring
-    if relation.change == "add-remove-replace" and not READ_OFF.isdisjoint(scope.caveats):
+    if not holds_where_read_off(relation, scope.caveats):
         return Neighbouring.of("replace", relation.unit, owner_states=relation.owner_states)
     return relation
 

@@ -147,8 +147,7 @@ def plan(
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     told = None if classes is None else check_classes(classes)
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
-    if side is not None:
-        n_public, width = side.n_distinct, side.views.width
+    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
     facts = PublicFacts(
         n_records=n_records,
         n_public=needed("n_public", n_public),
@@ -156,7 +155,9 @@ def plan(
         width=needed("width", width),
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
-        **_stated(epsilon, delta, unit, neighbours),
+        unit=unit,
+        neighbours=neighbours,
+        **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
@@ -175,12 +176,6 @@ def plan(
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(made, [*basis, *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)])
-
-
-def _stated(epsilon: float, delta: float, unit: str, neighbours: str) -> dict[str, Any]:
-    """Return what is promised, for whom and for which change of one unit; ε and δ rounded down as a ledger does."""
-    floored = floor_budget(epsilon, delta)
-    return {"epsilon": floored[0], "delta": floored[1], "unit": unit, "neighbours": neighbours}
 
 
 class PrintedPlan(Plan):

@@ -35,6 +35,8 @@ class PublicFacts:
         The word for one private unit.
     neighbours : {"auto", "add-or-remove", "replace"}
         For which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan.
+    why_neighbours : str
+        The reason, as part of a sentence, where it is none of these two.
 
     Raises
     ------
@@ -58,6 +60,7 @@ class PublicFacts:
     n_rows: int | None = None
     unit: str = "record"
     neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    why_neighbours: str = ""
 
     @property
     def relation(self) -> Relation:

@@ -118,9 +118,8 @@ def _first(plan: Plan) -> list[str]:
 def compared(plan: Plan) -> str:
     """Say for which change of one unit the rows' ε is, and what the rounds of the direct method cost for the other."""
     priced = next(row.priced for row in plan.answering if row.priced)
-    reason = {"auto": f"the number of {plural(plan.facts.unit)} is declared"}.get(
-        plan.facts.neighbours, "it was asked for"
-    )
+    declared = f"the number of {plural(plan.facts.unit)} is declared"
+    reason = plan.facts.why_neighbours or (declared if plan.facts.neighbours == "auto" else "it was asked for")
     changing = Neighbouring.of(plan.facts.relation, plan.facts.unit).changing
     return (
         f"ε of every row is for {changing}, since {reason}. Gradient rounds: {priced}. Votes: one price for adding, "

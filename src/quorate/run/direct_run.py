@@ -26,7 +26,6 @@ from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
-from quorate.release.session import LedgerTerms, terms_in
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
@@ -106,11 +105,6 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
-    if method.neighbours == "add-or-remove" and data.n_records is None:
-        raise InvalidParameter(
-            '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
-            "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
-        )
     task = prepare_direct(
         DirectConfig(
             classes=data.classes,
@@ -134,15 +128,9 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         noise=noise,
         stages=FolderStages(folder.private),
         codes=codes_of_text,
-        terms=_terms(folder, settings),
+        terms=folder.terms(settings.budget.composition),
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
-
-
-def _terms(folder: RunFolder, settings: Settings) -> LedgerTerms:
-    """Return what the run's ledger says of its next charge; what a new one would, where there is none to look into."""
-    new = LedgerTerms(composition=settings.budget.composition)
-    return terms_in(folder.look_into_ledger, new) if folder.may_have_begun else new
 
 
 def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:

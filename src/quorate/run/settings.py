@@ -278,6 +278,11 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
             _refuse_of_other_method(others, "teachers", 'and [method] by = "direct" has none', 'by = "teachers"')
     elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by]]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
+    if method.given.get("neighbours") == "add-or-remove" and "n_records" not in document.get("data", {}):
+        raise InvalidParameter(
+            '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
+            "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
+        )
     return MethodSettings(
         by=by,  # type: ignore[arg-type]
         feature_map=_feature_map(method, folder),

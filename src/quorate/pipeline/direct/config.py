@@ -11,6 +11,7 @@ from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
 from quorate.data.feature_maps.patches import has_patches
+from quorate.data.labels import Label
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
@@ -140,3 +141,11 @@ def plan_key(
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
+
+
+def charge_beginning(
+    plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
+) -> str:
+    """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
+    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
+    return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
@@ -28,8 +28,8 @@ from quorate.ledger.budget import Composition, largest_rho
 from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
-from quorate.pipeline.direct.begun import BegunRuns, beginning, goes_on
-from quorate.pipeline.direct.config import DirectConfig, schema_of, with_images
+from quorate.pipeline.direct.begun import BegunRun
+from quorate.pipeline.direct.config import DirectConfig, charge_beginning, schema_of, with_images
 from quorate.pipeline.direct.relation import ChosenRelation
 from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.pipeline.stages import NoStages, StageStore
@@ -192,7 +192,7 @@ class DirectTask:
     @property
     def _asked(self) -> str:
         """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-        return beginning(
+        return charge_beginning(
             self.plan_key,
             self.fingerprint,
             self.unit,
@@ -220,7 +220,7 @@ class DirectTask:
             if reservation is None:
                 self._refuse_recomputed(ledger)
                 return charge
-            if goes_on(reservation):
+            if _goes_on(reservation):
                 return charge
         raise AssertionError("the attempts have no end")  # pragma: no cover
 
@@ -229,7 +229,7 @@ class DirectTask:
         for reservation in ledger.reservations():
             asked_for_these = reservation.key.startswith(f"{self._asked} ")
             same = reservation.key.startswith(f"{self._asked} {self._plan_digest} ")
-            if asked_for_these and not same and goes_on(reservation):
+            if asked_for_these and not same and _goes_on(reservation):
                 raise PreconditionFailed(
                     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
                     "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
@@ -303,7 +303,7 @@ def prepare_direct(
     epsilon, delta = floor_budget((config := with_images(config, public)).epsilon, config.delta)
     classes = check_classes(config.classes)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
-    unit, read = unit_of(config.unit, grouped=(grouped := groups is not None)), declared is None
+    unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
     rows, usable = schema.parsed(X)
@@ -312,8 +312,9 @@ def prepare_direct(
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
+    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
     data = fingerprint(rows, labels, slots, fingerprint_key)
-    begun = BegunRuns(
+    begun = BegunRun(
         config=config,
         schema=schema,
         public=public,
@@ -321,22 +322,22 @@ def prepare_direct(
         facts=facts,
         terms=terms or LedgerTerms(),
         client=client_of(seeded=noise.seeded),
-        named=lambda key: beginning(key, data, unit, grouped=grouped, n_was_read=read, classes=classes),
+        named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    schema, key, kept, relation = begun.found(n_was_read=read, unit=unit)
-    plan, schema = _plan_of(config, schema, kept, {**facts, "neighbours": relation.noise}, has_pool=public is not None)
-    if kept is not None:
+    schema, key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
+    facts["neighbours"] = relation.noise
+    facts["rho"] = rho_of(epsilon, delta, config.composition)
+    plan, schema = _planned(config, schema, public, kept, facts)
+    if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=grouped)
+    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
         plan=plan,
         private=Secret(private),
-        classes=classes,
         unit=unit,
-        grouped=grouped,
-        n_was_read=read,
+        **named,
         relation=relation,
         epsilon=epsilon,
         delta=delta,
@@ -349,22 +350,20 @@ def prepare_direct(
     )
 
 
-def _plan_of(
-    config: DirectConfig, schema: Schema, kept: bytes | None, facts: dict[str, Any], *, has_pool: bool
+def _planned(
+    config: DirectConfig, schema: Schema, public: Any, kept: bytes | None, facts: Mapping[str, Any]
 ) -> tuple[DirectPlan, Schema]:
-    """Return the plan that was kept, or a new one, and the schema with the encoder that belongs to it."""
+    """Return the plan, and the schema with the encoder that it rests on."""
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
-    rho = rho_of(facts["epsilon"], facts["delta"], config.composition)
-    how: dict[str, Any] = {**facts, "rho": rho, "rounds": rounds, "clip": clip}
-    if not has_pool:
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    if public is None:
         return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema
     if kept is not None:
         plan, encoder = load_plan(kept)
         return plan, replace(schema, encoder=encoder)
-    encoded = schema.numbers(schema.pool)
-    name: Any = config.feature_map if isinstance(config.feature_map, str) else "linear"
-    return plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how), schema
+    encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    return plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how), schema  # type: ignore[arg-type]
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
@@ -391,3 +390,10 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
     for name, given in (("y", y), ("groups", groups)):
         if (dimensions := getattr(given, "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+
+
+def _goes_on(reservation: Reservation) -> bool:
+    """Whether a charge has rounds left to draw, or some that were stored."""
+    if reservation.remaining(GRADIENT_ROUND):
+        return True
+    return any(block.answers is not None for block in reservation.blocks(GRADIENT_ROUND))
