@@ -328,14 +328,15 @@ def test_whoever_waits_too_long_for_the_head_may_try_again_with_nothing_charged(
         assert reservation.remaining(PURPOSE) == left - 1
 
 
-def test_a_server_that_says_nothing_is_given_up(server, url, monkeypatch):
+@pytest.mark.parametrize("act", [lambda ledger: ledger.reservations()[0].draw(PURPOSE), Ledger.refresh])
+def test_a_server_that_says_nothing_is_given_up(server, url, monkeypatch, act):
     monkeypatch.setattr(postgres, "_ANSWERS_WITHIN", 0.3)
     with Ledger(url) as ledger:
         backend = ledger._store._connection.info.backend_pid
         os.kill(backend, signal.SIGSTOP)
         try:
             with pytest.raises(LedgerIntegrityError, match="did not answer in time"):
-                ledger.reservations()[0].draw(PURPOSE)
+                act(ledger)
             assert not ledger.healthy
         finally:
             os.kill(backend, signal.SIGCONT)

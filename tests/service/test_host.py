@@ -11,6 +11,7 @@ import resource
 import socket
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
@@ -25,6 +26,8 @@ from starlette.routing import Route
 from tests.service.conftest import Serve, listening, rows, running
 
 from quorate.accounting import PureDP
+from quorate.cli import main
+from quorate.data.encoding import public_encoder, refuse_unscalable
 from quorate.errors import DataRefused, LedgerIntegrityError
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.anchor import AnchorFile
@@ -101,12 +104,14 @@ def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch: pyt
     os.close(reader)
 
 
-def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about() -> None:
+@pytest.mark.filterwarnings("always")
+def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(capsys: pytest.CaptureFixture[str]) -> None:
     lines: list[str] = []
     with _logged(Records(write=lines.append)):
         error = OSError(errno.EMFILE, "4711")
         logging.getLogger("asyncio").error("socket.accept() of %s\nout of 4711", "4711", exc_info=error)
         logging.getLogger("another").warning("row 4711")
+        warnings.warn("row 4711", stacklevel=1)  # perhaps a teacher's: to nobody, and not to a pipe that nobody reads
         thread = threading.Thread(target=lambda: 1 // 0)
         thread.start()
         thread.join()
@@ -116,6 +121,7 @@ def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about() ->
         {"event": "server", "source": "another"},
         {"event": "server", "source": "thread", "kind": "ZeroDivisionError"},
     ]
+    assert "4711" not in capsys.readouterr().err
 
 
 def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged(serve: Serve) -> None:
@@ -252,6 +258,22 @@ def test_what_root_writes_in_a_run_stays_its_owners(tmp_path: Path, writer: str)
     assert other.stat().st_uid == 23_456
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
+def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run: Callable[..., Path]) -> None:
+    root = own_run()
+    for path in (root, *root.rglob("*")):
+        os.chown(path, 12_345, 12_346)
+    for arguments in (
+        ["report", str(root)],
+        ["keys", "create", str(root), "--name", "a", "--scope", "ask"],
+        ["run", str(root)],
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        assert {(path.stat().st_uid, path.stat().st_gid) for path in root.rglob("*")} == {(12_345, 12_346)}
+
+
 # --- connections --------------------------------------------------------------------------------------------------
 
 
@@ -349,6 +371,13 @@ def test_a_number_that_trees_cannot_hold_is_refused_to_its_sender_before_anythin
     with Ledger(root / "ledger.db") as ledger:
         [reservation] = ledger.reservations()
         assert reservation.remaining("online answer") == 12 - 2
+
+
+def test_a_number_is_also_too_large_where_it_is_so_in_the_units_of_the_pool() -> None:
+    encoder = public_encoder(pl.DataFrame({"share": [1e-30, 2e-30, 3e-30]}))
+    refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X")
+    with pytest.raises(DataRefused, match="column 'share'"):
+        refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X", largest=3.4e38)
 
 
 def test_the_number_is_no_fault_where_the_kind_holds_it(serve: Serve) -> None:

@@ -110,7 +110,7 @@ class PostgresStore:
 
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor, as they stand at one moment."""
-        with self._guarded("read"), self._transaction():
+        with self._guarded("read" if after == 0 else "read on"), self._transaction():
             return self._read(after)
 
     def begin(self, after: int, /) -> Sequence[object]:

@@ -202,8 +202,8 @@ class View:
         """Return the student of a classifier that :meth:`wrapped` made."""
         return published if self.encoder is None and self.directions is None else published.steps[-1][1]
 
-    def check(self, rows: Rows, name: str) -> None:
-        """Refuse rows of which a number is infinite, or would become so on the way to the model.
+    def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
+        """Refuse rows of which a number is infinite, or would become so, or larger than that, on the way to the model.
 
         Raises
         ------
@@ -211,7 +211,7 @@ class View:
             Naming the columns and `name`, which is what the message calls the table.
         """
         if self.encoder is not None:
-            refuse_unscalable(self.encoder, rows, name)
+            refuse_unscalable(self.encoder, rows, name, largest=largest)
         elif is_frame(rows) and not self.reads_frames:
             refuse_infinite(rows, name)
 
@@ -337,9 +337,10 @@ def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
     DataRefused
         Naming the columns and the model.
     """
-    view.check(rows, name)
+    largest = largest_number(model)
+    view.check(rows, name, largest=largest)
     refuse_untaken(model, view, rows, name=name)
-    if (largest := largest_number(model)) < np.inf:
+    if largest < np.inf:
         refuse_larger(rows, largest, name=name, taker=f"the teacher {type(model).__name__}")
 
 

@@ -9,6 +9,7 @@ import signal
 import ssl
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -81,13 +82,16 @@ def _kind_of(error: BaseException | None) -> dict[str, str]:
 def _logged(records: Records) -> Iterator[None]:
     """Have everything that this process says of itself go to the log of the service, and nothing beside it."""
     root, hook, unraisable = logging.getLogger(), threading.excepthook, sys.unraisablehook
+    shown = warnings.showwarning
     before, root.handlers = root.handlers, [_ToRecords(records)]
     threading.excepthook = lambda told: records.event("server", source="thread", kind=told.exc_type.__name__)
     sys.unraisablehook = lambda told: records.event("server", source="object", kind=told.exc_type.__name__)
+    warnings.showwarning = lambda *_, **__: None  # what is warned of may depend on private rows
     try:
         yield
     finally:
         root.handlers, threading.excepthook, sys.unraisablehook = before, hook, unraisable
+        warnings.showwarning = shown
 
 
 _CANNOT_LISTEN = "the service could not listen on {0.host}:{0.port}; choose another --port, or end what is there"
