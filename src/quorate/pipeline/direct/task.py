@@ -23,7 +23,7 @@ from quorate.direct.rounds import PrivateUnits
 from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, PreconditionFailed
-from quorate.ledger import GuaranteeScope, Ledger
+from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition, largest_rho
 from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
