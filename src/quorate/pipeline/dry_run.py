@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 
 from quorate.data import kind, n_rows, take
 from quorate.ensemble import ABSTAINED, ChatTeacher, ClassifierTeacher, CommandTeacher, Teacher
+from quorate.ensemble.class_names import fit_named
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.plain_classes import is_plain
 from quorate.ensemble.prompted.teacher import REHEARSED
@@ -41,10 +42,13 @@ NO_LABEL = "what it predicts is not one of its labels for each row"
 _LONGEST = 300  # characters of another library's message
 
 
-def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
+def rehearse_teacher(
+    teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
+) -> None:
     """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
 
-    Nothing is done where the pool has fewer than two rows for each class.
+    Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
+    for, where the run looks at these.
 
     Raises
     ------
@@ -67,10 +71,15 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
     model = teacher.estimator if isinstance(teacher, ClassifierTeacher) else teacher
     with _told("teacher", model, seen):
         if isinstance(teacher, ClassifierTeacher):  # by hand, since it would abstain where it fails
-            learner = teacher.fresh(0)
-            learner.fit(seen, codes)
+            learner, order = teacher.fresh(0), np.arange(len(inputs.classes))
+            if teacher.classes is None:
+                learner.fit(seen, codes)
+            else:
+                learner, order = fit_named(learner, seen, codes, teacher.classes)
             learner.predict(seen)
-            votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
+            if scores is not None:
+                scores(learner, seen)
+            votes = ClassifierVoter(learner, order).vote(seen)
             least = 0
         else:
             trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
@@ -199,11 +208,12 @@ def rehearse_student(
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
+    asked = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
     data = StudentData(
         pool=take(views.student(inputs.public), rows),
         points=views.numbers(take(inputs.public, rows)),
-        queries=np.arange(len(rows)),
-        released=_released(mechanism, codes, n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        queries=asked,
+        released=_released(mechanism, codes[asked], n_teachers=n_teachers, n_classes=len(inputs.classes)),
         classes=inputs.classes,
         n_teachers=n_teachers,
         seed=0,

@@ -5,7 +5,7 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,6 +25,8 @@ from quorate.ensemble import (
     check_unfitted,
     with_classes,
 )
+from quorate.ensemble.prior_matching import positive_scores
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
@@ -203,12 +205,22 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDir
 def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
     """Try what is the user's own on public rows; the models of quorate need no trial."""
     if config.rehearse and config.teacher is not None and not config.built_in:
-        rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
+        teacher = as_teacher(asked.teacher, preprocessing=config.preprocessing, classes=inputs.classes)
+        rehearse_teacher(teacher, inputs, views, scores=_scores_asked_for(config, asked))
     if asked.strategy is not None:
         asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
+
+
+def _scores_asked_for(config: RunConfig, asked: _Arguments) -> Callable[[Any, Any], Any] | None:
+    """How scores of a fitted teacher are asked for; None where a run looks at its classes alone."""
+    if config.prior_matching:
+        return positive_scores
+    mechanism = for_runs().get(asked.mechanism) if isinstance(asked.mechanism, str) else asked.mechanism
+    takes = None if mechanism is None else mechanism.takes
+    return (lambda model, rows: model.predict_proba(rows)) if takes == "scores" else None
 
 
 def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
@@ -252,7 +264,7 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(made.mechanism)
     informed = made.mechanism.takes == "votes and predictions"
-    if informed and not hasattr(student.learner, "predict_proba"):
+    if informed and not may_have(student.learner, "predict_proba"):
         raise InvalidParameter(
             f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
@@ -274,7 +286,7 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
     if config.teacher is None or not config.rehearse:
         return made
-    teacher = as_teacher(config.teacher, preprocessing=config.preprocessing)
+    teacher = as_teacher(config.teacher, preprocessing=config.preprocessing, classes=inputs.classes)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))

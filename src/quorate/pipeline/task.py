@@ -148,13 +148,22 @@ class Task:
     def trainer(self) -> Teacher:
         """How one teacher is trained on its shard, and on public rows where it matches priors."""
         if not self.prior_matching:
-            return as_teacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+            return as_teacher(
+                self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self.inputs.classes
+            )
         return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
 
     @property
     def classifier(self) -> ClassifierTeacher:
         """How a classifier is trained on a shard, whatever votes are matched to."""
-        return ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        teacher = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        return teacher.with_classes(self.inputs.classes)
+
+    @property
+    def _names_classes(self) -> bool:
+        """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
+        teacher = self.classifier if self.prior_matching else self.trainer
+        return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
 
     @property
     def solves(self) -> bool:
@@ -219,5 +228,7 @@ class Task:
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
             **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
+            # Teachers that were given other labels before have other votes.
+            **({"labels": "declared"} if self._names_classes else {}),
             **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
         }
