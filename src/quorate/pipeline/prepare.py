@@ -5,7 +5,7 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,11 @@ from quorate.ensemble import (
     ClassifierTeacher,
     Partition,
     PriorMatchingTeacher,
+    Teacher,
     as_teacher,
     check_unfitted,
     with_classes,
 )
-from quorate.ensemble.prior_matching import positive_scores
 from quorate.ensemble.unfitted import may_have
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
@@ -41,7 +41,7 @@ from quorate.pipeline.dry_run import (
     says_one_class,
 )
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, directions_of_images, look
-from quorate.pipeline.models import default_teacher, is_linear
+from quorate.pipeline.models import default_teacher, is_linear, scores_asked_for
 from quorate.pipeline.recipe_notes import with_directions_told, with_requests_told
 from quorate.pipeline.task import Task
 from quorate.planning import (
@@ -137,6 +137,7 @@ def prepare(
         preprocessing=config.preprocessing,
         prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
         batched=config.batched,
+        classes_by_shard=config.classes_by_shard,
         labels_only=config.labels_only,
         classes_were_read=config.classes_were_read,
         caveats=config.caveats,
@@ -205,8 +206,9 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDir
 def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
     """Try what is the user's own on public rows; the models of quorate need no trial."""
     if config.rehearse and config.teacher is not None and not config.built_in:
-        teacher = as_teacher(asked.teacher, preprocessing=config.preprocessing, classes=inputs.classes)
-        rehearse_teacher(teacher, inputs, views, scores=_scores_asked_for(config, asked))
+        teacher = _teacher(config, asked.teacher, inputs)
+        scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
+        rehearse_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
         asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
         if config.rehearse:
@@ -214,13 +216,9 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
     return views
 
 
-def _scores_asked_for(config: RunConfig, asked: _Arguments) -> Callable[[Any, Any], Any] | None:
-    """How scores of a fitted teacher are asked for; None where a run looks at its classes alone."""
-    if config.prior_matching:
-        return positive_scores
-    mechanism = for_runs().get(asked.mechanism) if isinstance(asked.mechanism, str) else asked.mechanism
-    takes = None if mechanism is None else mechanism.takes
-    return (lambda model, rows: model.predict_proba(rows)) if takes == "scores" else None
+def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
+    classes = None if config.classes_by_shard else inputs.classes
+    return as_teacher(model, preprocessing=config.preprocessing, classes=classes)
 
 
 def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
@@ -286,7 +284,7 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
     if config.teacher is None or not config.rehearse:
         return made
-    teacher = as_teacher(config.teacher, preprocessing=config.preprocessing, classes=inputs.classes)
+    teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
