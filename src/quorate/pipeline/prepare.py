@@ -120,8 +120,7 @@ def prepare(
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
     made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
-    if not config.allow_hopeless:
-        refuse_hopeless(made.considered)
+    refuse_hopeless(() if config.allow_hopeless else made.considered)
     return Task(
         inputs=inputs,
         views=views,

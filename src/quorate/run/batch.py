@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,29 +18,25 @@ from quorate.data.workspace import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
-from quorate.ledger import Ledger
 from quorate.mechanisms import Values
-from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig, allowed_memory
 from quorate.pipeline.facts import RunMetadata, facts, score
-from quorate.pipeline.flow import RunResult, run_pipeline, schedule
+from quorate.pipeline.flow import RunResult, run_pipeline
 from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
 from quorate.pipeline.prepare import prepare
-from quorate.pipeline.resumed import content_key
 from quorate.pipeline.task import Task
 from quorate.planning import is_hopeless, refuse_hopeless
-from quorate.release import Charge
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.begun_before import earlier_configs, has_begun, named_as_begun
 from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
+from quorate.run.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.run.notes import public_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
+from quorate.run.prepared import Evaluation, explain_settings_change, publish_run, readers_of, unit_word
 from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
@@ -51,38 +47,6 @@ from quorate.students import PromptStudent
 from quorate.types import Secret, Watch
 
 SEEDED_MARK = "seeded noise: reproducible, therefore not private"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedRun(PreparedRun):
-    """A run's folder, what it asks for, and the task that follows from its files."""
-
-    task: Task
-    evaluation: Evaluation | None
-
-    @property
-    def charge_key(self) -> str:
-        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
-
-    @property
-    def charge(self) -> Charge:
-        """What the run asks of its ledger."""
-        return schedule(self.task, self.charge_key)
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        return self.task.recipe.cautions
-
-    @property
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
-        return self.task.fingerprint
-
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return what the run asks of any ledger."""
-        return self.charge
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:

@@ -1,19 +1,54 @@
-"""Runs that were begun before: whether a folder holds one, and what earlier versions made of its settings."""
+"""A run whose files were read: what it asks for, whether it was begun before, and by which version."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger import Ledger
+from quorate.outcomes import Caution
+from quorate.pipeline.config import RunConfig
+from quorate.pipeline.flow import schedule
+from quorate.pipeline.resumed import content_key
 from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
+from quorate.pipeline.task import Task
+from quorate.release import Charge
+from quorate.run.folder import RunFolder
+from quorate.run.prepared import Evaluation, PreparedRun
 from quorate.run.stages import FolderStages
 
-if TYPE_CHECKING:
-    from quorate.pipeline.config import RunConfig
-    from quorate.run.batch import LoadedRun
-    from quorate.run.folder import RunFolder
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun(PreparedRun):
+    """A run's folder, what it asks for, and the task that follows from its files."""
+
+    task: Task
+    evaluation: Evaluation | None
+
+    @property
+    def charge_key(self) -> str:
+        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
+        return content_key(self.task)
+
+    @property
+    def charge(self) -> Charge:
+        """What the run asks of its ledger."""
+        return schedule(self.task, self.charge_key)
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        return self.task.recipe.cautions
+
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return self.task.fingerprint
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of any ledger."""
+        return self.charge
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
