@@ -85,8 +85,8 @@ def _values(X: Rows, position: int) -> FloatArray:
     if kind(X) == "sparse":
         return np.empty(0)
     if is_frame(X):
-        name = _names(X)[position]
-        if families(X[[name]])[name] != "number":
+        one = X.iloc[:, [position]] if kind(X) == "pandas" else X[[X.columns[position]]]
+        if set(families(one).values()) != {"number"}:
             return np.empty(0)
         series = column(X, position)
         present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()

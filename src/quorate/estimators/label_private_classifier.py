@@ -29,6 +29,7 @@ from quorate.data import (
     refuse_infinite,
     take,
 )
+from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
