@@ -18,7 +18,7 @@ import numpy as np
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
-from quorate.data.rows import Rows, is_frame, kind, n_rows
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
 from quorate.data.written_numbers import written_number
@@ -151,11 +151,11 @@ class ColumnKinds:
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
-        places = {name: place for place, name in enumerate(map(str, X.columns))}
+        places = {name: place for place, name in enumerate(columns(X) or ())}
         kept = [place for name, place in places.items() if self.kinds.get(name) != "dropped"]
         if len(kept) < len(places):
             X = X.iloc[:, kept] if kind(X) == "pandas" else X[:, kept]
-            places = {name: place for place, name in enumerate(map(str, X.columns))}
+            places = {name: place for place, name in enumerate(columns(X) or ())}
         found = families(X)
         read = {
             places[name]: _read(column(X, places[name]), found[name], self.kinds[name], comma=name in self.commas)

@@ -25,7 +25,7 @@ from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
-from quorate.data.rows import Rows, n_rows
+from quorate.data.rows import Rows, n_rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
@@ -225,9 +225,8 @@ class Schema:
     def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
         if not is_frame(X):
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
+        X = with_text_names(X, name)
         names, wanted = columns(X) or (), columns(self.pool) or ()
-        if len(set(names)) < len(names):
-            raise DataRefused(f"{name} names a column twice; give each column a name of its own")
         refuse_other_columns(names, wanted, called=(name, "the public pool"))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from quorate.data.rows import n_rows
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class PriorMatchingTeacher:
 
     def __post_init__(self) -> None:
         estimator = self.classifier.estimator
-        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+        if not (may_have(estimator, "decision_function") or may_have(estimator, "predict_proba")):
             raise InvalidParameter(
                 f"prior matching needs scores, and the teacher ({type(estimator).__name__}) has neither "
                 "decision_function nor predict_proba; choose another teacher, or leave prior matching out"

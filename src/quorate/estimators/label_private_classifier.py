@@ -29,6 +29,7 @@ from quorate.data import (
     refuse_infinite,
     take,
 )
+from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
@@ -249,7 +250,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, groups=groups, begin=False)
+        task = self._task(X, y, groups=groups, begin=False, rehearse=False)
         with session(self.ledger, budget=None) as ledger:
             task, result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
             self._take(task, result, ledger, metadata)
@@ -312,7 +313,9 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
 
-    def _task(self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
+    def _task(
+        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", rehearse: bool = True
+    ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
@@ -338,6 +341,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
             n_jobs=self.n_jobs,
             allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             labels_only=True,
+            rehearse=rehearse,
             classes_were_read=isinstance(self.classes, str),
             caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
         )
@@ -379,6 +383,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and is_frame(X):
+            X = with_text_names(X)
             refuse_infinite(check_features(X), "X")
             validate_data(self, X, reset=reset, skip_check_array=True)
             if needs_encoding(X) or missing_columns(X).any():

@@ -269,12 +269,25 @@ class PrivateClassifier(VotedClassifier):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, begin=False)
+        task = self._task(X, y, public=public, groups=groups, begin=False, rehearse=False)
         self._take(*resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
         return self
 
-    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
-        """Check everything and fill in what was left open; nothing is written where `begin` is False."""
+    def _task(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        public: Any,
+        groups: Any | None,
+        begin: bool = True,
+        nonce: str = "",
+        rehearse: bool = True,
+    ) -> Task:
+        """Check everything and fill in what was left open; nothing is written where `begin` is False.
+
+        Models of a fit that was charged were rehearsed before.
+        """
         asked = {name: getattr(self, name) for name in ASKED}
         if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
@@ -282,7 +295,7 @@ class PrivateClassifier(VotedClassifier):
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked["allow_hopeless"] = truth("allow_hopeless", self.allow_hopeless)
+        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "rehearse": rehearse}
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))

@@ -25,6 +25,7 @@ from quorate.ensemble import (
     TrialFailed,
     tried,
 )
+from quorate.ensemble.class_names import fit_named
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.plain_classes import is_plain
 from quorate.ensemble.prompted.teacher import REHEARSED
@@ -48,10 +49,13 @@ NO_LABEL = "what it predicts is not one of its labels for each row"
 Result = TypeVar("Result")
 
 
-def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
+def rehearse_teacher(
+    teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
+) -> None:
     """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
 
-    Nothing is done where the pool has fewer than two rows for each class.
+    Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
+    for, where the run looks at these.
 
     Raises
     ------
@@ -78,7 +82,7 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
         except Exception as error:  # noqa: BLE001 - the user's own program, on public rows
             raise teacher.refusal(error) from None
     elif isinstance(teacher, ClassifierTeacher):
-        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes)), seen, codes)
+        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), seen, codes)
     else:
         votes = _tried("teacher", model, partial(_votes, teacher), seen, codes, seen)
     least = 0 if isinstance(teacher, ClassifierTeacher) else ABSTAINED
@@ -92,12 +96,19 @@ def _votes(teacher: Teacher, seen: Any, codes: IntArray, asked: Any, seed: int =
     return np.asarray(teacher.train(seen, codes, seed).vote(asked))
 
 
-def _classified(teacher: ClassifierTeacher, n_classes: int, seen: Any, codes: IntArray) -> Any:
+def _classified(
+    teacher: ClassifierTeacher, n_classes: int, scores: Callable[[Any, Any], Any] | None, seen: Any, codes: IntArray
+) -> Any:
     """Do by hand what a teacher does, which would abstain where its model fails."""
-    learner = teacher.fresh(0)
-    learner.fit(seen, codes)
+    learner, order = teacher.fresh(0), np.arange(n_classes)
+    if teacher.classes is None:
+        learner.fit(seen, codes)
+    else:
+        learner, order = fit_named(learner, seen, codes, teacher.classes)
     learner.predict(seen)
-    return ClassifierVoter(learner, np.arange(n_classes)).vote(seen)
+    if scores is not None:
+        scores(learner, seen)
+    return ClassifierVoter(learner, order).vote(seen)
 
 
 def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
@@ -226,11 +237,12 @@ def rehearse_student(
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
+    asked = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
     data = StudentData(
         pool=take(views.student(inputs.public), rows),
         points=views.numbers(take(inputs.public, rows)),
-        queries=np.arange(len(rows)),
-        released=_released(mechanism, codes, n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        queries=asked,
+        released=_released(mechanism, codes[asked], n_teachers=n_teachers, n_classes=len(inputs.classes)),
         classes=inputs.classes,
         n_teachers=n_teachers,
         seed=0,

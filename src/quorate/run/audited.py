@@ -35,8 +35,8 @@ from quorate.pipeline.task import Task
 from quorate.report import Check, Facts, render_html, render_json, said_of_sizes
 from quorate.report.checks import name_of
 from quorate.run.audit_section import audit_section, fault_sizes, size_tree
-from quorate.run.batch import LoadedRun
 from quorate.run.folder import RunFolder
+from quorate.run.loaded import LoadedRun
 from quorate.run.published import FACTS, publish_files
 from quorate.types import Watch
 

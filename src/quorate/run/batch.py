@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -18,19 +18,14 @@ from quorate.data.workspace import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
-from quorate.ledger import Ledger
-from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig, allowed_memory
 from quorate.pipeline.facts import RunMetadata, draft, facts, score
-from quorate.pipeline.flow import RunResult, run_pipeline, schedule
+from quorate.pipeline.flow import RunResult, run_pipeline
 from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
 from quorate.pipeline.prepare import prepare
-from quorate.pipeline.resumed import content_key
-from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
 from quorate.planning import is_hopeless, refuse_hopeless
-from quorate.release import Charge
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
@@ -38,16 +33,9 @@ from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.labels_file import labels_csv
+from quorate.run.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.run.notes import public_notes
-from quorate.run.prepared import (
-    Evaluation,
-    PreparedRun,
-    explain_settings_change,
-    publish_run,
-    readers_of,
-    unit_word,
-    write_draft,
-)
+from quorate.run.prepared import Evaluation, explain_settings_change, publish_run, readers_of, unit_word, write_draft
 from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
@@ -56,38 +44,6 @@ from quorate.run.student_rows import student_file
 from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
 from quorate.students import PromptStudent
 from quorate.types import Watch
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedRun(PreparedRun):
-    """A run's folder, what it asks for, and the task that follows from its files."""
-
-    task: Task
-    evaluation: Evaluation | None
-
-    @property
-    def charge_key(self) -> str:
-        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
-
-    @property
-    def charge(self) -> Charge:
-        """What the run asks of its ledger."""
-        return schedule(self.task, self.charge_key)
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        return self.task.recipe.cautions
-
-    @property
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
-        return self.task.fingerprint
-
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return what the run asks of any ledger."""
-        return self.charge
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
@@ -145,8 +101,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
     patient = replace(config, allow_hopeless=True)
-    run = of(patient)
-    others = _earlier(patient, run)
+    run = named_as_begun(of, patient, folder)
+    others = earlier_configs(patient, run)
     refused = not settings.run.allow_hopeless and is_hopeless(run.task.recipe.considered)
     if not (others or refused) or has_begun(run):  # the ledger is read where something hangs on it alone
         return run
@@ -210,38 +166,6 @@ def _scheduler(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
         return None
     shared = folder.private if run.shared_folder is None else run.shared_folder
     return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
-
-
-def _earlier(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
-    """Return what earlier versions made of the same settings, where something was made and it may have been by them.
-
-    They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
-    """
-    if not (run.folder.may_have_begun or any(run.folder.private.glob("*.stage"))):
-        return []
-    settings, found = run.settings, []
-    fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
-    if run.task.solves and not fitted.batched:
-        found.append(fitted)
-    if run.task.inputs.kinds.changed and not settings.data.kinds.named:
-        found += [replace(each, ruled=False) for each in (config, *found)]
-    if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
-        found.append(replace(fitted, recipe="0.1"))
-    return found
-
-
-def has_begun(run: LoadedRun) -> bool:
-    """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
-    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
-    if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
-        return True
-    if not run.folder.may_have_begun:
-        return False
-    try:
-        with run.folder.look_into_ledger() as ledger:
-            return run.charge.find(ledger) is not None
-    except PreconditionFailed:  # it was killed before the first entry; whatever else it is, the run itself will meet
-        return False
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:

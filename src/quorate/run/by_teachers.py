@@ -13,7 +13,7 @@ from quorate.pipeline.planned_run import expected_of, expected_score
 from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run import batch, notes
-from quorate.run.batch import LoadedRun
+from quorate.run.loaded import LoadedRun
 from quorate.run.method import Method
 from quorate.run.settings import Settings
 from quorate.run.typed import in_settings

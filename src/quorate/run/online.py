@@ -29,7 +29,7 @@ from quorate.pipeline.inputs import refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
-from quorate.run.batch import LoadedRun
+from quorate.run.loaded import LoadedRun
 from quorate.run.prepared import publish_facts
 from quorate.run.published import is_finished, read_facts
 from quorate.run.stages import FolderStages

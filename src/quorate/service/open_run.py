@@ -20,8 +20,9 @@ from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
 from quorate.release.guarantee import spent_of
-from quorate.run.batch import LoadedRun, load_run
+from quorate.run.batch import load_run
 from quorate.run.folder import RunFolder
+from quorate.run.loaded import LoadedRun
 from quorate.run.online import open_online, run_teachers, tell
 from quorate.run.published import read_facts
 from quorate.run.settings import Settings, settings_of
