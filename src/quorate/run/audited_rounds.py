@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from quorate.audit.detectable import Sizes
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
@@ -64,7 +63,7 @@ def audit_direct(
     )
     return RunAudit(
         schedule=found,
-        sizes=Sizes(rows=(), here=False),  # none was measured
+        sizes=None,
         delta=task.delta,
         shards=None,
         without_shards=ALONE,
