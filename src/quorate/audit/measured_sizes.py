@@ -35,9 +35,7 @@ N_TEACHERS, N_CLASSES = 250, 2
 LONG, SHORT = 50, 10  # answers
 RUNS = 100_000  # of one answer, as `quorate audit` makes by default
 CONFIDENCE = 1 - 1e-5  # of an audit that a row speaks of
-_MEASURED = (
-    1 - 1e-6
-)  # of the attacks alone, at which it is measured: each is then as sure as in such an audit, or surer
+_MEASURED = 1 - 1e-6  # of the attacks alone, where it is measured: each is then as sure as in such an audit, or surer
 
 _PILOTS = 6
 _PILOT_SEED = 1_000_000  # from here on, so that no audit that counts is among them
