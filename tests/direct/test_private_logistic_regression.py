@@ -334,7 +334,7 @@ class TestTheLedger:
 
     def test_the_guarantee_is_for_replacement_where_the_number_is_read(self, table):
         declared, read = fitted(table), fitted(table, n_records=None)
-        assert declared.guarantee_.neighbours == "add, remove or replace one record"
+        assert declared.guarantee_.neighbours == "add or remove one record"
         assert read.guarantee_.neighbours == "replace one record"
         assert any("treated as public" in caveat for caveat in read.guarantee_.caveats)
 

@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggregate
 from quorate.accounting import PureDP
+from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
 from quorate.data.identity import fingerprint, slot_bytes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
@@ -28,10 +29,8 @@ from quorate.planning import ROWS_ARE_UNKNOWN, PublicFacts, recipe
 from quorate.release.guarantee import (
     BY_POSITION,
     EARLIER,
-    N_IS_PUBLIC,
     NOT_CLAIMED,
     NOT_DURABLE,
-    ROWS_ARE_PUBLIC,
     guarantee_of,
     ledger_scope,
 )

@@ -1,4 +1,4 @@
-"""The rounds of the direct method, attacked: which of two public units that are far apart was in the sums.
+"""The rounds of the direct method, attacked: which of two public units was in the sums, or whether one was.
 
 Everything is made from public rows with made-up labels: what such an attack finds on private rows would be about
 private rows. Contributions and noisy sums are made by the functions that a run makes them with; the attacker knows all
@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from math import sqrt
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.accounting import Event, Repeated
+from quorate.accounting import Event, GridGaussian, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.accounting.neighbouring import Relation
 from quorate.audit.claims import GaussianClaim
 from quorate.audit.plans import FEWEST, Attack, share_of
 from quorate.audit.round_noise import audit_round_noise, noise_seen
@@ -30,10 +31,7 @@ from quorate.direct.plan import DirectPlan
 from quorate.noise import NoiseSource
 from quorate.types import FloatArray, IntArray, Watch
 
-#: What is compared: tables in which one unit is another, or in which it is there or not.
-Relation: TypeAlias = Literal["replace", "add-or-remove"]
-
-ABSENT = -1  # in place of the row of a unit that is not there
+ABSENT = -1  # in place of the number of a row: a unit that is not in the data
 
 _ROWS = 100  # public rows that the two units are chosen among
 _OTHERS = 3  # units that stay as they are
@@ -51,7 +49,7 @@ class NoisyRounds:
     plan : DirectPlan
         Contributions and noise.
     rows : Rows
-        Encoded public rows; a unit is the number of one, and a label.
+        Encoded public rows; a unit is the number of one, or :data:`ABSENT`, and a label.
     weights : FloatArray, (n_coordinates, n_outputs)
         At which the rounds are gone.
     direction : FloatArray, (n_coordinates * n_outputs,)
@@ -99,12 +97,12 @@ def audit_rounds(
     rows: Rows,
     *,
     delta: float,
-    neighbours: Relation = "replace",
     confidence: float = 0.95,
     runs: int = 100_000,
     seed: int | None = None,
     n_jobs: int = 1,
     watch: Watch | None = None,
+    neighbours: Relation = "replace",
 ) -> ScheduleAudit:
     """Attack one round, and all of them together; look at the noise of whole runs, and compare what was charged.
 
@@ -118,8 +116,6 @@ def audit_rounds(
         Public rows, encoded.
     delta : float
         At which ε is told.
-    neighbours : {"replace", "add-or-remove"}, default "replace"
-        Whether the unit that changes is another one, or is there or not.
     confidence : float, default 0.95
         Of everything together.
     runs : int, default 100,000
@@ -130,6 +126,8 @@ def audit_rounds(
         Processes.
     watch : callable, optional
         ``watch(stage, done, total)``.
+    neighbours : {"add-or-remove", "replace"}
+        The change of one unit that was charged for: whether a unit is there, or which of two.
     """
     see = watch or (lambda stage, done, total: None)
     tables, weights = _far_apart(plan, rows, neighbours)
@@ -142,11 +140,13 @@ def audit_rounds(
     see("noise of whole runs", 1, 1)
     attacks = []
     for name, rounds, charged in planned:
+        moved = charged.event if isinstance(charged, Repeated) else charged
+        assert isinstance(moved, GridGaussian)  # noqa: S101 - what rounds are charged as
         numbers = rounds * len(direction)
         result = audit_mechanism(
             NoisyRounds(plan, rows, weights, direction, rounds),
             tables,
-            GaussianClaim(sqrt(rounds) * plan.round_event.l2_sensitivity / plan.sigma),
+            GaussianClaim(sqrt(rounds) * moved.l2_sensitivity / moved.sigma),
             share,
             min(runs, max(FEWEST, _NUMBERS // numbers)),
             seed=seed,
@@ -174,11 +174,11 @@ DOES_NOT_SEE = (
 
 
 def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[tuple[str, int, Event]]:
-    which = "one of two public units" if neighbours == "replace" else "a public unit is there or not"
-    yield f"one round: {which}", 1, event.event if isinstance(event, Repeated) else event
+    told = {"add-or-remove": "a public unit, or none", "replace": "one of two public units"}[neighbours]
+    yield f"one round: {told}", 1, event.event if isinstance(event, Repeated) else event
     rounds = plan.settings.rounds
     if rounds > 1:
-        yield f"all {rounds:,} rounds: {which}", rounds, event
+        yield f"all {rounds:,} rounds: {told}", rounds, event
 
 
 def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tuple[IntArray, IntArray], FloatArray]:

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee, Neighbouring
 from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
@@ -38,7 +39,6 @@ from quorate.outcomes import Caution, Severity, caution, warn_of
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.affordable import check_affordable
 from quorate.release.described import described
-from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon

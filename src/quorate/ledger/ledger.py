@@ -29,6 +29,7 @@ from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
+    from quorate.accounting.neighbouring import Neighbouring
 
 
 class Ledger(LedgerReadings):
@@ -235,6 +236,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> Reservation:
         """Charge a schedule at its exact price, durably, before anything of it is drawn.
 
@@ -259,6 +261,9 @@ class Ledger(LedgerReadings):
         charged_to : mapping of str to int, optional
             Where `event` is a ``Composed``: which of its parts, from 0, pays for each purpose. Purposes with one part
             share it. Left out, all purposes share the whole event.
+        also : (Neighbouring, Event), optional
+            The other of the two relations "add or remove" and "replace", and what the reservation is for it. It is
+            recorded with its price, and charged to nothing.
 
         Raises
         ------
@@ -280,6 +285,7 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
         return self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
@@ -297,6 +303,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
@@ -313,6 +320,7 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
         self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
 

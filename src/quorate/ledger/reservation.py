@@ -14,7 +14,7 @@ from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
 from quorate.ledger.parts import Part
 from quorate.ledger.receipts import Receipt, receipt_of
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, OtherCharge
 from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.state import LedgerState
 
@@ -77,6 +77,11 @@ class Reservation:
     def scope(self) -> GuaranteeScope | None:
         """Whose data it protects, against which change; None where that was not said."""
         return self._reserved.claim
+
+    @property
+    def also(self) -> OtherCharge | None:
+        """What it comes to for the other relation; None where that is not known, or is the same."""
+        return self._reserved.also
 
     @property
     def key(self) -> str:

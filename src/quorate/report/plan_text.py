@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from quorate.accounting.figures import at_most, several
+from quorate.accounting.figures import at_most, plural, several
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.planning.by_epsilon import AtEpsilon
 from quorate.planning.expected import BASES
 from quorate.planning.margins import AnswerProbabilities
@@ -104,12 +105,25 @@ def _noise(row: PlanRow) -> str:
 def _first(plan: Plan) -> list[str]:
     first = plan.first
     lines = _words("first", f"{name_of(first)}: {first.why}")
+    lines += _words("compares", compared(plan)) if any(row.priced for row in plan.answering) else []
     if first.expected is not None:
         lines += _words("rests on", BASES[first.expected.basis])
     votes = next((row for row in plan.answering if row.probabilities is not None), None)
     if votes is not None and votes.probabilities is not None:
         lines += _words("labels", margins_in_words(votes, votes.probabilities))
     return lines
+
+
+def compared(plan: Plan) -> str:
+    """Say for which change of one unit the rows' ε is, and what the rounds of the direct method cost for the other."""
+    priced = next(row.priced for row in plan.answering if row.priced)
+    declared = f"the number of {plural(plan.facts.unit)} is declared"
+    reason = plan.facts.why_neighbours or (declared if plan.facts.neighbours == "auto" else "it was asked for")
+    changing = Neighbouring.of(plan.facts.relation, plan.facts.unit).changing
+    return (
+        f"ε of every row is for {changing}, since {reason}. Gradient rounds: {priced}. Votes: one price for adding, "
+        "removing and replacing"
+    )
 
 
 def name_of(row: PlanRow) -> str:

@@ -60,6 +60,7 @@ def audit_direct(
         seed=seed,
         n_jobs=n_jobs,
         watch=watch,
+        neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
     )
     return RunAudit(
         schedule=found,

@@ -108,6 +108,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
             composition=settings.budget.composition,
+            neighbours=method.neighbours,
         ),
         private.X,
         private.y,
@@ -117,6 +118,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         noise=noise,
         stages=FolderStages(folder.private),
         codes=codes_of_text,
+        terms=folder.terms(settings.budget.composition),
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
 

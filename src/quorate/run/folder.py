@@ -20,9 +20,11 @@ from urllib.parse import quote
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.budget import Composition
 from quorate.ledger.files import beside, both_missing, had_ledger
 from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
+from quorate.release.session import LedgerTerms, terms_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,11 @@ class RunFolder:
         """Open the ledger to read in it, with nothing noted; the caller closes it."""
         url = self.ledger_url
         return Ledger(self.ledger) if url is None else Ledger(store=store_at(self._with_key(url), create=False))
+
+    def terms(self, composition: Composition) -> LedgerTerms:
+        """Return what the ledger says of its next charge; what a new one would, where there is none to look into."""
+        new = LedgerTerms(composition=composition)
+        return terms_in(self.look_into_ledger, new) if self.may_have_begun else new
 
     def _with_key(self, url: str) -> str:
         """Add the place of the key: the run's own, of which every server has a copy."""

@@ -13,6 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.labelling import Memo
@@ -31,7 +32,6 @@ from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.outcomes import warn_of
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
-from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_epsilon

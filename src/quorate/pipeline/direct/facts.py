@@ -51,7 +51,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             mechanism=MECHANISM,
             n_records=None if task.n_was_read else task.plan.n_units,
             n_records_from="read" if task.n_was_read else "declared",
-            recipe=task.plan.why(task.unit),
+            recipe=(*task.plan.why(task.unit), f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
@@ -59,7 +59,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        attacker=attack_curve(task.plan.event, task.epsilon, task.delta, beside=promised),
+        attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,
@@ -126,7 +126,7 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
             ),
         ),
         raises=raises_of(ledger),
-        run_epsilon=price(task.plan.event, task.delta),
+        run_epsilon=price(task.event, task.delta),
         run_delta=task.delta,
     )
 
@@ -146,7 +146,9 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
     plan = task.plan
     rounds, rho = plan.settings.rounds, rho_of(epsilon, task.delta, task.composition)
     try:
-        k, sigma = noise_for(rounds, plan.round_event.numbers * rounds, epsilon, task.delta, rho=rho)
+        k, sigma = noise_for(
+            rounds, plan.numbers * rounds, epsilon, task.delta, rho=rho, neighbours=task.relation.noise
+        )
     except InvalidParameter:
         return inf
     return sigma * plan.grid.clip * 2.0**-k

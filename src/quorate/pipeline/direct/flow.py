@@ -87,7 +87,7 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
     return guarantee_of(
         ledger,
-        task.plan.event,
+        task.event,
         delta=task.delta,
         mechanism=told_of(task),
         seeded=task.noise.seeded,
@@ -100,5 +100,5 @@ def told_of(task: DirectTask) -> str:
     plan = task.plan
     return (
         f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
-        f"{at_least(plan.noise)} on each of {plan.round_event.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
+        f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
     )
