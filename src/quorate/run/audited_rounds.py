@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 from quorate.arguments import for_shell
-from quorate.audit.detectable import Sizes
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
@@ -66,7 +65,7 @@ def audit_direct(
     )
     return RunAudit(
         schedule=found,
-        sizes=Sizes(rows=(), here=False),  # none was measured
+        sizes=None,
         delta=task.delta,
         shards=None,
         without_shards=ALONE,

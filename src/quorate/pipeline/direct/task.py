@@ -325,8 +325,7 @@ def prepare_direct(
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
     schema, key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
-    facts["neighbours"] = relation.noise
-    facts["rho"] = rho_of(epsilon, delta, config.composition)
+    facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
