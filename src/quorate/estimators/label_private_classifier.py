@@ -376,15 +376,12 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
             )
         found = np.unique(labels)
         if len(found) < 2:
-            raise InvalidParameter(
-                f"classes: {len(found)} class occurs in y, and a classifier needs two; declare them with classes="
-            )
+            raise InvalidParameter("classes: one class occurs in y, and a classifier needs two; declare classes=")
         return found.tolist()
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and is_frame(X):
-            X = with_text_names(X)
-            refuse_infinite(check_features(X), "X")
+            refuse_infinite(check_features(X := with_text_names(X)), "X")
             validate_data(self, X, reset=reset, skip_check_array=True)
             if needs_encoding(X) or missing_columns(X).any():
                 return X
