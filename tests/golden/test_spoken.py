@@ -145,5 +145,5 @@ def test_what_is_written_is_read_again() -> None:
 def test_a_changed_sentence_is_a_difference(monkeypatch: pytest.MonkeyPatch) -> None:
     one = next(each for each in combinations() if each.estimator == "ExponentialLearner")
     assert differences(one) == []
-    monkeypatch.setattr("quorate.learners.private_learner.N_IS_PUBLIC", "the number of units is public")
+    monkeypatch.setattr("quorate.learners.fit_charge.N_IS_PUBLIC", "the number of units is public")
     assert any("guarantee: caveats, new: the number of units is public" in line for line in differences(one))

@@ -12,7 +12,7 @@ import pytest
 
 from quorate.experiments import direct_lines, table4
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 SLOW = {"adult", "domain", "vc", "epsilon", "table4-a9a"}
 
 
