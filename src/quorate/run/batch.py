@@ -261,6 +261,7 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
     )
     with batch.open_ledger() as ledger:
         with explain_settings_change(batch, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
             if batch.charge.find(ledger) is None:
                 batch.charge.check_affordable(ledger)
                 write_draft(folder, draft(task, ledger.budget, metadata))

@@ -235,6 +235,7 @@ def execute_direct(
     )
     with run.open_ledger() as ledger:
         with explain_settings_change(run, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
             if (charge := run.charge_on(ledger)).find(ledger) is None:
                 charge.check_affordable(ledger)
                 write_draft(folder, *direct_draft(task, ledger.budget, metadata))
