@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from contextvars import ContextVar
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from quorate.arguments import shown
 from quorate.errors import PreconditionFailed, QuorateError, Unforeseen
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NAME = "last-error.txt"
 WARNING = "This file may hold private cells: it must not be sent to anybody."
@@ -40,6 +42,8 @@ def refusal_of(error: BaseException) -> QuorateError:
     """Return what is said of an error that was not raised on purpose, and keep its traceback on the private side."""
     import traceback  # here: --help is quick
 
+    from quorate.arguments import shown
+
     kept = _keep("".join(traceback.format_exception(error)))
     where = "Its traceback could not be written" if kept is None else f"Its traceback is in {shown(kept)}"
     if isinstance(error, MemoryError):
@@ -57,6 +61,7 @@ def refusal_of(error: BaseException) -> QuorateError:
 def _keep(text: str) -> Path | None:
     """Write to ``private/last-error.txt`` of the run, else to the temporary folder; readable by its owner alone."""
     import tempfile
+    from pathlib import Path
 
     content = f"{WARNING}\n\n{text}".encode("utf-8", "backslashreplace")
     run = run_in_question.get()

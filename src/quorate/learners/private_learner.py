@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, charge_of, in_own_words
 from quorate.learners.plan import Plan, RowsNeeded, delta_of
@@ -183,7 +183,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         QuorateWarning
             For each caution of :meth:`check` that is more than a note, with its code, before anything is charged.
         """
-        return self._fit(X, y, groups=groups)
+        with act():
+            return self._fit(X, y, groups=groups)
 
     def _fit(
         self, X: Any, y: Any, *, groups: Any | None = None, hear: Callable[[Iterable[Caution]], None] = warn_of

@@ -10,11 +10,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
-from quorate.noise import SeededNoise
 from quorate.types import FloatArray, IntArray
 
 #: How a declined query (⊥) stands in an array of answers; a single release returns None.
@@ -214,11 +213,3 @@ class BinnedScores(Values):
     def columns(self, classes: Sequence[str]) -> list[str]:
         """Return one column, of the last class."""
         return [f"score_{classes[-1]}"]
-
-
-def answers_to_made_up_votes(mechanism: Any, votes: IntArray) -> IntArray:
-    """Return what a mechanism answers to made-up votes ``(n_queries, n_classes)``, with noise that protects nothing.
-
-    For a trial on public rows, where a mechanism of an owner's own does not say what it answers without noise.
-    """
-    return np.stack([np.asarray(mechanism.release(counts, SeededNoise(0))) for counts in votes])

@@ -30,7 +30,7 @@ from quorate.mechanisms.mechanism import Mechanism, QueryMechanism, StreamMechan
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.registry import is_of_quorate
 from quorate.noise import NoiseSource, SeededNoise
-from quorate.types import WordArray
+from quorate.types import IntArray, WordArray
 
 #: The fields that a task can fill in; see :data:`~quorate.mechanisms.FROM_TASK`.
 TASK: Final = ("form", "n_teachers", "n_queries", "sensitivity")
@@ -327,3 +327,11 @@ def _made_up(mechanism: Mechanism, n_teachers: int, n_classes: int) -> Any:
         rows[6] = np.bincount(np.arange(n_teachers) % n_classes, minlength=n_classes)
     rows.setflags(write=False)
     return rows
+
+
+def answers_to_made_up_votes(mechanism: Mechanism, votes: IntArray) -> IntArray:
+    """Return what a mechanism answers to made-up votes ``(n_queries, n_classes)``, with noise that protects nothing.
+
+    For a trial on public rows, where a mechanism of an owner's own does not say what it answers without noise.
+    """
+    return np.stack([np.asarray(mechanism.release(counts, SeededNoise(0))) for counts in votes])

@@ -35,7 +35,8 @@ from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy
 from quorate.mechanisms import Mechanism
-from quorate.mechanisms.answers import NoisyVotes, answers_to_made_up_votes
+from quorate.mechanisms.answers import NoisyVotes
+from quorate.mechanisms.own import answers_to_made_up_votes
 from quorate.pipeline.inputs import Inputs, Views
 from quorate.students import Declined, Student, StudentData, VotingClass, class_probabilities
 from quorate.types import IntArray
@@ -84,7 +85,8 @@ def rehearse_teacher(
     elif isinstance(teacher, ClassifierTeacher):
         votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), seen, codes)
     else:
-        votes = _tried("teacher", model, partial(_votes, teacher), seen, codes, seen)
+        trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
+        votes = _tried("teacher", model, partial(_votes, trial), seen, codes, seen)
     least = 0 if isinstance(teacher, ClassifierTeacher) else ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise (

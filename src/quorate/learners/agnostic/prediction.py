@@ -15,7 +15,7 @@ from quorate.accounting import ApproxDP, Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
-from quorate.errors import DataRefused, InvalidParameter, SecretRefused
+from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
 from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
@@ -168,6 +168,11 @@ class AgnosticPrediction(BaseEstimator):
         QuorateWarning
             For each caution about the budget, with its code, before anything is charged.
         """
+        with act():
+            return self._prepare(X, y, groups=groups)
+
+    def _prepare(self, X: Any, y: Any, *, groups: Any | None) -> Self:
+        """Do what :meth:`fit` does."""
         target, n_queries = self._target(), self.n_queries
         refuse_groups("AgnosticPrediction", groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
