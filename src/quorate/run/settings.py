@@ -276,7 +276,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         ]
         if others:
             _refuse_of_other_method(others, "teachers", 'and [method] by = "direct" has none', 'by = "teachers"')
-    elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by]]:
+    elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by] and not _is_open(key, method)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.given.get("neighbours") == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
@@ -291,6 +291,11 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
         neighbours=method.choice("neighbours", ("auto", "add-or-remove", "replace")),  # type: ignore[arg-type]
     )
+
+
+def _is_open(key: str, method: Section) -> bool:
+    """Whether a key leaves to a method what both know: votes have one price for every change of a unit."""
+    return key == "neighbours" and method.given[key] == "auto"
 
 
 def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
