@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from quorate.errors import (
+    NOTHING_CHARGED,
     BudgetExhausted,
     InvalidParameter,
     LedgerBusy,
@@ -58,10 +59,10 @@ def _lost_by(failure: Exception) -> QuorateError:
 
 def _left_by(failure: Exception, *, charged: bool) -> QuorateError:
     """Return what a request is told that waited for a block of others; `charged`, where one of its own was stored."""
-    in_part = {"charged": _CHARGED_IN_PART} if charged else {}
+    words = _CHARGED_IN_PART if charged else NOTHING_CHARGED
     if isinstance(failure, TeachersSilent):
-        return TeachersSilent(str(failure), **in_part)
-    left = QuorateError(_NOT_DRAWN, **in_part)
+        return TeachersSilent(str(failure), charged=words)
+    left = QuorateError(_NOT_DRAWN, charged=words)
     left.__cause__ = failure
     return left
 
