@@ -197,6 +197,7 @@ def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None
         each.verify(prices=True)
 
 
+@pytest.mark.filterwarnings("ignore:columns-on-other-scales")  # of a pool that is small on purpose
 def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_charged() -> None:
     ledger = roomy()
     fit(ledger)

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.errors import SecretRefused
+from quorate.errors import SecretRefused, act
 from quorate.estimators.columns import note_columns, rows_and_labels
 from quorate.estimators.fitted_run import FittedRun
 from quorate.estimators.reporting import Reporting, write_model
@@ -74,9 +74,10 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         BudgetExhausted
             If fewer answers are left than there are new points; nothing is drawn then.
         """
-        self._student()
-        answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
-        return answers
+        with act():
+            self._student()
+            answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
+            return answers
 
     @property
     def ex_post_epsilon_(self) -> float | None:
