@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
 from quorate.report import Facts, render_html, render_text
@@ -111,6 +111,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), _one_image_a_row(X), self.classes_.tolist())
 
+    @act()
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
 
