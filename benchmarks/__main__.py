@@ -23,7 +23,7 @@ from typing import Any
 from benchmarks.page import write_page
 from benchmarks.paired import Growth, Pair, grow, measure
 
-FILES = ("asking", "counting", "prices", "running", "streaming", "training")
+FILES = ("asking", "columns", "counting", "prices", "running", "streaming", "training")
 LIBRARIES = ("quorate", "numpy", "scipy", "scikit-learn", "joblib", "polars", "dp-accounting")
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 

@@ -185,7 +185,7 @@ def facts_of(parts: Split, side: PublicSide, epsilon: float) -> PublicFacts:
     return PublicFacts(
         n_records=parts.n_units, n_rows=None if parts.groups is None else len(parts.codes), n_public=side.n_distinct,
         n_classes=parts.n_classes, width=side.views.width, epsilon=epsilon, delta=DELTA,
-        unit="record" if parts.groups is None else "person",
+        unit="record" if parts.groups is None else "person", neighbours="replace",
     )  # fmt: skip
 
 
@@ -265,7 +265,7 @@ def rounds_right(parts: Split, epsilon: float, noise_seed: int) -> float:
     """Fit the direct method as it is shipped."""
     made = PrivateLogisticRegression(
         classes=list(range(parts.n_classes)), epsilon=epsilon, delta=DELTA, n_records=parts.n_units,
-        unsafe_noise_seed=noise_seed,
+        neighbours="replace", unsafe_noise_seed=noise_seed,
     ).fit(parts.X, parts.codes, public=PublicPool(parts.pool), groups=parts.groups)  # fmt: skip
     return float((made.predict(parts.test[0]) == parts.test[1]).mean())
 

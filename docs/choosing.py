@@ -59,6 +59,8 @@ def accuracies(
     promised = {"classes": CLASSES, "epsilon": epsilon, "delta": DELTA, "n_records": n, **how}
     if method == "votes":
         promised |= {"n_jobs": 1, "allow_hopeless": True}
+    else:
+        promised |= {"neighbours": "replace"}  # which the price of votes covers too
     kind = PrivateClassifier if method == "votes" else PrivateLogisticRegression
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # many fits of public data, seeded, some of them hopeless on purpose

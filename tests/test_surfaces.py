@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import pickle
 import warnings
 from collections.abc import Callable, Iterator
@@ -371,13 +372,12 @@ def test_secrets_planted_on_surfaces_of_a_run_are_found_on_each(
 def test_a_journey_that_ends_in_an_error_says_nothing_secret(secrets: Secrets, tmp_path: Path) -> None:
     """A student that fails does so after the votes were counted; what it raises is seen by everybody."""
 
-    class Fails(LogisticRegression):
-        rehearsed = False
+    own = os.getpid()
 
+    class Fails(LogisticRegression):
         def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-            if Fails.rehearsed:
+            if os.getpid() == own:  # it is tried in a child
                 raise RuntimeError("no licence")
-            Fails.rehearsed = True
             return super().fit(X, y, sample_weight)
 
     X, y = rows(N, 1)

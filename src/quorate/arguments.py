@@ -1,4 +1,4 @@
-"""What a number given by a user must be: one line per refusal, in one place.
+"""What a number given by a user must be, and how a path of theirs is written: one line per refusal, in one place.
 
 Integers, floats and numpy scalars are taken; NaN, booleans and strings are not, since each of them would pass a
 careless comparison (``nan <= 0`` is false, ``True == 1``) and end as a guarantee that nobody asked for.
@@ -7,6 +7,8 @@ careless comparison (``nan <= 0`` is false, ``True == 1``) and end as a guarante
 from __future__ import annotations
 
 import math
+import os
+import shlex
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
@@ -15,6 +17,30 @@ from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import PurePath
+
+
+def shown(path: str | PurePath) -> str:
+    r"""Write a path as text; a byte that is no UTF-8, as old file shares have it in names, is shown as U+FFFD.
+
+    Examples
+    --------
+    >>> shown(os.fsdecode(b"caf\xe9"))
+    'caf\ufffd'
+    """
+    return os.fsencode(path).decode("utf-8", "replace")
+
+
+def for_shell(path: str | PurePath) -> str:
+    """Write a path as it is typed in a command that somebody may paste: quoted where a shell would read it otherwise.
+
+    Examples
+    --------
+    >>> for_shell("runs/ward-3"), for_shell("my runs"), for_shell("-run")
+    ('runs/ward-3', "'my runs'", './-run')
+    """
+    text = shown(path)
+    return shlex.quote(f"./{text}" if text.startswith("-") else text)
 
 
 def real(

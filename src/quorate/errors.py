@@ -16,6 +16,7 @@ The tree, with the exit code of the command line::
     ├── LedgerIntegrityError         5  the ledger was altered, cut or is older than its anchor
     ├── Interrupted                  6  stopped by the user; the run resumes
     ├── MechanismClosed              1  an interactive mechanism was used after its last answer
+    ├── Unforeseen                   1  an error of a library or of quorate that nobody foresaw
     └── SecretRefused                1  a Secret was asked for its value by a side door (also a TypeError)
 
 What is no error and must be known is a warning::
@@ -32,7 +33,59 @@ alone, and lies outside the guarantee.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NOTHING_CHARGED = "nothing was charged"
+NOTHING_MORE = "nothing more was charged"
+STANDS = "what was charged stays charged, and is never charged twice"
+
+# What the ledgers of the act that this thread is at were charged; None outside of one, where nobody knows.
+_charged: ContextVar[str | None] = ContextVar("_charged", default=None)
+
+
+@contextmanager
+def act() -> Iterator[None]:
+    """Begin an act of a user, such as a fit, a question or a command: its errors say what its ledgers were charged.
+
+    Examples
+    --------
+    >>> with act():
+    ...     print(InvalidParameter("before").charged)
+    ...     note_charge()
+    ...     print(InvalidParameter("after").charged)
+    nothing was charged
+    what was charged stays charged, and is never charged twice
+    >>> InvalidParameter("of a function").charged is None
+    True
+    """
+    before = _charged.get()
+    if before is None:
+        _charged.set(NOTHING_CHARGED)
+    try:
+        yield
+    except QuorateError as error:
+        know_charge(error)
+        raise
+    finally:
+        if before is None:  # within another act it is a part of that one
+            _charged.set(None)
+
+
+def know_charge(error: QuorateError) -> None:
+    """Say of an error of another process or thread, which knows nothing of this act, what its ledgers were charged."""
+    if error.charged is None:
+        error.charged = _charged.get()
+
+
+def note_charge(words: str = STANDS) -> None:
+    """Be told by a ledger, durably charged by then or before, that this act rests on a charge; `words` say of which."""
+    if _charged.get() is not None:
+        _charged.set(words)
 
 
 class QuorateError(Exception):
@@ -42,11 +95,14 @@ class QuorateError(Exception):
     ----------
     message : str
         One line: what, why it matters, what to do.
-    charged : str, default "nothing was charged"
-        Whether anything was charged, as printed after the message by the command line.
+    charged : str, optional
+        What was charged, as the command line prints it after the message. By default what the ledgers of the act say
+        (:func:`act`), whatever kind of error it is; None where nobody knows.
 
     Attributes
     ----------
+    charged : str or None
+        As above.
     code : str
         Stable code, ``QUO-Exxx``; never reused.
     exit_code : int
@@ -56,8 +112,8 @@ class QuorateError(Exception):
     code: ClassVar[str] = "QUO-E000"
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, message: str, *, charged: str = "nothing was charged") -> None:
-        self.charged = charged
+    def __init__(self, message: str, *, charged: str | None = None) -> None:
+        self.charged: str | None = _charged.get() if charged is None else charged
         super().__init__(message)
 
 
@@ -157,9 +213,7 @@ class LedgerMismatch(PreconditionFailed):
 
     code = "QUO-E006"
 
-    def __init__(
-        self, message: str, *, charged: str = "nothing was charged", budget: tuple[float, float] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, charged: str | None = None, budget: tuple[float, float] | None = None) -> None:
         self.budget = budget
         super().__init__(message, charged=charged)
 
@@ -206,6 +260,12 @@ class SecretRefused(QuorateError, TypeError):
     """A :class:`~quorate.types.Secret` was asked for its value by a side door."""
 
     code = "QUO-E012"
+
+
+class Unforeseen(QuorateError):
+    """An error that was not raised on purpose ended a command; its traceback is on the private side alone."""
+
+    code = "QUO-E015"
 
 
 class QuorateWarning(UserWarning):

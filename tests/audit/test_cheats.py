@@ -9,13 +9,13 @@ import pytest
 from scipy.special import ndtri
 
 from quorate.audit import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Negated, NoNoise, SparseVectorForm
-from quorate.audit.cheats import CHEATS, HONEST, Case
-from quorate.audit.cheats.faulty_noise import TWINS
+from quorate.audit.cheats import CHEATS, HONEST, Case, faulty_noise, one_place
 from quorate.audit.cheats.sparse_vector import STOPPED, SparseVector
 from quorate.audit.cheats.stability import OneSidedStage
 from quorate.noise import SeededNoise
 
 CONFIDENCE = 1 - 1e-6
+TWINS = faulty_noise.TWINS | one_place.TWINS
 
 NAMED_IN_THE_LITERATURE_OR_SHIPPED = {
     "Lyu Alg. 3", "Lyu Alg. 4", "Lyu Alg. 5", "Lyu Alg. 6", "no cut-off", "raw margin with sensitivity-1 noise",
@@ -23,7 +23,8 @@ NAMED_IN_THE_LITERATURE_OR_SHIPPED = {
     "sigma used as variance", "half the noise", "sensitivity 1 instead of √2", "a seed reused per query",
     "one draw for two queries", "even noise", "noise on one class", "ties by true counts", "data-dependent stop",
     "clipped noise", "a clip that does not clip", "a norm by the wrong axis", "a round drawn twice",
-    "neighbouring sums half as far apart",
+    "neighbouring sums half as far apart", "halves of a batch share noise", "no noise near unanimity",
+    "turned by the parity of votes cast", "exact at one lead",
 }  # fmt: skip
 
 

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from quorate.audit import ScheduleAudit, audit_rounds
+from quorate.accounting import Repeated
+from quorate.audit import ScheduleAudit, audit_rounds, round_noise
 from quorate.audit import rounds as module
-from quorate.direct import contributions
+from quorate.direct import contributions, descend
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
 from quorate.types import FloatArray, IntArray
 
 POOL = np.random.default_rng(2).normal(size=(80, 5)) * [3.0, 1.0, 1.0, 0.3, 0.1]
 CONFIDENCE = 1 - 1e-6
 EPSILON = 8.0  # at which few runs tell much
+
+
+@pytest.fixture(autouse=True)
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough for the faults below."""
+    monkeypatch.setattr(round_noise, "_LEAST_NUMBERS", 1_000)
+    monkeypatch.setattr(round_noise, "_MOST_RUNS", 20)
 
 
 def planned(n_classes: int = 2) -> DirectPlan:
@@ -35,6 +44,27 @@ def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes: i
     assert not found.violated
     assert [attack.name.split(":")[0] for attack in found.attacks] == ["one round", "all 8 rounds"]
     assert found.attacks[1].proved > 0.5 * found.attacks[1].claimed
+    assert len(found.comparisons) == 4
+
+
+def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replaced() -> None:
+    plan = planned()
+    at_half = replace(plan, sigma=plan.sigma / 2)  # the noise for adding or removing
+    tight = replace(at_half, grid=replace(plan.grid, clip=plan.grid.clip / 4))
+    there_or_not, replaced = (
+        audited(tight, neighbours=relation).attacks[1].proved for relation in ("add-or-remove", "replace")
+    )
+    assert 4.0 < there_or_not <= EPSILON < replaced
+
+
+@pytest.mark.parametrize("times", [1, 7, 9])
+def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
+    plan = planned()
+    found = audit_rounds(plan, Repeated(plan.round_event, times), POOL, delta=1e-5, confidence=CONFIDENCE, runs=400)
+    assert found.charge is not None
+    assert found.charge.violated
+    assert found.violated
+    assert "charged for something else" in found.charge.verdict
 
 
 def test_noise_for_a_unit_that_comes_or_goes_is_caught_where_one_is_replaced() -> None:
@@ -77,12 +107,53 @@ def test_a_contribution_that_is_too_long_is_caught(broken: Any, monkeypatch: pyt
 
 
 def test_a_round_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = module.discrete_gaussian
+    real = descend.discrete_gaussian
 
     def mean_of_two(sigma: float, shape: Any, source: Any) -> FloatArray:
         both = real(sigma, (2, *shape), source)
-        return np.asarray(both.mean(axis=0))
+        return np.rint(both.mean(axis=0)).astype(np.int64)
 
-    monkeypatch.setattr(module, "discrete_gaussian", mean_of_two)
+    monkeypatch.setattr(descend, "discrete_gaussian", mean_of_two)
     plan = planned()
     assert audited(replace(plan, grid=replace(plan.grid, clip=plan.grid.clip / 4))).violated
+
+
+# --- the noise of whole runs, where the attacks alone do not see a fault ---------------------------------------------
+
+
+def faulty(change: Any) -> Any:
+    """One call a round, as runs make it; the attacks draw many rounds at once, and are left alone."""
+    real, rounds = descend.discrete_gaussian, itertools.count()
+
+    def draw(sigma: float, shape: Any, source: Any) -> Any:
+        noise = real(sigma, shape, source)
+        return change(noise, next(rounds)) if noise.ndim == 2 else noise
+
+    return draw
+
+
+kept: list[Any] = []
+
+
+def every_second_is_the_one_before(noise: Any, number: int) -> Any:
+    kept[:] = [noise] if number % 2 == 0 else kept
+    return kept[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "seen"),
+    [
+        (lambda noise, number: noise * (number % 8 != 3), "each round"),
+        (lambda noise, number: (0.8 * noise).astype(np.int64), "size"),
+        (every_second_is_the_one_before, "one round and another"),
+        (lambda noise, number: np.tile(noise[:1], (len(noise), 1)), "the numbers of a round"),
+    ],
+    ids=["one round in eight without noise", "a fifth less", "two rounds share it", "all numbers share it"],
+)
+def test_noise_that_is_wrong_in_the_rounds_of_a_run_is_seen(
+    change: Any, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(descend, "discrete_gaussian", faulty(change))
+    found = audited(planned(), runs=400)
+    assert seen in {each.name.split(": ")[1] for each in found.comparisons if each.violated}
+    assert not any(attack.violated for attack in found.attacks)

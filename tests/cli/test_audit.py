@@ -31,7 +31,7 @@ def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: 
     assert lines[0].split() == ["attack", "claimed", "ε", "proved", "ε", "trials", "confid."]
     assert lines[1].startswith("one answer: two classes tie")
     assert lines[2].startswith("all 150 answers: two classes tie")
-    assert lines[1].endswith(" 98.3 %")
+    assert lines[1].endswith(" 99.16 %")
     text = " ".join(out.split())
     assert "Shards: No violation found: one unit moved at most 1 teacher" in text
     assert "No violation found, at confidence 95 % for all bounds together. That is not a proof" in text

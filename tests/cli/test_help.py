@@ -37,6 +37,7 @@ def test_the_help_of_a_command_imports_nothing_heavy_either(command: str) -> Non
 
 
 LOOKING = (
+    "ambient",
     "errors",
     "arguments",
     "types",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from quorate.data.column_kinds import ColumnKinds
+from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.unlike_cells import FEWEST, UnlikeCells, unlike_cells
 
 NOTHING = UnlikeCells()
@@ -59,6 +60,38 @@ def test_a_column_that_is_empty_on_both_sides_is_not_private_to_one() -> None:
 @pytest.mark.parametrize(("name", "cells"), [("town", ["89073"] * 30), ("note", [f"x{i}" for i in range(30)])])
 def test_a_column_of_other_words_is_seen(name: str, cells: list[str]) -> None:
     assert found(frame(30, 2, **{name: cells})) == UnlikeCells(foreign=(name,))
+
+
+SPELLED = {
+    "case": str.upper,
+    "blanks": lambda text: f"{text}   ",
+    "a hard blank": lambda text: f"{text}\N{NO-BREAK SPACE}",
+    "Unicode": lambda text: unicodedata.normalize("NFD", text),
+}
+
+
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+@pytest.mark.parametrize("spelled", SPELLED)
+def test_an_entry_that_the_encoder_takes_for_another_is_seen_though_a_person_reads_the_same(
+    spelled: str, library: str
+) -> None:
+    """The check's own equality was looser than the encoder's: .91 became .66, and everything fitted."""
+    public = frame(60, 1, town=["Köln", "Bonn"] * 30)
+    kinds = column_kinds(public)
+    towns = [SPELLED[spelled](town) if at % 2 else town for at, town in enumerate(["Bonn", "Köln"] * 15)]
+    private = frame(30, 2, town=towns)
+    if library == "pandas":
+        private, public = private.to_pandas(), public.to_pandas()
+    assert found(private, public, kinds) == UnlikeCells(respelled=("town",))
+
+
+def test_one_slip_of_the_pen_and_categories_of_the_same_words_in_another_entry() -> None:
+    public = frame(60, 1)
+    kinds = column_kinds(public)
+    slip = frame(300, 2)
+    slip = slip.with_columns(town=pl.Series(["ULM", *slip["town"][1:].to_list()]))
+    assert found(slip, public, kinds) == NOTHING
+    assert found(frame(30, 2, town=["Ulm an der Donau", "Bonn am Rhein"] * 15), public, kinds).foreign == ("town",)
 
 
 def test_words_of_ids_and_dates_are_not_compared() -> None:

@@ -266,10 +266,14 @@ class TestTheLedger:
         clf = fitted(table, ledger=ledger)
         (reservation,) = ledger.reservations()
         plan = clf.plan_
-        ideal = epsilon(Repeated(Gaussian(plan.sigma, 2.0 ** (plan.grid.k + 1)), plan.settings.rounds), 1e-5)
+        ideal, replaced = (
+            epsilon(Repeated(Gaussian(plan.sigma, moved * 2.0**plan.grid.k), plan.settings.rounds), 1e-5)
+            for moved in (1, 2)  # lengths of a contribution by which the sum moves
+        )
         assert reservation.event == plan.event
         assert ideal <= clf.guarantee_.epsilon <= 1.0
         assert ideal > 1.0 - 1e-6
+        assert replaced <= clf.guarantee_.also[0].epsilon <= replaced + 1e-6
 
     def test_a_finished_fit_is_given_back_for_nothing(self, table, tmp_path):
         first = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
@@ -334,7 +338,7 @@ class TestTheLedger:
 
     def test_the_guarantee_is_for_replacement_where_the_number_is_read(self, table):
         declared, read = fitted(table), fitted(table, n_records=None)
-        assert declared.guarantee_.neighbours == "add, remove or replace one record"
+        assert declared.guarantee_.neighbours == "add or remove one record"
         assert read.guarantee_.neighbours == "replace one record"
         assert any("treated as public" in caveat for caveat in read.guarantee_.caveats)
 

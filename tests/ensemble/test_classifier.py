@@ -107,7 +107,7 @@ def test_an_exception_in_fit_abstains():
         (np.array([0, 2, -1]), [3, -1, -1]),
         (np.array([0.5, 1.0, np.inf]), [-1, 5, -1]),
         (["0", "1", "x"], [-1, -1, -1]),
-        ([0, 1], [-1, -1, -1]),
+        ([0, 1], [-1, 3, 5]),  # asked again about each half: two rows, two answers
         (np.zeros((3, 3)), [-1, -1, -1]),
         (object(), [-1, -1, -1]),
         (RuntimeError("row 17"), [-1, -1, -1]),

@@ -58,10 +58,12 @@ def words(n: int) -> pl.DataFrame:
     """A number, a text that names each row, days as people write them, and prices with thousands."""
     days = [(date(2024, 1, 1) + timedelta(days=i % 300)).strftime("%d/%m/%Y") for i in range(n)]
     prices = [f"{1 + i % 9},{i % 1_000:03d}" for i in range(n)]
-    return pl.DataFrame({"age": rng.normal(size=n), "name": [f"n{i}" for i in range(n)], "day": days, "price": prices})
+    crp = ["<0.5" if i % 10 == 0 else f"{i / 7:.2f}" for i in range(n)]
+    known = {"age": rng.normal(size=n), "name": [f"n{i}" for i in range(n)], "day": days, "price": prices}
+    return pl.DataFrame({**known, "crp": crp, "dose": crp})
 
 
-PRIVATE_WORDS, PUBLIC_WORDS = words(N), PublicPool(words(100))
+PRIVATE_WORDS, PUBLIC_WORDS = words(N), PublicPool(words(100), numeric=["dose"])
 
 
 def votes(**how: Any) -> PrivateClassifier:
@@ -127,7 +129,7 @@ GIVEN: dict[str, dict[str, Fit]] = {
         "direct": of(direct, WIDE, X, Y, public=POOL),
         "generic": learner("generic", sanitizer=Medians(delta=0.01)),
         **{name: learner(name, **WIDE)
-           for name in ("boost", "sub-sampling", "empirical", "agnostic", "subsampled")},
+           for name in ("boost", "sub-sampling", "empirical", "agnostic", "subsampled", "prediction")},
     },
     "epsilon-promises-little": {
         "votes": of(votes, LARGE, X, Y, public=POOL),
@@ -157,8 +159,13 @@ GIVEN: dict[str, dict[str, Fit]] = {
     },
     "fewer-labels-than-requested": {"sub-sampling": learner("sub-sampling", epsilon=0.1, n_labels=2_000)},
 }  # fmt: skip
-for code in ("columns-of-distinct-texts", "columns-of-numbers-with-marks"):
+for code in ("columns-of-distinct-texts", "columns-of-numbers-with-marks", "columns-of-mostly-numbers"):
     GIVEN[code] = GIVEN["columns-of-dates"]
+GIVEN["columns-with-entries-that-are-no-numbers"] = {
+    name: fit
+    for name, fit in GIVEN["columns-of-dates"].items()
+    if name != "labels"  # which names no columns
+}
 
 #: Codes above a note that no fit can have, and what gives them.
 ELSEWHERE = {

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.estimators.small_task import POOL, N, X, Y, classifier, fitted, table
 
-from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.accounting import Guarantee
 from quorate.deferred import skops
 from quorate.errors import (
@@ -72,7 +72,8 @@ def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordere
     y, others = (private["a"] > 0).astype(int), (fresh["a"] > 0).astype(int)
     fitted = classifier(queries=40, n_teachers=10).fit(private, y, public=PublicPool(pool))
     mixed = pd.concat([private[:40], fresh])[["c", "a", "b"]], [*y[:40], *others]
-    for evaluation in ((private, y), (private[::-1], y[::-1]), (private[:10], y[:10]), mixed):
+    others_said = private[["c", "b", "a"]].set_index(private.index + 7).astype("float32"), 1 - y
+    for evaluation in ((private, y), (private[::-1], y[::-1]), (private[:10], y[:10]), mixed, others_said):
         for act in (
             fitted.facts,
             fitted.summary,
@@ -81,3 +82,24 @@ def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordere
             with pytest.raises(DataRefused, match="holds the private rows again, or some of them"):
                 act(evaluation=evaluation)
     assert fitted.facts(evaluation=(fresh, others)).utility.student is not None
+
+
+@pytest.mark.parametrize("turned", [lambda X, y: (X, ~y), lambda X, y: (X[:, ::-1], y), lambda X, y: (X[:60], y[:60])])
+def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(turned, tmp_path: Path, capfd) -> None:
+    """Labels turned round gave 1 − accuracy on all private rows, free of charge."""
+    rng = np.random.default_rng(0)
+    X, fresh, pool = (rng.normal(size=(n, 4)) for n in (600, 200, 80))
+    y, settings = X[:, 0] > 0, {"classes": [False, True], "epsilon": 2.0, "delta": 1e-5, "n_records": 600}
+    by_votes = PrivateClassifier(**settings, n_teachers=10, queries=40, n_jobs=1, ledger=tmp_path / "votes.db")
+    by_votes.fit(X, y, public=PublicPool(pool))
+    with pytest.raises(DataRefused, match="evaluation holds the private rows again, or some of them"):
+        by_votes.facts(evaluation=turned(X, y))
+    direct = PrivateLogisticRegression(**settings, rounds=4, ledger=tmp_path / "direct.db")
+    direct.fit(X, y, public=PublicPool(pool))
+    capfd.readouterr()
+    left_out, without = direct.facts(evaluation=turned(X, y)), direct.facts()
+    assert left_out.to_json() == without.to_json()  # no reason, and no empty field
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n"), "the score was left out: evaluation holds private rows" in err) == ("", 1, True)
+    assert direct.facts(evaluation=(fresh, fresh[:, 0] > 0)).utility.student is not None
+    assert capfd.readouterr().err == ""

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from tests.estimators.small_task import POOL, X, Y, classifier, table
 
 from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPool, check
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
-from quorate.estimators import resumable
+from quorate.estimators import private_classifier, resumable
 from quorate.labelling.active import Margin
 from quorate.pipeline import resumed
+from quorate.pipeline.config import RunConfig
 from quorate.release.keys import fingerprint_key
 from quorate.types import Secret
 
@@ -252,6 +256,21 @@ def _stored_labels(path: Path) -> list[Any]:
     with Ledger(path) as ledger:
         (reservation,) = ledger.reservations()
         return [block.answers for block in reservation.blocks("label")]
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]], ids=["named", "numbered"])
+def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classes: list[Any]
+) -> None:
+    weights, labels = {0: 1, 1: 20}, np.asarray(classes)[Y]
+    own = classifier(ledger=tmp_path / "ledger.db", classes=classes, teacher=LogisticRegression(class_weight=weights))
+    with monkeypatch.context() as then:
+        then.setattr(private_classifier, "RunConfig", partial(RunConfig, classes_by_shard=True))
+        before = clone(own).fit(X, labels, public=PUBLIC)
+    charged = entries(tmp_path / "ledger.db")
+    again = clone(own).resume(X, labels, public=PUBLIC)
+    assert np.array_equal(again.released_.codes, before.released_.codes)
+    assert entries(tmp_path / "ledger.db") == charged
 
 
 def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path: Path) -> None:

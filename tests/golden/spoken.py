@@ -50,9 +50,10 @@ Spoken = dict[str, list[str]]  # the sentences, by where they are said
 
 ADDED, REPLACED, LABELS = "add, remove or replace", "replace only", "labels only"
 STATED = "add, remove or replace, as the owner states"
+EITHER = "add or remove, and replace at a price of its own"
 OWN, IN_MEMORY, SHARED = "a file of its own", "in memory, not the first fit", "shared with an earlier one"
 AFTER_SEEDED, MIXED = "shared with an earlier, seeded one", "shared with one of the other neighbours"
-OTHER: Mapping[str, str] = {ADDED: REPLACED, REPLACED: ADDED}
+OTHER: Mapping[str, str] = {ADDED: REPLACED, REPLACED: ADDED, EITHER: REPLACED}
 
 
 @dataclass(frozen=True, order=True)
@@ -111,7 +112,7 @@ def _aggregate(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilo
 def _direct(neighbours: str, unit: str, seed: int | None, ledger: Any, epsilon: float = EPSILON) -> Any:
     made = PrivateLogisticRegression(
         classes=[0, 1], epsilon=epsilon, delta=DELTA, feature_map="linear", ledger=ledger, unsafe_noise_seed=seed,
-        n_records=N if neighbours == ADDED else None,
+        n_records=N if neighbours == EITHER else None,
     )  # fmt: skip
     return made.fit(X, CODES % 2, public=PublicPool(POOL), groups=_groups(unit))
 
@@ -127,11 +128,12 @@ def _learner(learner: Any) -> Callable[..., Any]:
     return fit
 
 
+DIRECT = "PrivateLogisticRegression"
 ESTIMATORS: Mapping[str, Callable[..., Any]] = {
     "PrivateClassifier": _classifier,
     "LabelPrivateClassifier": _label_private,
     "SubsampleAggregate": _aggregate,
-    "PrivateLogisticRegression": _direct,
+    DIRECT: _direct,
     "ExponentialLearner": _learner(ExponentialLearner(concepts=CUTS, epsilon=EPSILON)),
     "SubSampling": _learner(
         SubSampling(concepts=CUTS, base=ExponentialLearner(concepts=CUTS, epsilon=1.0), epsilon=EPSILON, n_labels=60)
@@ -147,9 +149,10 @@ def combinations() -> tuple[Combination, ...]:
     scopes = [
         *(
             (name, *scope)
-            for name in ("PrivateClassifier", "SubsampleAggregate", "PrivateLogisticRegression", RUN)
+            for name in ("PrivateClassifier", "SubsampleAggregate", RUN)
             for scope in product((ADDED, REPLACED), ("record", "person"))
         ),
+        *((DIRECT, *scope) for scope in product((EITHER, REPLACED), ("record", "person"))),
         *(("LabelPrivateClassifier", LABELS, unit) for unit in ("label", "person's labels")),
         *((name, REPLACED, "record") for name in LEARNERS),
         *((VOTES, STATED, unit) for unit in ("record", "patient")),
@@ -161,7 +164,8 @@ def combinations() -> tuple[Combination, ...]:
         made += [Combination(name, neighbours, unit, noise, kept) for noise in ("secret", "seeded") for kept in ledgers]
         if SHARED in ledgers:
             made.append(Combination(name, neighbours, unit, "secret", AFTER_SEEDED))
-        if neighbours in OTHER and name not in (RUN, *LEARNERS):
+        refused = (name, neighbours) == (DIRECT, REPLACED)  # after what holds for adding or removing alone
+        if neighbours in OTHER and name not in (RUN, *LEARNERS) and not refused:
             made.append(Combination(name, neighbours, unit, "secret", MIXED))
     return tuple(made)
 

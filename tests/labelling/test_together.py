@@ -9,11 +9,13 @@ from quorate.accounting import PureDP, Repeated
 from quorate.errors import (
     BudgetExhausted,
     DataRefused,
+    InvalidParameter,
     LedgerBusy,
     LedgerIntegrityError,
     PreconditionFailed,
     QuorateError,
     QuotaExhausted,
+    TeachersSilent,
 )
 from quorate.labelling import ClientRequest, Memo, OnlineAnswers, stages_of
 from quorate.labelling.together import Planning
@@ -148,6 +150,48 @@ def test_a_retry_of_a_request_whose_answer_was_lost_is_charged_again_under_its_k
     assert isinstance(lost.__cause__, ZeroDivisionError)
     [answer] = desk.ask(request("ann", b"a", b"b", key="k"))
     assert (answer.charged, desk.given("ann")) == (2, 4)
+
+
+@pytest.mark.parametrize(
+    "failure", [ZeroDivisionError(), InvalidParameter("no"), TeachersSilent("gone"), LedgerBusy("")]
+)
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_request_whose_block_was_never_drawn_is_told_that_it_was_not_charged(failure, at):
+    desk = Desk(purposes={PURPOSE: 2, "label": 3})
+    real, calls = desk.count, []
+
+    def count(rows):
+        calls.append(rows)
+        if len(calls) == at + 1:
+            raise failure
+        return real(rows)
+
+    desk.count = count
+    desk.online = desk.opened(Memo())
+    asked = {
+        "ann": [b"a", b"b"],  # of the first block
+        "bob": [b"c", b"d"],  # of the second one
+        "cleo": [b"e", b"a"],  # of the second one, beside what the first one draws
+        "dan": [b"b"],  # what the first block draws
+        "eve": [b"c"],  # what the second block draws
+    }
+    outcomes = dict(zip(asked, desk.ask(*(request(client, *rows) for client, rows in asked.items())), strict=True))
+    kept = desk.reservation.remaining
+    assert (kept(PURPOSE), kept("label")) == (0, 0 if at else 3)
+    lost, free, unasked = (
+        (["bob", "cleo"], ["ann", "dan"], ["eve"]) if at else (["ann"], [], ["bob", "cleo", "dan", "eve"])
+    )
+    for client in lost:
+        assert isinstance(failure, InvalidParameter) or "stays charged" in outcomes[client].charged
+        assert failure in (outcomes[client], outcomes[client].__cause__)
+        assert desk.given(client) > 0
+    assert [outcomes[client].charged for client in free] == [2, 0][: len(free)]
+    for client in unasked:
+        assert outcomes[client].charged == "nothing was charged"
+        assert desk.given(client) == 0
+    if not at:
+        again = desk.ask(*(request(client, *asked[client]) for client in ("bob", "eve")))
+        assert [answer.charged for answer in again] == [2, 0]
 
 
 def test_answers_come_back_after_a_restart():

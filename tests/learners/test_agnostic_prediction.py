@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import shutil
 from dataclasses import replace
+from fractions import Fraction
 from itertools import product
+from math import comb
 
 import agnostic_laws as laws
 import exact
@@ -14,6 +17,8 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
+from quorate.accounting import ApproxDP, PureDP, Repeated
+from quorate.accounting import epsilon as composed_epsilon
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
 from quorate.learners.agnostic.hypotheses import votes_of
 from quorate.learners.agnostic.prediction import AgnosticPrediction
@@ -95,6 +100,89 @@ def test_answers_follow_the_exact_law_and_a_wrong_one_is_caught():
 
     assert exact.p_value(law_of_an_answer(), drawn) > FALSE_ALARM
     assert exact.p_value(law_of_an_answer(n_hypotheses=1), drawn) < FALSE_ALARM
+
+
+# --- δ: predictions compose as the root of their number ---------------------------------------------------------
+
+
+def delta_of_rounds(epsilon_each, times, epsilon):
+    """δ of randomized response, told so many times, at ε: every sequence of truths and lies, in exact numbers."""
+    truth = 1 / (1 + exact.exp(-Fraction(epsilon_each)))
+    lie = 1 - truth
+    return exact.EXACT.fsum(
+        comb(times, i)
+        * max(truth**i * lie ** (times - i) - exact.exp(Fraction(epsilon)) * lie**i * truth ** (times - i), 0)
+        for i in range(times + 1)
+    )
+
+
+@pytest.mark.parametrize(("n_queries", "delta"), [(1, 1e-5), (3, 1e-3), (40, 1e-6), (400, 1e-8)])
+def test_the_price_with_a_delta_is_that_of_all_sequences_of_answers_and_nearly_all_of_it_is_used(n_queries, delta):
+    """By another road: binomial sums in exact numbers for the answers, and the lemma's formula for the rest."""
+    plan = private(n_queries=n_queries, delta=delta).plan_for(20_000)
+    price, each = plan.price, plan.mechanism.epsilon
+    together = delta_of_rounds(each, n_queries, price.learner_epsilon)
+    assert together <= price.learner_delta
+    assert delta_of_rounds(each * 1.001, n_queries, price.learner_epsilon) > price.learner_delta * 0.99
+    q = exact.exact(Fraction(price.n_sampled, price.n))
+    e_choice = exact.exp(Fraction(price.choice_epsilon))
+    m = 4 * exact.exp(Fraction(price.choice_epsilon) * price.n / price.n_sampled + Fraction(price.learner_epsilon))
+    whole = exact.EXACT.log(((1 - q) * e_choice + q * m) / (1 - q + q * e_choice))
+    assert whole <= price.event.epsilon <= 1.0
+    assert q * price.learner_delta <= price.event.delta <= delta
+    assert price.event.delta > 0.99 * delta or price.learner_delta == 0.5
+
+
+def test_many_predictions_cost_the_root_of_their_number_and_none_more_than_without_a_delta():
+    few, many = (private(n_queries=n, delta=1e-6).plan_for(20_000) for n in (5, 10_000))
+    pure_few, pure_many = (private(n_queries=n).plan_for(20_000) for n in (5, 10_000))
+    assert few.excess <= pure_few.excess
+    assert many.mechanism.epsilon > 20 * pure_many.mechanism.epsilon
+
+
+def asked_in_turn(epsilon, n_queries):
+    """Answers to points that are chosen by the answers before them: the law of a whole transcript."""
+    one = functools.partial(votes_of_parts, FOUR, 1, epsilon)
+
+    def law(points, labels):
+        told = {(): exact.exact(1)}
+        for _ in range(n_queries):
+            told = {
+                (*before, answer): chance * share
+                for before, chance in told.items()
+                for (answer,), share in one((1 + sum(before) % 3,))(
+                    list(zip(points[:, 0], labels, strict=True))
+                ).items()
+            }
+        return told
+
+    return law
+
+
+def test_the_true_delta_of_answers_to_chosen_questions_is_below_the_claim_and_a_cheat_is_above():
+    """Every data set of these points, every neighbour, every transcript: enumerated."""
+    each, n_queries, delta, data = 0.2, 8, 0.02, exact.labelled((0, 2), 1)
+    together = composed_epsilon(Repeated(PureDP(each), n_queries), delta)
+    assert together < 0.8 * each * n_queries
+    assert delta / 4 < exact.true_delta(asked_in_turn(each, n_queries), together, data).value <= delta
+    assert exact.true_delta(asked_in_turn(2 * each, n_queries), together, data).value > 2 * delta
+
+
+def test_a_delta_is_charged_once_and_told_in_the_ledger_and_the_guarantee():
+    ledger = Ledger(budget=Budget(1.0, 1e-5))
+    asked = private(n_queries=100, delta=1e-5, ledger=ledger).fit(*rows())
+    assert 0.99 < ledger.spent.epsilon <= 1.0
+    assert 0.98e-5 < ledger.spent.delta <= 1e-5
+    assert (asked.guarantee_.epsilon, asked.guarantee_.delta) == pytest.approx(
+        (ledger.spent.epsilon, ledger.spent.delta), rel=1e-6
+    )
+    assert isinstance(asked.plan_.price.event, ApproxDP)
+    assert asked.answers_left_ == 100
+    asked.ask([[1], [60_000]])
+    assert asked.answers_left_ == 98
+    assert len(ledger.reservations()) == 1
+    with pytest.raises(BudgetExhausted):
+        private(delta=1e-5, ledger=ledger).fit(*rows())
 
 
 # --- asking ----------------------------------------------------------------------------------------------------------

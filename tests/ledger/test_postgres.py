@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import builtins
+import os
 import shlex
 import shutil
+import signal
 import sys
 import time
 from contextlib import contextmanager
@@ -20,6 +22,7 @@ from quorate.accounting import PureDP, Repeated
 from quorate.errors import (
     BudgetExhausted,
     InvalidParameter,
+    LedgerBusy,
     LedgerIntegrityError,
     LedgerMismatch,
     PreconditionFailed,
@@ -311,13 +314,55 @@ def test_that_test_catches_servers_that_decide_by_what_they_remember(url, monkey
     refused(url)
 
 
-def test_whoever_waits_too_long_for_the_head_gives_up_and_fails_closed(server, url, monkeypatch):
+def test_whoever_waits_too_long_for_the_head_may_try_again_with_nothing_charged(server, url, monkeypatch):
     monkeypatch.setattr(postgres, "_SESSION", (*postgres._SESSION, "SET lock_timeout = '50ms'"))
-    with Ledger(url) as ledger, psycopg.connect(host=str(server.folder), user="quorate", dbname="postgres") as other:
-        other.execute(f"{HEAD} FOR UPDATE", (name_of(url),))
-        with pytest.raises(LedgerIntegrityError, match="another server"):
+    with Ledger(url) as ledger:
+        [reservation] = ledger.reservations()
+        left = reservation.remaining(PURPOSE)
+        with psycopg.connect(host=str(server.folder), user="quorate", dbname="postgres") as other:
+            other.execute(f"{HEAD} FOR UPDATE", (name_of(url),))
+            with pytest.raises(LedgerBusy, match="SQLSTATE 55P03: another server"):
+                reservation.draw(PURPOSE)
+        assert ledger.healthy
+        reservation.draw(PURPOSE)
+        assert reservation.remaining(PURPOSE) == left - 1
+
+
+@pytest.mark.parametrize("act", [lambda ledger: ledger.reservations()[0].draw(PURPOSE), Ledger.refresh])
+def test_a_server_that_says_nothing_is_given_up(server, url, monkeypatch, act):
+    monkeypatch.setattr(postgres, "_ANSWERS_WITHIN", 0.3)
+    with Ledger(url) as ledger:
+        backend = ledger._store._connection.info.backend_pid
+        os.kill(backend, signal.SIGSTOP)
+        try:
+            with pytest.raises(LedgerIntegrityError, match="did not answer in time"):
+                act(ledger)
+            assert not ledger.healthy
+        finally:
+            os.kill(backend, signal.SIGCONT)
+
+
+def test_a_session_that_waits_for_questions_is_not_ended_by_the_databases_own_limit(server, url):
+    server.sql("ALTER ROLE quorate SET idle_session_timeout = '300ms'")
+    try:
+        with Ledger(url) as ledger:
+            time.sleep(0.8)
             ledger.reservations()[0].draw(PURPOSE)
-        assert not ledger.healthy
+    finally:
+        server.sql("ALTER ROLE quorate RESET idle_session_timeout")
+
+
+def test_why_it_failed_is_told_by_its_code_and_never_by_what_the_database_says(server, url):
+    with Ledger(url) as ledger:
+        [reservation] = ledger.reservations()
+        server.sql("ALTER TABLE quorate_entry ADD CONSTRAINT no_more CHECK (line NOT LIKE '%drawn%') NOT VALID")
+        try:
+            with pytest.raises(LedgerIntegrityError) as refused:
+                reservation.draw(PURPOSE)
+        finally:
+            server.sql("ALTER TABLE quorate_entry DROP CONSTRAINT no_more")
+    assert "SQLSTATE 23514: somebody else wrote to the ledger's tables" in str(refused.value)
+    assert not {"no_more", "DETAIL", "Failing", "INSERT"} & set(str(refused.value).replace('"', " ").split())
 
 
 def test_a_holder_of_the_lock_that_hangs_is_cut_off(server, url, monkeypatch):

@@ -52,7 +52,9 @@ def test_two_units_have_no_guarantee_in_common(every, place):
 
 def test_changes_of_another_kind_are_not_taken_for_either():
     added = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-    for phrase in ("change the label of one person", "replace one persona", "add or remove one person"):
+    either = GuaranteeScope(unit="person", neighbours="add or remove one person")
+    assert combined_scope([added, either]).neighbours == either.neighbours  # which the first implies
+    for phrase in ("change the label of one person", "replace one persona", "add or remove one persona"):
         with pytest.raises(PreconditionFailed, match="another kind of change"):
             combined_scope([added, GuaranteeScope(unit="person", neighbours=phrase)])
         alone = GuaranteeScope(unit="person", neighbours=phrase)

@@ -6,6 +6,8 @@ import errno
 import gc
 import os
 import random
+import re
+import resource
 import shutil
 import sqlite3
 import stat
@@ -17,7 +19,7 @@ import pytest
 
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger import Budget, Ledger
+from quorate.ledger import Budget, Ledger, SqliteStore
 from quorate.ledger import sqlite as sqlite_store
 
 BUDGET = Budget(1.0, 1e-5)
@@ -424,6 +426,71 @@ def test_what_a_killed_process_did_not_wait_for_is_put_on_the_disk_before_it_cou
     with Ledger(copy / "ledger.db") as ledger:
         assert not log.stat().st_size
         assert reserved(ledger).remaining("label") == 9
+
+
+@pytest.mark.parametrize("end", ["", "-wal", ".anchor"])
+@pytest.mark.parametrize("leave", ["nothing", "a copy", "a second name"])
+def test_a_file_of_an_open_ledger_that_is_removed_or_replaced_is_noticed_before_the_next_commit(path, end, leave):
+    file, copy = path.with_name(path.name + end), path.with_name("copy")
+    ledger = Ledger(path)
+    [reservation] = ledger.reservations()
+    block = reservation.draw("label", 2)
+    if leave == "a second name":
+        copy.hardlink_to(file)
+    else:
+        shutil.copy(file, copy)
+        file.unlink()
+        if leave == "a copy":
+            copy.rename(file)
+    with pytest.raises(LedgerIntegrityError, match=f"{re.escape(file.name)} was removed or replaced"):
+        reservation.store(block, [1, 0])  # so that no answer leaves that a removed file was charged for
+    assert not ledger.healthy
+    with pytest.raises(LedgerIntegrityError, match="removed or replaced"):
+        ledger.close()  # and whoever commits nothing more is told when it ends
+    assert leave != "nothing" or not file.exists()
+
+
+def test_without_descriptors_or_memory_nothing_is_written_and_the_next_request_goes_on(path, monkeypatch):
+    with Ledger(path) as ledger:
+        [reservation] = ledger.reservations()
+        left = reservation.remaining("label")
+        for shortage in (OSError(errno.EMFILE, "too many"), MemoryError(), OSError(errno.ENFILE, "too many")):
+
+            def fail(_, shortage=shortage):
+                raise shortage
+
+            with monkeypatch.context() as patch:
+                patch.setattr(SqliteStore, "_refuse_replaced", fail)
+                with pytest.raises(LedgerBusy, match="nothing was written: try again"):
+                    reservation.draw("label")
+            assert ledger.healthy
+            assert reservation.remaining("label") == left
+        reservation.draw("label")
+        ledger.verify()
+
+
+def test_a_ledger_in_use_needs_no_further_descriptor(path):
+    with Ledger(path) as ledger:
+        [reservation] = ledger.reservations()
+        reservation.draw("label")
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, before[1]))
+        try:
+            reservation.store(reservation.draw("label"), [1])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+        ledger.verify()
+
+
+def test_why_it_failed_is_told_by_its_code_and_never_by_what_the_database_says(path):
+    store = SqliteStore(path, create=False)
+    ledger = Ledger(store=store)
+    store._connection.execute("CREATE TEMP TRIGGER no BEFORE INSERT ON entry BEGIN SELECT raise(ABORT, '4711'); END")
+    with pytest.raises(LedgerIntegrityError) as refused:
+        ledger.reservations()[0].draw("label")
+    assert "SQLITE_CONSTRAINT_TRIGGER: somebody else wrote to the table" in str(refused.value)
+    assert "4711" not in str(refused.value)
+    ledger.close()
 
 
 def test_an_interrupt_in_a_commit_stops_the_ledger(on_disk):

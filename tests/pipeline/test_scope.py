@@ -13,11 +13,12 @@ from sklearn.naive_bayes import GaussianNB
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggregate
 from quorate.accounting import PureDP
+from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
 from quorate.data.identity import fingerprint, slot_bytes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
 from quorate.export.scope_checks import scope_differs
-from quorate.learners.private_learner import LABELLED_IS_PUBLIC
+from quorate.learners.fit_charge import LABELLED_IS_PUBLIC
 from quorate.ledger import GuaranteeScope
 from quorate.ledger.scope import DIFFERENT_NEIGHBOURS
 from quorate.mechanisms import GaussianNoisyMax
@@ -28,10 +29,8 @@ from quorate.planning import ROWS_ARE_UNKNOWN, PublicFacts, recipe
 from quorate.release.guarantee import (
     BY_POSITION,
     EARLIER,
-    N_IS_PUBLIC,
     NOT_CLAIMED,
     NOT_DURABLE,
-    ROWS_ARE_PUBLIC,
     guarantee_of,
     ledger_scope,
 )
@@ -236,8 +235,8 @@ def test_a_number_that_was_read_makes_the_guarantee_one_for_replacing_whatever_v
     assert promised.neighbouring.change == "replace"
     package: Any = SimpleNamespace(charges=[SimpleNamespace(scope=written)])
     assert scope_differs(package, promised) is None  # a reviewer's check goes by the same rule, and by no weaker one
-    too_much = dataclasses.replace(promised, neighbours=written.neighbours)
-    assert "speaks of one" in str(scope_differs(package, too_much))
+    with pytest.raises(InvalidParameter, match="a replacement where a number was read off the data"):
+        dataclasses.replace(promised, neighbours=written.neighbours)
     ledger.reserve(PureDP(0.5), **charge, scope=now)  # the run goes on, and is charged once
     assert [each.scope for each in ledger.reservations()] == [written]  # its entry stays as it was
     declared = Ledger(budget=Budget(100.0, 1e-2))  # a twin of which no number was read keeps the whole sentence

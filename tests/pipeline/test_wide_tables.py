@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.linear_model import LogisticRegression
 
+from quorate import PrivateClassifier, PrivateLogisticRegression, check
 from quorate.data import PublicPool
 from quorate.noise import SeededNoise
 from quorate.pipeline.config import RunConfig
@@ -82,3 +85,37 @@ def test_directions_are_read_off_public_rows_alone(table):
 
 def test_the_key_of_votes_says_that_teachers_saw_directions(table):
     assert task_of(table).cache_inputs["directions"] == 64
+
+
+ASKED_ONCE = {"columns", "families", "feature_families", "column_names", "schema", "other_columns", "public_units"}
+
+
+def questions_of_names(columns, container, method):
+    """How often a check asks for the names or the types of a whole table: each time goes through all of its columns."""
+    rng, names = np.random.default_rng(0), [f"g{at}" for at in range(columns)]
+    tables = [pl.DataFrame(rng.normal(size=(n, columns)), schema=names) for n in (80, 60)]
+    tables = [each.with_columns(pl.col(names[: columns // 2]).cast(pl.String)) for each in tables]  # of both families
+    X, pool = tables if container == "polars" else [each.to_pandas() for each in tables]
+    settings = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_records": 80}
+    estimator = PrivateLogisticRegression(**settings)
+    if method == "votes":
+        estimator = PrivateClassifier(**settings, n_teachers=8, queries=30, n_jobs=1, allow_hopeless=True)
+    count = 0
+
+    def counted(frame, event, _):
+        nonlocal count
+        count += event == "call" and frame.f_code.co_name in ASKED_ONCE
+
+    sys.setprofile(counted)
+    try:
+        check(estimator, X, np.arange(80) % 2, public=PublicPool(pool))
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("method", ["votes", "direct"])
+@pytest.mark.parametrize("container", ["polars", "pandas"])
+def test_names_and_types_of_a_table_are_asked_for_as_often_whatever_the_number_of_columns(container, method):
+    """Asked for in a loop over columns, they made a check of 4,000 columns take 94 s."""
+    assert questions_of_names(12, container, method) == questions_of_names(36, container, method)

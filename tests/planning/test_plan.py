@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+import quorate
+from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.planning import PublicFacts, recipe
-from quorate.planning.crossing import sparse_vector_from
+from quorate.planning.crossing import MATTERS, sparse_vector_from
 from quorate.planning.expected import Basis, Expected
 from quorate.planning.learner_rows import learner_rows
 from quorate.planning.plan import Plan, in_order, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.report.plan_page import plan_page
 from quorate.report.plan_text import render_plan
 
 FACTS = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
@@ -230,3 +234,45 @@ def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon()
     assert [each.accuracy for each in told] == pytest.approx([0.70, 0.77, 0.77, 0.80, 0.80, 0.81])
     assert all(each.high - each.low == pytest.approx(0.04) for each in told)
     assert told[2] == found.first.expected
+
+
+def test_where_both_answer_all_but_never_fail_no_sparse_vector_beats_gaussian_noise() -> None:
+    """Floats near 1 differ by their rounding alone: 18 queries were enough at 5,000 teachers, and 2,588 at 3,000."""
+    task: dict[str, Any] = {"n_classes": 2, "epsilon": 1.0, "delta": 1e-7}
+    crossings = [sparse_vector_from(n_teachers=n, **task) for n in (3_000, 4_000, 5_000, 6_508, 20_000, 100_000)]
+    queries = [each.n_queries for each in crossings]
+    assert queries[-1] is None
+    assert crossings[-1].difference == "does not matter"
+    known = [each for each in queries if each is not None]
+    assert known == sorted(known)
+    assert known[0] > 2_500  # the more teachers, the later
+    for n_teachers, n_queries in zip((3_000, 4_000, 5_000), known, strict=False):
+        before, after = (wrong_by_sum(n_teachers, round(n_queries * factor), **task) for factor in (0.98, 1.02))
+        assert after >= MATTERS
+        assert before < after
+
+
+def wrong_by_sum(n_teachers: int, n_queries: int, *, n_classes: int, epsilon: float, delta: float) -> float:
+    """How often Gaussian noise on half the lead turns a unanimous vote of two classes: its tail, summed in mpmath."""
+    from mpmath import erfc, mpf, sqrt
+
+    del n_classes
+    sigma = calibrate_sigma(epsilon, delta, n_queries, 1.0)
+    return float(erfc(mpf(n_teachers // 2) / (sigma * sqrt(2))) / 2)
+
+
+@pytest.fixture(scope="module")
+def large() -> Plan:
+    return quorate.plan(n_records=3_000_000, n_public=5_000, width=50, n_classes=2, epsilon=1.0, delta=1e-8)
+
+
+def test_the_plan_of_three_million_records_finds_no_difference_at_80_queries(large: Plan) -> None:
+    assert all(each.n_queries is None or each.n_queries > 1_000 for each in large.crossings)
+
+
+def test_no_difference_that_matters_is_said_in_text_page_and_json(large: Plan) -> None:
+    alike = tuple(replace(each, n_queries=None, difference="does not matter") for each in large.crossings)
+    said = replace(large, crossings=alike)
+    assert "no difference that matters" in " ".join(render_plan(said).split())
+    assert "no difference that matters" in plan_page(said)
+    assert {each["difference"] for each in said.tree()["sparse_vector_beats_gaussian_from"]} == {"does not matter"}

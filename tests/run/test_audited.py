@@ -151,7 +151,10 @@ def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_c
         "one answer: two classes tie",
         "all 155 answers: two classes tie",
         "every second of 154 answers: two classes tie",
+        "one answer: at every lead",
+        "one answer: at every number of votes cast, one more or less",
     ]
+    assert [each.name for each in found.schedule.comparisons] == ["155 answers to equal votes: two classes tie"]
     whole = found.attacks[1]
     assert 3.99 < whole.claimed <= 4.0
     assert 0.75 * whole.claimed < whole.proved <= whole.claimed
@@ -162,7 +165,8 @@ def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_c
 
 def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished: Path) -> None:
     found = audit(finished, confidence=0.9, runs=400)
-    assert [each.result.confidence for each in found.attacks] == pytest.approx([1 - 0.1 / 3] * 3)
+    parts = [*found.attacks, *found.schedule.comparisons]
+    assert [part.confidence for part in parts] == pytest.approx([1 - 0.1 / 6] * 6)
 
 
 def test_bounds_and_comparisons_share_the_confidence(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:

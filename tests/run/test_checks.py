@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
+from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, PublicPool
 from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
@@ -195,7 +195,8 @@ def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> No
 def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
     """What stands in front of it is fitted on all private rows, and quorate never sees it."""
     clf = PrivateClassifier(**SETTINGS)
-    outer = make_pipeline(StandardScaler(), clf).fit(X, Y, privateclassifier__public=PublicPool(POOL))
+    with pytest.warns(PrivacyWarning, match="private-columns-were-scaled"):
+        outer = make_pipeline(StandardScaler(), clf).fit(X, Y, privateclassifier__public=PublicPool(POOL))
     facts = outer[-1].facts()
     check = check_of(facts, "outside")
     assert check.outcome is Outcome.NOT_COVERED

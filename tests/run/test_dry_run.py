@@ -12,18 +12,20 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import StackingClassifier, VotingClassifier
 from sklearn.feature_selection import SelectFromModel
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
 
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import InteractiveNoisyMax, SoftLabel
-from quorate.students import LabelStudent, NoiseAwareStudent, SpreadLabels, VoteShareStudent
+from quorate.students import LabelStudent, NoiseAwareStudent, SelfTraining, SpreadLabels, VoteShareStudent
 
 MARK = 777.0  # a value that no public row has
 CLASSES = ["no", "maybe", "yes"]
@@ -123,7 +125,7 @@ def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: p
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "no"], ids=repr)
+@pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "none"], ids=repr)
 def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer: Any) -> None:
     with pytest.raises(InvalidParameter, match="the teacher Answers fails on the public rows"):
         fit(Answers(answer))
@@ -227,3 +229,43 @@ def test_a_student_that_fails_at_weights_learns_from_labels(mechanism: str) -> N
 
 def labels_of(how: dict[str, Any]) -> Any:
     return np.where(Y == "yes", "yes", "no") if "classes" in how else Y
+
+
+STACKS = {
+    "default": StackingClassifier([("a", LogisticRegression()), ("b", GaussianNB())], cv=2),
+    "in a step": make_pipeline(StandardScaler(), StackingClassifier([("a", GaussianNB())], cv=2)),
+    "in a search": GridSearchCV(StackingClassifier([("a", GaussianNB())], cv=2), {"passthrough": [False]}, cv=2),
+}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack: str) -> None:
+    for role in ("teacher", "student"):
+        settings = {**SETTINGS, role: STACKS[stack], "allow_hopeless": True}
+        prepared(PrivateClassifier(**settings))
+    assert SelfTraining(STACKS[stack]).learner is STACKS[stack]
+
+
+@pytest.mark.parametrize(
+    ("model", "how", "said"),
+    [
+        (VotingClassifier([("a", LogisticRegression())]), {"student": True}, "predict_proba"),
+        (SVC(), {"student": True}, "predict_proba"),
+        (VotingClassifier([("a", LogisticRegression())]), {"prior_matching": True}, "predict_proba"),
+        (RidgeClassifier(), SOFT, "predict_proba"),
+        (GridSearchCV(RidgeClassifier(), {"alpha": [1.0]}), SOFT, "predict_proba"),
+    ],
+    ids=["hard votes", "machine", "matched", "soft", "searched"],
+)
+def test_a_method_that_stays_away_is_found_on_public_rows(model: Any, how: dict[str, Any], said: str) -> None:
+    rest = {"classes": ["no", "yes"], **{name: value for name, value in how.items() if name != "student"}}
+    rest |= (
+        {"student": SelfTraining(model), "mechanism": "GaussianNoisyMax"} if "student" in how else {"teacher": model}
+    )
+    with pytest.raises(InvalidParameter, match=rf"the (teacher|student) .* fails on the public rows .*{said}"):
+        prepared(PrivateClassifier(**{**SETTINGS, **rest}, allow_hopeless=True))
+
+
+def prepared(clf: PrivateClassifier) -> Any:
+    """Everything that comes before the first charge."""
+    return clf._task(X, np.where(Y == "yes", "yes", "no"), public=PublicPool(POOL), groups=None)

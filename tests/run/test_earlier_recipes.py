@@ -63,3 +63,27 @@ def test_a_run_that_does_not_look_for_its_own_teachers_is_seen(
     monkeypatch.setattr(batch, "has_begun", lambda run: False)
     with pytest.raises(BudgetExhausted, match="differ from those of the run begun here"):
         execute(load_run(root), command="quorate run")
+
+
+@pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
+def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, weights: dict[Any, Any]
+) -> None:
+    root = make_run(**{"teachers.model": "weighted:teacher", "teachers.count": 9})
+    (root / "weighted.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\n"
+        f"def teacher():\n    return LogisticRegression(class_weight={weights})\n"
+    )
+    with monkeypatch.context() as then:
+        settled = batch._config
+        before = {"classes_by_shard": True, "rehearse": False}  # which refused names
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
+        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            execute(load_run(root, rehearse=False), command="quorate run")
+    charged = history(root)
+    for rehearse in (True, False):
+        run = load_run(root, rehearse=rehearse)
+        assert run.task.classes_by_shard
+    execute(run, command="quorate run")
+    assert history(root) == charged

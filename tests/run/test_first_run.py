@@ -151,7 +151,7 @@ def test_a_ledger_that_may_not_be_written_charges_nothing(
         code, _, said = cli(*arguments)
         assert code == 4
         assert "no permission to open the ledger" in said
-        assert said.strip().endswith("nothing was charged)")
+        assert said.strip().endswith(("nothing was charged)", "nothing more was charged)"))
 
 
 # --- scales: told to the owner, and nowhere else --------------------------------------------------------------------
@@ -178,7 +178,8 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
     elsewhere = [cli("check", root, "--json")[1]]
     code, out, said = cli("run", root)
     assert code == 0
-    elsewhere += [out, said, caplog.text, *(str(warned.message) for warned in recwarn)]
+    assert SCALED in said  # before the charge, on the owner's terminal alone
+    elsewhere += [cli("run", root, "--json")[2], out, caplog.text, *(str(warned.message) for warned in recwarn)]
     elsewhere += [cli("status", root, "--json")[1], cli("report", root, "--json")[1]]
     elsewhere += [path.read_bytes().decode("utf-8", "replace") for path in (root / "public").iterdir()]
     assert len([text for text in elsewhere if text]) > 8
@@ -190,6 +191,30 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
     assert cli("report", root, "--edition", "internal")[0] == 0
     page = (root / "private" / "report-internal.html").read_text(encoding="utf-8")
     assert "Private.csv looks scaled" in page
+
+
+@pytest.mark.parametrize("table", ["public.csv", "evaluation.csv"])
+def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run: Any, cli: Any, table: str) -> None:
+    root = make_run(**{"data.unit": "patient_id", "data.n_records": 200, "data.evaluation": "evaluation.csv"})
+    said = f"rows of {table} carry ids of private.csv"
+    shown = pl.read_csv(root / table)
+    for ids, noted in ((["X1"] * len(shown), False), (["P0007", None] * (len(shown) // 2), True)):
+        shown.with_columns(patient_id=pl.Series(ids)).write_csv(root / table)
+        assert (said in " ".join(cli("check", root)[1].split())) is noted
+    assert "carry ids" not in cli("check", root, "--json")[1]
+    code, out, told = cli("run", root)
+    assert (code, said in told, "carry ids" in out) == (0, True, False)
+    for path in (root / "public").iterdir():
+        assert b"carry ids" not in path.read_bytes()
+
+
+def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
+    direct = {"method.by": "direct", "method.rounds": 2, "teachers.count": None, "mechanism.queries": None}
+    root = make_run(**{**direct, "run.n_jobs": None, "data.unit": "patient_id", "data.n_records": 200})
+    pool = pl.read_csv(root / "public.csv")
+    pool.with_columns(patient_id=pl.lit("P0007")).write_csv(root / "public.csv")
+    for command in ("check", "run"):
+        assert "carry ids" not in "".join(map(str, cli(command, root)))
 
 
 def test_a_note_about_the_private_table_is_in_no_json(make_run: Any, cli: Any) -> None:

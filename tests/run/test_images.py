@@ -340,4 +340,4 @@ def test_images_in_a_list_are_learned_from_and_predicted() -> None:
     pixels = [rng.integers(0, 4, (8, 8)).astype(np.float64) + 8.0 * code for code in y]
     clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=500, feature_map="linear")
     clf.fit(pixels[:500], y[:500], public=PublicPool(pixels[500:]))
-    assert (clf.predict(pixels[500:510]) == y[500:510]).all()
+    assert (clf.predict(pixels[500:]) == y[500:]).mean() > 0.9

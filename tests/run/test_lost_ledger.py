@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import stat
+from contextlib import suppress
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -159,15 +160,56 @@ def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(mak
     assert _head(root).hash in (root / "private" / "ledger.head").read_text()
 
 
-def test_the_head_is_noted_as_soon_as_the_ledger_is_open(make_run: Any) -> None:
+def test_the_head_is_noted_as_soon_as_the_ledger_is_open_and_with_every_entry(make_run: Any) -> None:
     root = make_run(n=200, m=40)
     folder = RunFolder(root)
     folder.make()
     with folder.open_ledger(BUDGET) as ledger:
         assert ledger.head.hash in folder.head.read_text()
         ledger.bind("a")
-        assert ledger.head.hash not in folder.head.read_text()
+        assert ledger.head.hash in folder.head.read_text()
     assert _head(root).hash in folder.head.read_text()
+
+
+def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) -> None:
+    """Whoever puts back the ledger and the anchor of the process's start, or of any later moment, is found out."""
+    root = make_run(n=200, m=40)
+    folder = RunFolder(root)
+    folder.make()
+    saved = []
+
+    def save() -> None:
+        saved.append({name: (root / name).read_bytes() for name in LEDGER if (root / name).exists()})
+
+    with suppress(BaseException), folder.open_ledger(BUDGET) as ledger:
+        save()
+        for number in range(3):
+            ledger.set_quota(f"client {number}", 1, "tried")
+            save()
+        ledger._journal._stopped = LedgerIntegrityError("killed")  # nothing is noted when it ends
+    torn = folder.head.read_bytes()
+    for number, files in enumerate(saved):
+        for name in LEDGER:
+            (root / name).unlink(missing_ok=True)
+        for name, content in files.items():
+            (root / name).write_bytes(content)
+        if number + 1 == len(saved):
+            with folder.open_ledger():
+                pass
+            continue
+        with pytest.raises(LedgerIntegrityError, match="older than"), folder.open_ledger():
+            pass
+    # A power cut tears a note whose entry is in the ledger already; a ledger put back to the other one is seen.
+    for slot in (0, 1):
+        folder.head.write_bytes(torn[: slot * SLOT] + b"\0" * SLOT + torn[(slot + 1) * SLOT :])
+        newest = AnchorFile(folder.head, at=lambda _: None).read()
+        if newest == _head(root):
+            with pytest.raises(LedgerIntegrityError, match="damaged"), folder.open_ledger():
+                pass
+        else:
+            with folder.open_ledger():
+                pass
+            assert AnchorFile(folder.head, at=lambda _: None).read() == _head(root)
 
 
 def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run: Any, cli: Any) -> None:

@@ -179,7 +179,7 @@ def test_a_step_is_tried_before_anything_is_charged(tmp_path: Path) -> None:
 
     with pytest.raises(InvalidParameter, match="answers what stands for no class") as refusal:
         release(tmp_path, Wide(epsilon=0.5))
-    assert refusal.value.charged == "nothing was charged"
+    assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
     assert not (tmp_path / "ledger.db").exists()
 
 
@@ -211,7 +211,7 @@ def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charg
         InvalidParameter, match=f"a data-dependent figure is known for .* got {kind.__name__}"
     ) as refusal:
         release(tmp_path, own, sanitiser=SANITISER)
-    assert refusal.value.charged == "nothing was charged"
+    assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
     assert "37" not in str(refusal.value)
     assert not (tmp_path / "ledger.db").exists()
 

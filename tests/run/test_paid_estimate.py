@@ -177,7 +177,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
     assert "the estimate was charged, once" in said
     assert "nothing was charged" not in said
     assert len(entries(folder)) == 1
-    assert "nothing was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
+    assert "nothing more was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
 
 
 def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

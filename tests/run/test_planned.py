@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import io
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,11 @@ import polars as pl
 import pytest
 
 import quorate
+from quorate.accounting import PureDP
 from quorate.data import reading
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger import Budget, GuaranteeScope, Ledger
+from quorate.report.plan_text import render_plan
 from quorate.run.planned import _evaluation, plan_folder, settings_to_run
 from quorate.run.settings import read_settings
 
@@ -69,6 +73,45 @@ def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: P
     made = plan_folder(folder)
     assert made.facts.n_records == 5_000
     assert made.facts.n_public == 100
+
+
+@pytest.mark.parametrize(
+    ("declared", "held", "relation", "why"),
+    [
+        (True, None, "add-or-remove", "the number of records is declared"),
+        (
+            True,
+            "replace one record",
+            "replace",
+            "the ledger's earlier charges hold for replacing one record by another",
+        ),
+        (True, "add, remove or replace one record", "add-or-remove", "the number of records is declared"),
+        (False, None, "replace", "the number of records is read off the data"),
+    ],
+)
+def test_a_plan_is_for_the_change_that_a_run_would_be_for(
+    folder: Path, declared: bool, held: str | None, relation: str, why: str
+) -> None:
+    (folder / "quorate.toml").write_text(TOML if declared else TOML.replace("n_records = 5000\n", ""))
+    if held is not None:
+        with Ledger(folder / "ledger.db", budget=Budget(1.0, 1e-5)) as ledger:
+            scope = GuaranteeScope(unit="record", neighbours=held)
+            ledger.reserve(PureDP(0.1), delta=0, purposes={"label": 1}, key="earlier", scope=scope)
+    made = plan_folder(folder, n_records=None if declared else 5_000, rehearse="no")
+    assert made.facts.relation == made.tree()["facts"]["neighbours"] == relation
+    assert f"since {why}" in " ".join(render_plan(made).split())
+    both = {"add-or-remove": ("adding or removing", "replacing"), "replace": ("replacing", "adding or removing")}
+    first, second = both[relation]
+    direct = next(row for row in made.rows if row.way == "direct")
+    assert re.fullmatch(f"ε = 1 for {first} one record.*; (2.16|0.469) for {second} one record.*", direct.priced)
+
+
+def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_number(folder: Path) -> None:
+    (folder / "quorate.toml").write_text(
+        TOML.replace("n_records = 5000\n", "") + '[method]\nby = "direct"\nneighbours = "add-or-remove"\n'
+    )
+    with pytest.raises(InvalidParameter, match=r"Write it into \[data\] n_records, or leave neighbours out"):
+        plan_folder(folder, n_records=5_000)
 
 
 def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:

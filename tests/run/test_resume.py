@@ -20,7 +20,8 @@ from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.anchor import AnchorFile
 from quorate.ledger.stores import store_at
-from quorate.run.batch import LoadedRun, execute, load_run
+from quorate.run.batch import execute, load_run
+from quorate.run.loaded import LoadedRun
 
 CLI = "from quorate.cli import main; main()"
 TEN_KILLS = 10

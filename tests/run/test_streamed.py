@@ -18,7 +18,8 @@ from quorate.errors import QuorateError
 from quorate.pipeline import shard_rows
 from quorate.pipeline.flow import shards_of
 from quorate.release.keys import fingerprint_key
-from quorate.run.batch import LoadedRun, execute, load_run
+from quorate.run.batch import execute, load_run
+from quorate.run.loaded import LoadedRun
 
 LITTLE = 1e-8  # gigabytes: every teacher's rows come by themselves
 SEEDED = {"run.unsafe_noise_seed": 5}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from quorate.errors import InvalidParameter
-from quorate.learners.label_boost.schedule import iteration_accuracy, largest_relabelled, rows_to_generalise
+from quorate.learners.label_boost.schedule import iteration_accuracy, largest_relabelled, rows_of_theorem_b_5
 from quorate.learners.sanitizers import theorem_size
 from quorate.theory import (
     bns15_algorithm_3_taken,
@@ -25,6 +25,8 @@ from quorate.theory import (
     bns15_theorem_3_3_rows_shape,
     bns15_theorem_4_13_shape,
     bns15_theorem_4_14_shape,
+    bns15_theorem_4_16_shape,
+    bns15_theorem_5_6,
     bns15_theorem_5_8_shape,
     bns15_theorem_b_2,
     bns15_theorem_b_3,
@@ -160,7 +162,7 @@ def test_the_learners_ask_for_the_rows_of_the_theorems_as_before(vc: int, alpha:
     """Written out once more: the sizes that stored plans were made with do not change by a single row."""
     wide = 10 * alpha
     before = math.ceil(48 / wide * (10 * vc * math.log(48 * math.e / wide) + math.log(5 / beta)))
-    assert rows_to_generalise(vc, alpha, beta) == before
+    assert rows_of_theorem_b_5(vc, alpha, beta) == before
     assert theorem_size(vc, alpha) == int(10 * 50 * vc / alpha**2 * math.log(1 / alpha)) + 1
 
 
@@ -260,7 +262,7 @@ def test_algorithm_3_takes_what_a_hundredth_can_relabel_and_never_more_than_3000
     assert taken / 100 <= bns15_claim_4_2(2, 0.3, 0.2, 90), "Claim 4.2 covers what is left of it"
 
 
-# --- Theorems 4.13, 4.14 and 5.8 ---
+# --- Theorems 4.13, 4.14, 4.16, 5.6 and 5.8 ---
 
 
 @few
@@ -269,6 +271,27 @@ def test_labels_of_the_boosted_learners(vc: int, alpha: float, beta: float, epsi
     boosted = bns15_theorem_4_13_shape(vc, alpha, beta)
     assert boosted * math.exp(0) == pytest.approx(vc * -math.log(alpha * beta) / alpha)
     assert bns15_theorem_4_14_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / epsilon)
+    assert bns15_theorem_4_16_shape(vc, alpha, beta, epsilon) == pytest.approx(boosted / (alpha * epsilon))
     assert bns15_theorem_5_8_shape(vc, alpha, beta) == boosted, "an active learner's labels do not know ε"
     constant = bns15_claim_4_9_labelled(vc, alpha, beta) / boosted
     assert constant >= 96_000, "the constant that O(·) stands for; larger where the logarithm is small"
+
+
+@few
+@given(st.floats(1e-4, 1 / 9), st.floats(1e-3, 1 / 4), st.floats(0.01, 2), st.sampled_from([0.0, 1e-12, 1e-9]))
+def test_labels_of_a_transcript_private_learner_solve_the_last_line_of_its_proof(
+    alpha: float, beta: float, epsilon: float, delta: float
+) -> None:
+    n = max(10**6, math.ceil(100 / alpha**2 * -math.log(alpha * beta)))
+    m = bns15_theorem_5_6(alpha, beta, epsilon, delta, n)
+    by_hand = math.exp(-2 * epsilon) * (1 - 25 / 9 * beta) / (9 * alpha * n) - delta * (1 + math.exp(-epsilon))
+    assert m / n == pytest.approx(max(0.0, by_hand), abs=1e-15)
+    assert bns15_theorem_5_6(alpha, beta, epsilon, 0.0, 1) == bns15_theorem_5_6(alpha, beta, epsilon, 0.0, n)
+
+
+def test_a_learner_that_asks_about_rows_at_random_meets_the_lower_bound_within_its_constant() -> None:
+    """Questions that no row decides are private at every ε."""
+    for alpha in (0.1, 0.01, 0.001):
+        enough = math.ceil(math.log(2 / 0.05) / alpha)  # rows at random: none within α of a side of the cut, but for β
+        asked = bns15_theorem_5_6(alpha, 0.05, 1e-6, 0.0, 10**9)
+        assert asked < enough < 40 * asked

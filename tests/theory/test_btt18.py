@@ -31,6 +31,7 @@ from quorate.theory import (
     btt18_theorem_4_2_shape,
     btt18_theorem_4_3_shape,
     btt18a_agreeing_parts,
+    btt18a_corollary_3_9,
     btt18a_theorem_3_11,
     btt18a_theorem_3_11_at_any_epsilon,
     cutoff_for_mean_error,
@@ -254,3 +255,14 @@ def test_the_printed_number_of_parts_is_lemma_3_of_lzcw21_and_too_small_at_a_lar
     k = math.ceil(btt18a_theorem_3_11(5_000.0, *arguments))
     assert 1_000 * stats.binom.cdf(math.ceil(2 * k / 3) - 1, k, 0.75) > 1
     assert btt18a_theorem_3_11_at_any_epsilon(5_000.0, *arguments) == pytest.approx(72 * math.log(2_000 / 0.05))
+
+
+@few
+@given(st.floats(0.01, 3), st.floats(1e-12, 0.1), st.integers(1, 200), st.integers(1, 10**6), st.floats(1e-6, 0.5))
+def test_a_third_of_the_parts_of_theorem_3_11_is_the_distance_of_corollary_3_9(
+    epsilon: float, delta: float, cutoff: int, m: int, beta: float
+) -> None:
+    """As the proof of the theorem has it: two thirds of k agree, so the lead is a third, and that is far enough."""
+    arguments = epsilon, delta, cutoff, m, beta
+    assert btt18a_corollary_3_9(*arguments) <= btt18a_theorem_3_11(*arguments) / 3
+    assert btt18a_corollary_3_9(*arguments) > btt18a_theorem_3_11(*arguments) / 12

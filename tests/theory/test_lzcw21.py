@@ -23,6 +23,7 @@ from quorate.theory import (
     lzcw21_gaussian_teachers,
     lzcw21_lemma_3,
     lzcw21_lemma_3_at_any_epsilon,
+    lzcw21_lemma_46,
     lzcw21_proposition_18_cutoff,
     lzcw21_proposition_18_teachers,
     lzcw21_proposition_18_teachers_by_distance,
@@ -111,6 +112,27 @@ def test_the_printed_k_is_enough_for_epsilon_up_to_log_2_over_delta(
     epsilon = share * math.log(2 / delta)
     ours = lzcw21_lemma_3_at_any_epsilon(epsilon, delta, cutoff, m, beta)
     assert ours <= lzcw21_lemma_3(epsilon, delta, cutoff, m, beta) + 1
+
+
+# --- Lemma 46 ---
+
+
+@pytest.mark.parametrize(("epsilon", "under_the_root"), [(1.0, False), (400.0, False), (400.0, True)])
+def test_queries_above_the_threshold_by_phi_pass_unless_epsilon_stands_under_the_root(
+    epsilon: float, under_the_root: bool
+) -> None:
+    """T queries at the bottom, which are declined first, and 60 that the lemma speaks of; 4,000 runs."""
+    rng, cutoff, m, beta = np.random.default_rng(3), 5, 65, 0.1
+    phi = lzcw21_lemma_46(epsilon, 0.01, cutoff, m, beta)
+    scale = (
+        math.sqrt(32 * cutoff * math.log(100) / epsilon)
+        if under_the_root
+        else phi / (4 * math.log(2 * m * cutoff / beta))
+    )
+    assert under_the_root or scale == pytest.approx(math.sqrt(32 * cutoff * math.log(100)) / epsilon)
+    bars = rng.laplace(scale=scale, size=(4_000, 1))
+    failed = int(((phi + rng.laplace(scale=2 * scale, size=(4_000, m - cutoff))) <= bars).any(axis=1).sum())
+    assert (stats.binom.sf(failed - 1, 4_000, beta) < 1e-6) == under_the_root
 
 
 # --- Theorem 5 ---

@@ -24,6 +24,8 @@ CALLS: dict[str, dict[str, object]] = {
     "bns15_theorem_3_3_rows_shape": {"n_bits": 16, "vc_dimension": 2, "alpha": 0.1, "beta": 0.05, "epsilon": 0.5},
     "bns15_theorem_4_13_shape": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05},
     "bns15_theorem_4_14_shape": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05, "epsilon": 0.5},
+    "bns15_theorem_4_16_shape": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05, "epsilon": 0.5},
+    "bns15_theorem_5_6": {"alpha": 0.1, "beta": 0.05, "epsilon": 0.5, "delta": 1e-9, "n_rows": 70_000},
     "bns15_theorem_5_8_shape": {"vc_dimension": 2, "alpha": 0.1, "beta": 0.05},
     "bns15_theorem_b_2": {"n_points": 30, "vc_dimension": 4},
     "bns15_theorem_b_3": {"vc_dimension": 30, "alpha": 0.1},
@@ -51,6 +53,7 @@ CALLS: dict[str, dict[str, object]] = {
     "btt18_theorem_4_2_shape": {"vc_dimension": 4, "alpha": 0.1, "epsilon": 0.5},
     "btt18_theorem_4_3_shape": {"vc_dimension": 4, "alpha": 0.1, "epsilon": 0.5},
     "btt18a_agreeing_parts": {"n_queries": 500, "beta": 0.05, "share": 0.8},
+    "btt18a_corollary_3_9": {"epsilon": 0.5, "delta": 1e-5, "cutoff": 20, "n_queries": 500, "beta": 0.05},
     "btt18a_theorem_2": {"uniform_stability": 0.5},
     "btt18a_theorem_3_11": {"epsilon": 0.5, "delta": 1e-5, "cutoff": 20, "n_queries": 500, "beta": 0.05},
     "btt18a_theorem_3_11_at_any_epsilon": {
@@ -77,6 +80,7 @@ CALLS: dict[str, dict[str, object]] = {
     "lzcw21_gaussian_teachers": {"n_rows": 10_000, "n_answers": 500, "epsilon": 0.5, "delta": 1e-5},
     "lzcw21_lemma_3": {"epsilon": 0.5, "delta": 1e-5, "cutoff": 20, "n_queries": 500, "beta": 0.05},
     "lzcw21_lemma_3_at_any_epsilon": {"epsilon": 0.5, "delta": 1e-5, "cutoff": 20, "n_queries": 500, "beta": 0.05},
+    "lzcw21_lemma_46": {"epsilon": 0.5, "delta": 1e-5, "cutoff": 20, "n_queries": 500, "beta": 0.05},
     "lzcw21_proposition_18_cutoff": {"nu": 0.1, "n_queries": 500, "gamma": 0.05},
     "lzcw21_proposition_18_teachers": {"scale": 30.0, "xi": 0.1, "delta": 1e-5, "n_queries": 500, "gamma": 0.05},
     "lzcw21_proposition_18_teachers_by_distance": {

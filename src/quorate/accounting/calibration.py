@@ -18,6 +18,7 @@ from quorate.accounting import spend
 from quorate.accounting.event import Event
 from quorate.accounting.events import DiscreteGaussian, Gaussian, Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.ambient import plain_decimals
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 
@@ -267,6 +268,7 @@ def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
     return high
 
 
+@plain_decimals()
 def _rounded_up(sigma: float) -> float:
     if not 0 < sigma < inf:
         raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")

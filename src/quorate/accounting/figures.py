@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
+from quorate.ambient import plain_decimals
 
+
+@plain_decimals()
 def _significant(value: float, digits: int, rounding: str) -> str:
     number = Context(prec=digits, rounding=rounding).create_decimal(Decimal(repr(value)))
     if number == 0:

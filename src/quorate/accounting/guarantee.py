@@ -8,7 +8,8 @@ from math import exp, tanh
 from pathlib import Path
 from typing import Any, Final
 
-from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting.figures import at_most
+from quorate.accounting.neighbouring import OTHER, Neighbouring, holds_where_read_off
 from quorate.accounting.odds import PAIRS, worlds_told_apart
 from quorate.accounting.wording import PUBLISHED, closeness, factor, guesses, rounded_up
 from quorate.arguments import real
@@ -25,9 +26,32 @@ NO_PROMISE: Final = (
 
 _TEXTS = ("unit", "neighbours", "mechanism", "accounting")
 _KEYS = ("epsilon", "delta", *_TEXTS, "caveats")  # of the JSON, since version 0.1
+_ALSO_KEYS = ("neighbours", "epsilon", "delta")
+_SHOWN = 3  # significant digits of a second figure
 
 #: Version of the JSON form, which guarantee.schema.json describes; version 0.1 wrote none, and is read too.
 SCHEMA_VERSION: Final = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OtherRelation:
+    """What the same release promises for another relation: its own ε, at the same δ.
+
+    Parameters
+    ----------
+    neighbours : str
+        What may happen to one unit, as a phrase: ``"replace one person"``.
+    epsilon, delta : float
+        ε ≥ 0 and δ in [0, 1].
+    """
+
+    neighbours: str
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", real("also: epsilon", self.epsilon, at_least=0))
+        object.__setattr__(self, "delta", real("also: delta", self.delta, at_least=0, at_most=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +78,8 @@ class Guarantee:
         is how the JSON form holds it.
     seeded_earlier : bool, default False
         Whether an earlier run on the same ledger had seeded noise. What that run released is not covered.
+    also : tuple of OtherRelation
+        What holds for the other of the two relations "add or remove" and "replace", where it is known.
 
     Attributes
     ----------
@@ -63,7 +89,8 @@ class Guarantee:
     Raises
     ------
     InvalidParameter
-        If a number is out of range or a text is missing.
+        If a number is out of range or a text is missing; or if it is about adding and removing a unit where a caveat
+        says that a number was read off the data.
 
     Examples
     --------
@@ -88,6 +115,7 @@ class Guarantee:
     caveats: tuple[str, ...] = ()
     seeded: bool = False
     seeded_earlier: bool = False
+    also: tuple[OtherRelation, ...] = ()
     neighbouring: Neighbouring = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,6 +133,44 @@ class Guarantee:
                 object.__setattr__(self, "caveats", (caveat, *self.caveats))
             object.__setattr__(self, name, caveat in self.caveats)
         object.__setattr__(self, "neighbouring", Neighbouring.read(self.neighbours, self.unit))
+        self._check_relations()
+
+    def _check_relations(self) -> None:
+        """Refuse figures for adding and removing that what was read off the data rules out, and others than the two."""
+        if not isinstance(self.also, tuple) or not all(isinstance(other, OtherRelation) for other in self.also):
+            raise InvalidParameter("also must be a tuple of OtherRelation; pass () where no other relation is known")
+        if any(not holds_where_read_off(relation, self.caveats) for relation in self._relations):
+            raise InvalidParameter(
+                "neighbours must be a replacement where a number was read off the data, as a caveat says: no guarantee "
+                "holds for adding or removing one unit then"
+            )
+        if any(OTHER.get(self.neighbouring.change) != relation.change for relation in self._relations[1:]):
+            raise InvalidParameter(
+                'also must be about the other of the two relations "add or remove" and "replace" for the same unit; '
+                "pass () elsewhere"
+            )
+
+    @property
+    def _relations(self) -> tuple[Neighbouring, ...]:
+        return (self.neighbouring, *(Neighbouring.read(other.neighbours, self.unit) for other in self.also))
+
+    @property
+    def figures(self) -> str:
+        """ε for each relation that is known, in one line: "ε = 1 for adding or removing one record; 2.16 for …"."""
+        first, *others = self._relations
+        said = [f"ε = {at_most(self.epsilon)} for {first.changing}"]
+        for relation, other in zip(others, self.also, strict=True):
+            said.append(f"{at_most(other.epsilon, _SHOWN)} for {relation.changing}")
+        return f"{'with secret noise, ' * self.seeded}{'; '.join(said)}"
+
+    @property
+    def _others(self) -> str:
+        """A sentence for each other relation, for whoever reads the first."""
+        return "".join(
+            f" For {relation.changing} the same holds with ε = {at_most(other.epsilon, _SHOWN)}, a factor of "
+            f"{factor(other.epsilon)}."
+            for relation, other in zip(self._relations[1:], self.also, strict=True)
+        )
 
     @property
     def advantage(self) -> float:
@@ -136,7 +202,7 @@ class Guarantee:
             return NO_PROMISE
         earlier = " What an earlier run on the same ledger published with seeded noise has no such promise."
         said = closeness(self.neighbouring, self.epsilon, self.delta, published=self._published)
-        return said + earlier * self.seeded_earlier
+        return said + self._others + earlier * self.seeded_earlier
 
     @property
     def odds(self) -> str:
@@ -162,21 +228,24 @@ class Guarantee:
         return (
             f"{scope} ({epsilon}, {delta})-differentially private per {self.unit}: for two data sets that differ by "
             f"{self.neighbouring.changing}, the probability of any set of outcomes under one is at most "
-            f"{factor(self.epsilon)} times (e^ε) that under the other, plus {delta} (δ). Released: {self.mechanism}. "
-            f"Accounted as: {self.accounting}.{limits}"
+            f"{factor(self.epsilon)} times (e^ε) that under the other, plus {delta} (δ).{self._others} Released: "
+            f"{self.mechanism}. Accounted as: {self.accounting}.{limits}"
         )
 
     def for_engineer(self) -> str:
         """Return the sentence for whoever runs or checks it: the exact numbers, nothing rounded."""
         return (
             f"{'no guarantee, seeded=True: ' * self.seeded}epsilon={self.epsilon!r} delta={self.delta!r} "
-            f"unit={self.unit!r} neighbours={self.neighbours!r} mechanism={self.mechanism!r} "
-            f"accounting={self.accounting!r} caveats={len(self.caveats)}."
+            f"unit={self.unit!r} neighbours={self.neighbours!r} "
+            f"{''.join(f'also={each.neighbours!r} at epsilon={each.epsilon!r} ' for each in self.also)}"
+            f"mechanism={self.mechanism!r} accounting={self.accounting!r} caveats={len(self.caveats)}."
         )
 
     def to_json(self) -> str:
         """Return the guarantee as canonical JSON: sorted keys, no spaces. :func:`guarantee_schema` describes it."""
         tree = {"schema_version": SCHEMA_VERSION, **{name: getattr(self, name) for name in _KEYS}}
+        if self.also:
+            tree["also"] = [{name: getattr(other, name) for name in _ALSO_KEYS} for other in self.also]
         return json.dumps(tree, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
     @classmethod
@@ -198,16 +267,26 @@ class Guarantee:
                 f"guarantee JSON must have schema_version {SCHEMA_VERSION}, or none as version 0.1 wrote it; read it "
                 "with the version of quorate that wrote it"
             )
+        also = tree.pop("also", []) if isinstance(tree, dict) else []
         if not isinstance(tree, dict) or set(tree) != set(_KEYS) or not isinstance(tree["caveats"], list):
-            raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(_KEYS))}")
-        return cls(**{**tree, "caveats": tuple(tree["caveats"])})
+            raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(_KEYS))}, and perhaps also")
+        if not isinstance(also, list) or not all(
+            isinstance(each, dict) and set(each) == set(_ALSO_KEYS) for each in also
+        ):
+            raise InvalidParameter(f"also in guarantee JSON must be objects of exactly {', '.join(sorted(_ALSO_KEYS))}")
+        others = tuple(OtherRelation(**each) for each in also)
+        return cls(**{**tree, "caveats": tuple(tree["caveats"]), "also": others})
 
     def __str__(self) -> str:
         caveats = f", {len(self.caveats)} caveat{'s' * (len(self.caveats) > 1)}" if self.caveats else ""
+        others = "".join(
+            f"; ε = {at_most(other.epsilon, _SHOWN)} for {relation.changing}"
+            for relation, other in zip(self._relations[1:], self.also, strict=True)
+        )
         void = "no guarantee, because the noise was seeded: reproducible, therefore not private. With secret noise, "
         return (
             f"{void * self.seeded}(ε = {rounded_up(self.epsilon)}, δ = {rounded_up(self.delta)})-differential privacy "
-            f"per {self.unit} [{self.neighbours}{caveats}]"
+            f"per {self.unit} [{self.neighbours}{others}{caveats}]"
         )
 
 

@@ -6,15 +6,27 @@ read back here alone, by comparing it with the texts that can be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 #: What may happen to one unit. "stated" is a change that only its text describes.
-Change: TypeAlias = Literal["add-remove-replace", "replace", "replace-labels", "stated"]
+Change: TypeAlias = Literal["add-remove-replace", "add-or-remove", "replace", "replace-labels", "stated"]
 
-#: From the most that is protected to the least: what holds for one change holds for those after it.
-WEAKER: Final[tuple[Change, ...]] = ("add-remove-replace", "replace", "replace-labels")
+#: The two changes whose prices differ where records speak for themselves.
+Relation: TypeAlias = Literal["add-or-remove", "replace"]
+
+#: What holds for a change holds for these as well, the most first. Adding or removing and replacing imply nothing of
+#: each other at the same price, and have no common weaker change.
+IMPLIED: Final[Mapping[Change, tuple[Change, ...]]] = {
+    "add-remove-replace": ("add-remove-replace", "add-or-remove", "replace", "replace-labels"),
+    "add-or-remove": ("add-or-remove",),
+    "replace": ("replace", "replace-labels"),
+    "replace-labels": ("replace-labels",),
+    "stated": (),
+}
+
+OTHER: Final[Mapping[Change, Relation]] = {"add-or-remove": "replace", "replace": "add-or-remove"}
 
 ONE_RECORD: Final = "record"  #: the unit that is one row, known by its position
 ONE_LABEL: Final = "label"  #: the unit where labels alone are private and no ids are given
@@ -22,10 +34,19 @@ LABELS_OF: Final = "{}'s labels"  #: the unit where labels alone are private and
 
 _PHRASE: Final = {
     "add-remove-replace": "add, remove or replace one {}",
+    "add-or-remove": "add or remove one {}",
     "replace": "replace one {}",
     "replace-labels": "replace one {}",
 }
 _OWNER: Final = ", as the owner states"
+
+N_IS_PUBLIC: Final = "the number of private units was read off the data and is treated as public"
+ROWS_ARE_PUBLIC: Final = (
+    "the number of private rows was read off the data and is treated as public: the tables that are compared have as "
+    "many rows"
+)
+#: With these nothing holds for adding or removing a unit: what was read may be another where one comes or goes.
+READ_OFF: Final = frozenset({N_IS_PUBLIC, ROWS_ARE_PUBLIC})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +55,7 @@ class Neighbouring:
 
     Parameters
     ----------
-    change : {"add-remove-replace", "replace", "replace-labels", "stated"}
+    change : {"add-remove-replace", "add-or-remove", "replace", "replace-labels", "stated"}
         What may happen to one unit. "replace-labels" leaves features as they are. "stated" is a change that `stated`
         alone describes; no other sentence is made about it.
     unit : str
@@ -77,7 +98,11 @@ class Neighbouring:
         ('replace-labels', 'stated')
         """
         labels = unit == ONE_LABEL or unit.endswith(LABELS_OF.format(""))
-        changes: tuple[Change, ...] = ("add-remove-replace", "replace-labels" if labels else "replace")
+        changes: tuple[Change, ...] = (
+            "add-remove-replace",
+            "add-or-remove",
+            "replace-labels" if labels else "replace",
+        )
         known = (cls.of(change, unit, owner_states=owner) for change in changes for owner in (False, True))
         return next((each for each in known if each.stated == stated), cls("stated", unit, stated))
 
@@ -86,6 +111,7 @@ class Neighbouring:
         """The beginning of the sentence for the person whose data went in."""
         clause = {
             "add-remove-replace": f"whether or not any one {self.unit} is in the data",
+            "add-or-remove": f"whether or not any one {self.unit} is in the data",
             "replace": f"whether any one {self._data} used, or {self._another} in {self._its} place",
             "replace-labels": "whichever class any one label names"
             if self.unit == ONE_LABEL
@@ -101,6 +127,7 @@ class Neighbouring:
         """How the two worlds of a pair differ, between which an observer is to tell."""
         return {
             "add-remove-replace": f"one with and one without that {self._owned}",
+            "add-or-remove": f"one with and one without that {self._owned}",
             "replace": f"one with that {self._owned} and one with {self._another} in {self._its} place",
             "replace-labels": f"which differ in that {self.unit} alone",
             "stated": "which are neighbours in that sense",
@@ -111,6 +138,7 @@ class Neighbouring:
         """The change as a noun: "adding, removing or replacing one person"."""
         noun = {
             "add-remove-replace": f"adding, removing or replacing one {self.unit}",
+            "add-or-remove": f"adding or removing one {self.unit}",
             "replace": f"replacing one {self.unit} by another",
             "replace-labels": f"changing one {self.unit}",
             "stated": f"the change that is stated (“{self.stated}”)",
@@ -122,8 +150,8 @@ class Neighbouring:
         """Whom a guarantee in one line is for: "any one person"."""
         if self.change == "stated":
             return self.stated
-        replaced = ", replaced by another" * (self.change == "replace")
-        return f"any one {self.unit}{replaced}{_OWNER * self.owner_states}"
+        happens = {"add-or-remove": ", added or removed", "replace": ", replaced by another"}.get(self.change, "")
+        return f"any one {self.unit}{happens}{_OWNER * self.owner_states}"
 
     @property
     def _owned(self) -> str:
@@ -154,11 +182,27 @@ def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
     --------
     >>> weakest([Neighbouring.of("replace", "person"), Neighbouring.of("add-remove-replace", "person")]).stated
     'replace one person'
+    >>> weakest(Neighbouring.of(change, "person") for change in ("add-or-remove", "replace")) is None
+    True
     """
     every = list(dict.fromkeys(relations))
     if len(every) == 1:
         return every[0]
-    if any(each.change not in WEAKER for each in every) or len({each.unit for each in every}) > 1:
+    if not every or len({each.unit for each in every}) > 1:
         return None
-    change = max((each.change for each in every), key=WEAKER.index)
-    return Neighbouring.of(change, every[0].unit, owner_states=any(each.owner_states for each in every))
+    common = (change for change in IMPLIED if all(change in IMPLIED[each.change] for each in every))
+    change = next(common, None)
+    owner_states = any(each.owner_states for each in every)
+    return None if change is None else Neighbouring.of(change, every[0].unit, owner_states=owner_states)
+
+
+def holds_where_read_off(neighbouring: Neighbouring, caveats: Iterable[str]) -> bool:
+    """Whether a relation can hold beside caveats: none that is about adding or removing where a number was read off.
+
+    Examples
+    --------
+    >>> changes = ("add-remove-replace", "add-or-remove", "replace")
+    >>> [holds_where_read_off(Neighbouring.of(change, "person"), [N_IS_PUBLIC]) for change in changes]
+    [False, False, True]
+    """
+    return "add-or-remove" not in IMPLIED[neighbouring.change] or READ_OFF.isdisjoint(caveats)

@@ -16,6 +16,7 @@ from typing import Final
 
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.accounting.odds import PAIRS
+from quorate.ambient import plain_decimals
 
 ALMOST: Final = 1.1  #: the largest factor of which "almost as likely" is said
 NEARLY: Final = 1.25  #: the largest factor of which "nearly as likely" is said
@@ -75,6 +76,7 @@ def factor(epsilon: float) -> str:
     return rounded_up(exp(epsilon) * (1 + 2**-50)) if epsilon else "1"
 
 
+@plain_decimals()
 def rounded_up(number: float, digits: int = 4) -> str:
     """Return `number` with `digits` significant digits, rounded up: a printed ε is never below the charged one.
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.ambient import plain_decimals
 from quorate.audit.forbidden import SIGNIFICANT_DIGITS, Forbidden, ForbiddenFacts, Run
 from quorate.audit.surfaces import Surface, Surfaces
 from quorate.audit.unpacking import Content, unpack
@@ -202,6 +203,7 @@ class _Text:
         return self._text[max(0, place - 30) : place + 60]
 
 
+@plain_decimals()
 def _writes(token: str, number: float) -> bool:
     """Whether a printed token can be the print of `number`: exactly, or rounded or cut to enough digits."""
     printed = Decimal(token)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -84,9 +84,15 @@ class ContrastsOfAnswers:
 
 
 def _told(mechanism: QueryMechanism, counts: IntArray, noise: NoiseSource) -> IntArray:
-    """Return what each answer adds to a sum, ``(n_runs, n_queries, …)``: its values, or a 1 for its class or ⊥."""
+    """Answer each of ``(n_runs, n_queries, n_classes)``, all queries at once."""
     n_runs, n_queries, n_classes = counts.shape
     answers = np.asarray(mechanism.release_many(counts.reshape(-1, n_classes), noise)).reshape(n_runs, n_queries, -1)
-    if getattr(getattr(mechanism, "mechanism", mechanism), "releases_values", False):  # of what a twin is made of
+    return told(mechanism, answers, n_classes)
+
+
+def told(mechanism: Any, answers: IntArray, n_classes: int) -> IntArray:
+    """Return what each answer adds to a sum, ``(n_runs, n_queries, …)``: its values, or a 1 for its class or ⊥."""
+    inner = getattr(mechanism, "mechanism", mechanism)  # of what a twin is made of
+    if getattr(inner, "releases_values", False) or getattr(inner, "takes", "votes") == "sums":
         return answers
     return np.asarray(answers == np.array([DECLINED, *range(n_classes)]), dtype=np.int64)

@@ -22,7 +22,7 @@ from typing import Any
 from quorate.accounting import Event, PureDP
 from quorate.audit.detectable import DetectableSize, Setting, setting_of
 from quorate.audit.faults import FAULTS
-from quorate.audit.plans import Planned, PlannedComparison, planned, share_of
+from quorate.audit.plans import Planned, PlannedAttack, PlannedComparison, planned, share_of
 from quorate.mechanisms import REGISTERED, Mechanism, StreamMechanism, required_fields
 from quorate.planning.recipe import DEFAULT
 from quorate.planning.schedule import mechanism_for
@@ -34,7 +34,8 @@ EPSILON, DELTA = 1.0, 1e-5
 N_TEACHERS, N_CLASSES = 250, 2
 LONG, SHORT = 50, 10  # answers
 RUNS = 100_000  # of one answer, as `quorate audit` makes by default
-CONFIDENCE = 1 - 1e-6
+CONFIDENCE = 1 - 1e-5  # of an audit that a row speaks of
+_MEASURED = 1 - 1e-6  # of the attacks alone, where it is measured: each is then as sure as in such an audit, or surer
 
 _PILOTS = 6
 _PILOT_SEED = 1_000_000  # from here on, so that no audit that counts is among them
@@ -67,8 +68,8 @@ class Reference:
 
     @property
     def share(self) -> float:
-        """The confidence of each part."""
-        return share_of(CONFIDENCE, len(self.parts))
+        """The confidence at which each part is measured."""
+        return share_of(_MEASURED, len(self.attacked))
 
     @property
     def setting(self) -> Setting:
@@ -78,7 +79,12 @@ class Reference:
     @property
     def tried(self) -> tuple[Planned, ...]:
         """The parts that a fault may be found by: for a sparse vector the comparisons, which see its noise itself."""
-        return tuple(part for part in self.parts if isinstance(part, PlannedComparison)) or self.parts
+        return tuple(part for part in self.parts if isinstance(part, PlannedComparison)) or self.attacked
+
+    @property
+    def attacked(self) -> tuple[Planned, ...]:
+        """The attacks whose sizes are measured, and the comparisons with them."""
+        return tuple(part for part in self.parts if isinstance(part, PlannedAttack | PlannedComparison))
 
 
 @cache
@@ -100,7 +106,7 @@ def reference(name: str) -> Reference:
     --------
     >>> measured_at = reference("NoisyCounts")
     >>> measured_at.mechanism.form, measured_at.event.times, len(measured_at.parts)
-    ('binary', 50, 3)
+    ('binary', 50, 6)
     >>> reference("PrivatePrediction").event.times
     1
     """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import types
-import warnings
 from collections import deque
 from collections.abc import Iterator, Mapping
 from numbers import Number
@@ -13,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.audit.unpacking import Content, unpack
 from quorate.types import Secret
 
@@ -30,10 +30,9 @@ def walk(name: str, value: object, *, depth: int = 6) -> Iterator[tuple[str, Con
     >>> dict(walk("x", Secret(977)))
     {'x.repr': 'Secret(…)', 'x.str': 'Secret(…)', 'x.format': 'Secret(…)'}
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a deprecated attribute is not what is looked for here
-        yield from _displays(name, value)
-        yield from _Walk().enter(name, value, depth)
+    with unwarned():  # a deprecated attribute is not what is looked for here
+        found = [*_displays(name, value), *_Walk().enter(name, value, depth)]
+    yield from found
 
 
 def _displays(name: str, value: object) -> Iterator[tuple[str, Content]]:

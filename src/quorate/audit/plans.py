@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit.claims import GaussianClaim
+from quorate.audit.equal_votes import audit_equal_votes, shared_noise_seen
 from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
 from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
 from quorate.audit.hard_votes import HardVotes, claim_on, every_second, hard_votes
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
-from quorate.audit.sampled import AuditResult, audit_mechanism
+from quorate.audit.sampled import AuditResult, audit_mechanism, source_of
+from quorate.audit.scans import PLACES, Neighbours, leads, pair_that_differs, votes_cast
 from quorate.audit.step_by_step import StepByStep
 from quorate.mechanisms import StableSparseVector
 from quorate.types import Watch
@@ -34,6 +36,10 @@ _CELLS_BESIDE = 20_000_000  # the same, of each further attack on it
 _STREAMS = 4_000  # runs of a mechanism that is a Python loop over queries
 _STREAMS_COMPARED = 20_000  # runs whose answers are compared with their distribution
 _STEPS_COMPARED = 8_000
+_SCANNED = 10_000  # runs on the neighbours that a scan chooses
+_LEAST_PAIRED = 50  # so that noise that is the same in every run shows against that of other places
+_PAIRED = 256  # answers of a run that are compared with each other,
+_PAIRED_RUNS = 300  # in so many runs, each a few blocks on a ledger in memory
 _ENDS_COMPARED = 100  # what comes after the cut-off is the same in every run
 _LONGEST = 10_000  # declined queries in one run
 
@@ -97,6 +103,7 @@ class PlannedAttack:
     event: Event
     runs: int
     asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+    sees: ClassVar[str] = "noise that is too small, or missing on some answers, where votes tie or stand at a threshold"
 
     def audit(
         self,
@@ -128,6 +135,89 @@ class PlannedAttack:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedScan:
+    """An attack on one answer whose neighbours are chosen among many, on draws of their own.
+
+    Attributes
+    ----------
+    name : str
+        What is scanned.
+    sees : str
+        Which faults show, and how large.
+    pairs : tuple of pairs of arrays
+        Made-up votes of one answer.
+    event : Event
+        Of one answer.
+    runs : int
+        On the neighbours that are chosen.
+    """
+
+    name: str
+    sees: str
+    pairs: tuple[Neighbours, ...] = field(repr=False)
+    event: Event
+    runs: int
+    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+
+    def audit(self, asked: Any, confidence: float, *, seed: int | None = None, **how: Any) -> Attack:
+        """Choose the neighbours, and attack :attr:`asked` on them."""
+        source = source_of(seed)
+        chosen = pair_that_differs(asked, self.pairs, source.at("scan", 0))
+        on_them = PlannedAttack(name=self.name, neighbours=chosen, event=self.event, runs=self.runs)
+        return on_them.audit(asked, confidence, seed=seed, **how)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlannedPairs:
+    """A comparison of a run's answers to equal votes with each other.
+
+    Attributes
+    ----------
+    name : str
+        What is compared.
+    votes : HardVotes
+        Of every query; those of the second neighbour, since on a tie some mechanisms need no noise at all.
+    answers : int
+        Of a run, at least 2.
+    runs : int
+        How often it is run.
+    """
+
+    name: str
+    votes: HardVotes = field(repr=False)
+    answers: int
+    runs: int
+    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+
+    @property
+    def sees(self) -> str:
+        """Which faults show, and how large."""
+        share = shared_noise_seen(self.runs, self.answers)
+        return (
+            f"noise that answers share, within a batch or between batches, at every distance up to {self.answers - 1}: "
+            f"two answers of a run that always share it, or about {share:.0%} of those at one distance"
+        )
+
+    def audit(
+        self,
+        asked: Any,
+        confidence: float,
+        *,
+        delta: float,
+        seed: int | None = None,
+        n_jobs: int = 1,
+        watch: Watch | None = None,
+    ) -> GoodnessOfFit:
+        """Compare the answers of what :attr:`asked` made; they have no `delta`, and one process makes them."""
+        see = watch or (lambda stage, done, total: None)
+        see(self.name, 0, 1)
+        noise, votes = source_of(seed).at("equal votes", 0), self.votes.neighbours[1]
+        found = audit_equal_votes(asked, votes, self.answers, confidence, self.runs, noise, name=self.name)
+        see(self.name, 1, 1)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedComparison:
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
@@ -144,6 +234,7 @@ class PlannedComparison:
     expected: ExpectedAnswers = field(repr=False)
     runs: int
     stages_spent: int | None
+    sees: ClassVar[str] = "answers about the threshold, or after the cut-off, that come too often"
 
     @property
     def name(self) -> str:
@@ -173,7 +264,7 @@ class PlannedComparison:
         return replace(comparison, name=self.name)
 
 
-Planned: TypeAlias = PlannedAttack | PlannedComparison
+Planned: TypeAlias = PlannedAttack | PlannedScan | PlannedPairs | PlannedComparison
 
 
 def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
@@ -205,11 +296,14 @@ def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs:
     one answer: two classes tie 100000
     all 1,000 answers: two classes tie 50000
     every second of 1,000 answers: two classes tie 10000
+    256 answers to equal votes: two classes tie 300
+    one answer: at every lead 10000
+    one answer: at every number of votes cast, one more or less 10000
     """
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = sparse_vector_of(mechanism)
     if sparse is None:
-        return tuple(_on_answers(event, hard, runs))
+        return (*_on_answers(event, hard, runs), *_everywhere(mechanism, event, hard, n_teachers, n_classes, runs))
     compared = _compared(mechanism, sparse, runs) if can_be_summed(sparse) else ()
     return (*_on_streams(event, hard, runs), *compared)
 
@@ -261,6 +355,36 @@ def _on_answers(event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterato
             runs=fitting(2 * changed, _CELLS_BESIDE),
             asked=ContrastsOfAnswers,
         )
+
+
+def _everywhere(
+    mechanism: Any, event: Event, hard: tuple[HardVotes, ...], n_teachers: int, n_classes: int, runs: int
+) -> Iterator[PlannedScan | PlannedPairs]:
+    """Attacks that are fixed to no place: on all pairs of a run's answers, at all leads, and at all numbers cast."""
+    one, answers = (event.event, event.times) if isinstance(event, Repeated) else (event, 1)
+    together = min(max(answers, _LEAST_PAIRED), _PAIRED)
+    for votes in (hard[0], *hard[1:][-1:]):
+        name = f"{together:,} answers to equal votes: {votes.name}"
+        yield PlannedPairs(name=name, votes=votes, answers=together, runs=min(runs, _PAIRED_RUNS))
+    looked_at = f"{min(n_teachers, PLACES):,} of {n_teachers:,}" if n_teachers > PLACES else f"all {n_teachers:,}"
+    scans = [
+        (
+            "at every lead",
+            f"an answer that has no noise at one lead, or near unanimity, where noise turns one in ten ({looked_at})",
+            leads(mechanism, n_teachers, n_classes),
+        )
+    ]
+    if getattr(mechanism, "takes", "votes") != "sums":
+        scans.append(
+            (
+                "at every number of votes cast, one more or less",
+                f"an answer that depends on how many votes were cast ({looked_at} numbers): where it turns one in ten",
+                votes_cast(n_teachers, n_classes),
+            )
+        )
+    for name, sees, pairs in scans:
+        if pairs:
+            yield PlannedScan(name=f"one answer: {name}", sees=sees, pairs=pairs, event=one, runs=min(runs, _SCANNED))
 
 
 def _compared(mechanism: Any, sparse: StableSparseVector, runs: int) -> Iterator[PlannedComparison]:

@@ -153,12 +153,17 @@ def audit_mechanism(
         raise InvalidParameter(f"mechanism must have release(counts, noise), got {type(mechanism).__name__}")
     if not hasattr(claimed, "lower_bound"):
         raise InvalidParameter(f"claimed must be a PureClaim, ApproxClaim or GaussianClaim, got {claimed!r}")
-    source: NoiseSource = OSNoise() if seed is None else SeededNoise(seed)
+    source = source_of(seed)
     begun = clock()
     bits = (source.at("secret bits", 0).words(runs) & np.uint64(1)).astype(np.int64)
     blocks = _run_all(mechanism, pair, bits, source, n_jobs, progress)
     found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
     return replace(found, seconds=clock() - begun)
+
+
+def source_of(seed: int | None) -> NoiseSource:
+    """Return the noise of an audit: reproducible where it has a seed."""
+    return OSNoise() if seed is None else SeededNoise(seed)
 
 
 def tied_neighbours(n_teachers: int, n_classes: int, n_queries: int | None = None) -> tuple[IntArray, IntArray]:

@@ -1,17 +1,19 @@
 """Everything that one run of a mechanism may answer, attacked from several sides at one confidence.
 
 A mechanism that answers each query by itself is attacked on one answer, on all answers, and on all answers of which
-every second one changes. A sparse vector is attacked on short streams; its answers are compared with their exact
-distribution, both as a whole stream and step by step; and the exact loss of a stage is compared with what was charged
-for it.
+every second one changes; its answers to equal votes are compared with each other; and the neighbours on which one
+answer differs most are looked for at all leads and at all numbers of votes cast. A sparse vector is attacked on short
+streams; its answers are compared with their exact distribution, both as a whole stream and step by step; and the exact
+loss of a stage is compared with what was charged for it. What was charged is compared with what the mechanism declares.
 
 False alarms
 ------------
 Each attack and each comparison holds by itself with confidence :math:`1 - α/n`, where :math:`n` is their number, which
 depends on public settings alone. So with probability at most :math:`α` one of them flags a correct mechanism (union
-bound). Within one of them nothing has to be divided: whatever is learned (weights, means, which attack, which event) is
-learned on one half of the runs, and the other half, which is independent of it, is counted once. There the event is
-fixed, its counts are binomial, and the Clopper–Pearson bounds hold at :math:`α/n`. The exact sum has no false alarms.
+bound). Within one of them nothing has to be divided: whatever is learned (weights, means, which attack, which event,
+which neighbours) is learned on one half of the runs, or on runs made for it, and the other half, which is independent
+of it, is counted once. There the event is fixed, its counts are binomial, and the Clopper–Pearson bounds hold at
+:math:`α/n`. The exact sum, and the comparison of the charge, have no false alarms.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.accounting import Composed, Event, PureDP, Repeated
+from quorate.accounting import epsilon as price
 from quorate.arguments import count, real
 from quorate.audit.expected_answers import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
@@ -50,6 +53,48 @@ class StageLoss:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Charge:
+    """What a ledger was charged for, beside what is released; each has its price at `delta`.
+
+    Attributes
+    ----------
+    charged, released : Event
+        As it stands in the ledger; as the code that releases declares it.
+    delta : float
+        At which ε is told.
+    """
+
+    charged: Event
+    released: Event
+    delta: float
+
+    @property
+    def charged_epsilon(self) -> float:
+        """The price of what was charged."""
+        return price(self.charged, self.delta)
+
+    @property
+    def released_epsilon(self) -> float:
+        """The price of what is released."""
+        return price(self.released, self.delta)
+
+    @property
+    def violated(self) -> bool:
+        """Whether something else was charged than is released."""
+        return self.charged != self.released
+
+    @property
+    def verdict(self) -> str:
+        """A plain sentence."""
+        if not self.violated:
+            return "What was charged is what the code that releases declares."
+        return (
+            f"VIOLATED: the ledger was charged for something else (ε = {self.charged_epsilon:.4g}) than the code that "
+            f"releases declares (ε = {self.released_epsilon:.4g})."
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ScheduleAudit:
     """What attacks on a whole run of a mechanism found.
 
@@ -58,17 +103,25 @@ class ScheduleAudit:
     attacks : tuple of Attack
         Each with a bound on ε.
     comparisons : tuple of GoodnessOfFit
-        Of a sparse vector's answers with their exact distribution; none for other mechanisms.
+        Of a sparse vector's answers with their exact distribution; of other answers with each other; of the noise of
+        rounds with its law.
     stage : StageLoss or None
         The exact loss of a sparse-vector stage.
     confidence : float
         With which all of it holds together.
+    charge : Charge or None
+        What was charged beside what is released; None where that was not compared.
+    sees, does_not_see : tuple of str
+        Kinds of fault that were looked for, each with its size, and kinds that were not.
     """
 
     attacks: tuple[Attack, ...]
     comparisons: tuple[GoodnessOfFit, ...]
     stage: StageLoss | None
     confidence: float
+    charge: Charge | None = None
+    sees: tuple[str, ...] = ()
+    does_not_see: tuple[str, ...] = ()
 
     @property
     def violated(self) -> bool:
@@ -77,6 +130,7 @@ class ScheduleAudit:
             any(attack.violated for attack in self.attacks)
             or any(comparison.violated for comparison in self.comparisons)
             or (self.stage is not None and self.stage.violated)
+            or (self.charge is not None and self.charge.violated)
         )
 
 
@@ -132,7 +186,7 @@ def audit_schedule(
     >>> how = {"n_teachers": 250, "n_classes": 2, "delta": 1e-5, "runs": 2_000, "seed": 0}
     >>> found = audit_schedule(mechanism, Repeated(mechanism.event, 100), **how)
     >>> found.violated, len(found.attacks)
-    (False, 3)
+    (False, 5)
     """
     confidence = real("confidence", confidence, above=0, below=1)
     runs, n_jobs = count("runs", runs, at_least=FEWEST), count("n_jobs", n_jobs, at_least=1)
@@ -147,7 +201,31 @@ def audit_schedule(
         comparisons=tuple(each for each in found if isinstance(each, GoodnessOfFit)),
         stage=_stage_loss(sparse, event) if sparse and can_be_summed(sparse) else None,
         confidence=confidence,
+        charge=Charge(charged=event, released=_declared(mechanism, event), delta=delta),
+        sees=tuple(dict.fromkeys(part.sees for part in parts)),
+        does_not_see=NOT_SEEN_OF_STREAMS if sparse else NOT_SEEN_OF_ANSWERS,
     )
+
+
+NOT_SEEN_OF_ANSWERS = (
+    "votes that are counted wrongly before they are answered",
+    "leads at which more than two classes have votes",
+    "noise that is wrong in some runs alone, or on one machine",
+)
+NOT_SEEN_OF_STREAMS = (
+    "votes that are counted wrongly before they are answered",
+    "an answer that is exact at one lead far from the threshold",
+    "noise that queries of a long stream share",
+    "noise that is wrong in some runs alone, or on one machine",
+)
+
+
+def _declared(mechanism: Any, event: Event) -> Event:
+    """Return what a mechanism declares as the price of as many answers as were charged."""
+    declared = getattr(mechanism, "event", event)
+    if getattr(mechanism, "sparse_vector", None) is None and isinstance(event, Repeated) and event != declared:
+        return Repeated(declared, event.times)
+    return declared
 
 
 def _stage_loss(sparse: StableSparseVector, event: Event) -> StageLoss:

@@ -252,7 +252,7 @@ def _trainer(
     alone = partition == "unit"
     wanted = 1 if alone else count("n_teachers", n_teachers, at_least=1)
     names = check_classes(classes)
-    teacher = as_teacher(with_classes(pipeline, names))
+    teacher = as_teacher(with_classes(pipeline, names), classes=names)
 
     def train(table: NeighbouringTable) -> Sequence[Any]:
         unit_keys = slot_bytes(table.units, len(table.y))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json, run_folder, say_before
 
 
@@ -57,10 +58,10 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
     if done:
         already = under_label(
             "",
-            f"The run in {run} is finished, with these settings and files; quorate run {run} would charge nothing, "
-            "and write its model and report again. What it was made from:",
+            f"The run in {run} is finished, with these settings and files; quorate run {for_shell(run)} would charge "
+            "nothing, and write its model and report again. What it was made from:",
             room=0,
         )
         click.echo("\n".join((*already, "")))
-    click.echo(result.text(private=True))
-    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {run}")
+    click.echo(result.text())
+    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {for_shell(run)}")

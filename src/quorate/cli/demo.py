@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json
 from quorate.errors import PreconditionFailed
 from quorate.pipeline.progress import progress
@@ -48,7 +49,7 @@ def command(out: Path | None, as_json: bool) -> None:
     assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
     assert by_rounds is not None  # noqa: S101
     seconds = time.monotonic() - begun
-    shown = outputs(batch.folder, next_command=f"quorate ledger show {folder}")
+    shown = outputs(batch.folder, next_command=f"quorate ledger show {for_shell(folder)}")
     if as_json:
         print_json(
             {

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json, run_folder
 
 
@@ -68,4 +69,6 @@ def command(
         click.echo(f"wrote {path}")
     if digest is not None:
         click.echo(f"sum of the manifest: {digest}")
-        click.echo(f"send it by another way; whoever receives the package runs: quorate check-export {destination}")
+        click.echo(
+            f"send it by another way; whoever receives the package runs: quorate check-export {for_shell(destination)}"
+        )

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from quorate.cli.stopping import interruption, stopping
-from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.cli.streams import forgiving_streams
+from quorate.cli.unforeseen import may_hold_charges, refusal_of, run_in_question
+from quorate.errors import (
+    NOTHING_CHARGED,
+    NOTHING_MORE,
+    InvalidParameter,
+    PreconditionFailed,
+    QuorateError,
+    act,
+    know_charge,
+)
 from quorate.plugins import COMMANDS as DECLARED
 from quorate.plugins import added, load, packages_of
 
@@ -140,8 +150,13 @@ def group() -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; every refusal is one line, a code and what was charged."""
-    arguments = sys.argv[1:] if args is None else args
+    with forgiving_streams(), act():
+        _run(sys.argv[1:] if args is None else args)
+
+
+def _run(arguments: list[str]) -> NoReturn:
     told = Event()
+    run_in_question.set(None)
     try:
         with stopping(partial(_give_up, arguments, told)):
             group(arguments, prog_name="quorate", standalone_mode=False)
@@ -154,6 +169,9 @@ def main(args: list[str] | None = None) -> None:
         for hint in _hints(error):
             click.echo(hint, err=True)
         sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         told.set()
         fail(interruption(), arguments)
@@ -161,6 +179,10 @@ def main(args: list[str] | None = None) -> None:
         fail(error, arguments)
     except OSError as error:
         fail(_of_the_machine(error), arguments)
+    except (SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001 - of numpy, polars, memory; a panic of Rust is no Exception
+        fail(refusal_of(error), arguments)
     sys.exit(0)
 
 
@@ -214,12 +236,14 @@ def _of_the_machine(error: OSError) -> PreconditionFailed:
     return PreconditionFailed(
         f"the machine refused{where}: {said[:1].lower()}{said[1:]}. What is stored stays; {remedy}, then the same "
         "command goes on",
-        charged="a charge that was made before stands: quorate ledger show",
     )
 
 
 def fail(error: QuorateError, arguments: list[str]) -> NoReturn:
     """Print `error` and exit with its code."""
+    know_charge(error)
+    if error.charged == NOTHING_CHARGED and may_hold_charges(run_in_question.get()):
+        error.charged = NOTHING_MORE
     for line in lines(error, arguments):
         click.echo(line, err=True)
     sys.exit(error.exit_code)
@@ -237,4 +261,4 @@ def lines(error: QuorateError, arguments: list[str]) -> list[str]:
             "charged": error.charged,
         }
         return [json.dumps(facts, ensure_ascii=False)]
-    return [f"quorate: {error}", f"({error.code}; {error.charged})"]
+    return [f"quorate: {error}", f"({error.code}; {error.charged})" if error.charged else f"({error.code})"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import WholeAtLeast, number
 from quorate.cli.stopping import interrupted_as
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
@@ -66,7 +67,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     if left:
         decision = "; there is no default for epsilon, it is your decision" * ("[budget] epsilon" in left)
         click.echo(f"to fill in: {', '.join(left)}{decision}")
-    click.echo(f"next: {'edit it, then ' if left else ''}quorate check {folder}")
+    click.echo(f"next: {'edit it, then ' if left else ''}quorate check {for_shell(folder)}")
 
 
 def _asked_or_nothing(begun: Begun) -> Begun:

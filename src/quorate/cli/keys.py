@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import WholeAtLeast, as_json, print_json
+from quorate.arguments import for_shell
+from quorate.cli.options import WholeAtLeast, as_json, in_question, print_json
 
 if TYPE_CHECKING:
     from quorate.service.keys import Key, KeyFile
 
-run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Path))
+run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Path), callback=in_question)
 
 
 @click.group(name="keys")
@@ -56,7 +57,7 @@ def list_(run: Path, as_json: bool) -> None:
     for key in keys:
         click.echo(f"{key.id}  {key.name}: {_line(key)}")
     if not keys:
-        click.echo(f"no key yet; make one: quorate keys create {run} --name NAME --scope ask", err=True)
+        click.echo(f"no key yet; make one: quorate keys create {for_shell(run)} --name NAME --scope ask", err=True)
 
 
 @command.command(name="revoke")

@@ -8,7 +8,22 @@ from typing import Any
 
 import click
 
-run_folder = click.argument("run", type=click.Path(file_okay=False, path_type=Path), default=Path(), metavar="[RUN]")
+from quorate.cli.unforeseen import run_in_question
+
+
+def in_question(_: click.Context, __: click.Parameter, run: Path) -> Path:
+    """Note which run a command is about, for what has to be kept on its private side."""
+    run_in_question.set(run)
+    return run
+
+
+run_folder = click.argument(
+    "run",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path(),
+    metavar="[RUN]",
+    callback=in_question,
+)
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object, for programs.")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, run_folder, say_before
 from quorate.cli.stopping import charged_as
 from quorate.errors import InvalidParameter
@@ -75,6 +76,8 @@ def command(
             for caution in method.cautions(read):
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
+            for note in method.promise_notes(read).reveal():  # on the owner's terminal alone
+                click.echo(f"caution: {note.words}", err=True)
         expected = None
         if rehearse:
             expected, commonest = method.expected(read)
@@ -82,13 +85,14 @@ def command(
             if found.applies and not as_json:
                 click.echo(f"caution: {found.words}", err=True)
         with progress(quiet=as_json) as watch:
-            facts = method.execute(read, command=f"quorate run {run}", watch=watch, expected=expected)
+            tell, command_ = None if as_json else say_before, f"quorate run {for_shell(run)}"
+            facts = method.execute(read, command=command_, watch=watch, expected=expected, tell=tell)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
     if (chosen := choice_in_words(run)) is not None:
         click.echo(chosen)
-    following = f"quorate status {run}" if facts.seeded else f"quorate export {run} --to outbox"
+    following = f"quorate status {for_shell(run)}" if facts.seeded else f"quorate export {for_shell(run)} --to outbox"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
 
 

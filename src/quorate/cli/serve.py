@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import run_folder, whole
 from quorate.pipeline.progress import progress
 
@@ -52,6 +53,7 @@ def command(
     from quorate.run.folder import RunFolder
     from quorate.service.app import Service
     from quorate.service.keys import KeyFile
+    from quorate.service.log import Log
     from quorate.service.open_run import opened
     from quorate.service.records import Records
     from quorate.service.server import check_certificate, serve
@@ -66,8 +68,13 @@ def command(
         click.echo(f"serving    {served.title} on {scheme}://{settings.host}:{settings.port}")
         click.echo(f"left       {'every prediction is free' if left is None else f'{left:,} answers'}")
         if not keys.keys():
-            click.echo(f"key        none yet; make one: quorate keys create {run} --name NAME --scope ask --scope read")
-        serve(Service(served, keys, settings, Records()))
+            click.echo(
+                f"key        none yet; make one: quorate keys create {for_shell(run)} --name NAME --scope ask "
+                "--scope read"
+            )
+        log = Log.to_stderr()
+        stack.callback(log.close)
+        serve(Service(served, keys, settings, Records(write=log.write, dropped=lambda: log.dropped)))
 
 
 def _refuse_busy(host: str, port: int) -> None:

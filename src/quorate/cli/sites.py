@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json, whole
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def sign(
     from quorate.run.votes_file import read_votes
 
     if not key.exists():
-        raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {site}")
+        raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
     named = check_classes([each.strip() for each in classes.split(",")])
     votes = read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
     rows = read_queries(queries, label=label)
@@ -150,7 +151,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
     for word, line in [*_planned_lines(combined), *([] if done is None else _released_lines(combined, done))]:
         click.echo(f"{word:<10} {line}")
     if check:
-        click.echo(f"\nNothing was charged. Next: quorate votes combine {folder}")
+        click.echo(f"\nNothing was charged. Next: quorate votes combine {for_shell(folder)}")
 
 
 def _planned(combined: Combined) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn
 
-from quorate.errors import Interrupted, QuorateError
+from quorate.errors import NOTHING_CHARGED, STANDS, Interrupted, QuorateError, note_charge
 
 GRACE_SECONDS = 2.0
 
@@ -47,16 +47,22 @@ def interrupted_as(words: Interrupted) -> Iterator[None]:
 
 @contextmanager
 def charged_as(look: Callable[[], str | None]) -> Iterator[None]:
-    """Have a stop of the block say what was charged, as `look` finds it once the block has let go of everything.
+    """Have a stop or an error of the block say what was charged, as `look` finds it at its end.
 
-    Where that takes too long or cannot be said, the words of every stop are.
+    Where that takes too long or cannot be said, the words of every stop are, and those of the act.
     """
     try:
         yield
-    except KeyboardInterrupt:
+    except BaseException as error:
+        found = None
         with suppress(QuorateError, OSError):
-            if (found := look()) is not None:
-                _said.append(_stopped_with(found))
+            found = look()
+        if found is not None and isinstance(error, KeyboardInterrupt):
+            _said.append(_stopped_with(found))
+        elif found is not None:
+            note_charge(found)  # for the error that stands in place of one of a library
+            if isinstance(error, QuorateError) and error.charged in (NOTHING_CHARGED, STANDS):
+                error.charged = found
         raise
 
 

@@ -18,7 +18,7 @@ from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
 from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
 from quorate.data.labels import Label, check_classes, encode_labels
-from quorate.data.overlap import PrivateRecords
+from quorate.data.overlap import PrivateRecords, refuse_private_rows
 from quorate.data.pool import PublicPool
 from quorate.data.reading import column_names, read_batches, read_cells, read_data, read_table
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
@@ -58,6 +58,7 @@ __all__ = [
     "public_digest",
     "is_same_table",
     "PrivateRecords",
+    "refuse_private_rows",
     "fixed_types",
     "needs_encoding",
     "public_encoder",

@@ -5,6 +5,7 @@ A message names the column and the kind of fault, never a row, a value or how ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -77,9 +78,40 @@ def refuse_infinite(X: Rows, name: str = "X") -> None:
         raise DataRefused(f"{name}: Input contains infinity in {named(X, infinite)}; expected finite numbers")
 
 
+def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
+    """Refuse numbers beyond the largest that a kind of model holds.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns; not the rows, nor how many.
+
+    Examples
+    --------
+    >>> refuse_larger(np.array([[1e39, 2.0]]), 3e38, name="X", taker="DecisionTreeClassifier")
+    Traceback (most recent call last):
+    quorate.errors.DataRefused: X: a number in column 0 is larger than DecisionTreeClassifier holds; expected at most 3e+38 in size
+    """  # noqa: E501  a doctest's message is one line
+
+    def beyond(values: NDArray[Any]) -> NDArray[np.bool_]:
+        larger: NDArray[np.bool_] = np.abs(values) > largest
+        return larger
+
+    chosen = _in_frame(X, beyond) if is_frame(X) else _columns_where(X, beyond)
+    if chosen.any():
+        raise DataRefused(
+            f"{name}: a number in {named(X, chosen)} is larger than {taker} holds; expected at most {largest:.3g} in "
+            "size"
+        )
+
+
 def _infinite_in_frame(X: Rows) -> NDArray[np.bool_]:
+    return _in_frame(X, np.isinf)
+
+
+def _in_frame(X: Rows, test: Callable[[NDArray[Any]], NDArray[np.bool_]]) -> NDArray[np.bool_]:
     numbers = [family == "number" for family in families(X).values()]
-    return np.array([number and np.isinf(doubles(column(X, place))).any() for place, number in enumerate(numbers)])
+    return np.array([number and test(doubles(column(X, place))).any() for place, number in enumerate(numbers)])
 
 
 def _refuse_beyond(X: Rows, name: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
-from quorate.data.rows import Rows, is_frame, kind, n_rows
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
 from quorate.data.written_numbers import written_number
@@ -151,17 +151,18 @@ class ColumnKinds:
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
-        places = {name: place for place, name in enumerate(map(str, X.columns))}
+        places = {name: place for place, name in enumerate(columns(X) or ())}
         kept = [place for name, place in places.items() if self.kinds.get(name) != "dropped"]
         if len(kept) < len(places):
             X = X.iloc[:, kept] if kind(X) == "pandas" else X[:, kept]
-            places = {name: place for place, name in enumerate(map(str, X.columns))}
+            places = {name: place for place, name in enumerate(columns(X) or ())}
         found = families(X)
-        for name in self.changed:
-            if name in places:
-                read = _read(column(X, places[name]), found[name], self.kinds[name], comma=name in self.commas)
-                X = _with(X, places[name], read)
-        return X
+        read = {
+            places[name]: _read(column(X, places[name]), found[name], self.kinds[name], comma=name in self.commas)
+            for name in self.changed
+            if name in places
+        }
+        return _with(X, read)
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -194,20 +195,23 @@ def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
 
 
-def _with(X: Rows, place: int, values: Any) -> Rows:
-    """Put one column in the place of another."""
-    numbers = isinstance(values, np.ndarray)
+def _with(X: Rows, read: Mapping[int, Any]) -> Rows:
+    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
     if kind(X) == "polars":
         import polars as pl
 
-        new = pl.Series(X.columns[place], values, dtype=pl.Float64 if numbers else pl.String)
-        return X.with_columns(new)
+        names = X.columns
+        return X.with_columns(
+            pl.Series(names[place], values, dtype=pl.Float64 if isinstance(values, np.ndarray) else pl.String)
+            for place, values in read.items()
+        )
     import pandas as pd
 
-    changed = X.copy(deep=False)
-    absent = float("nan")
-    cells = values if numbers else [absent if value is None else value for value in values]
-    changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
+    changed, absent = X.copy(deep=False), float("nan")
+    for place, values in read.items():
+        numbers = isinstance(values, np.ndarray)
+        cells = values if numbers else [absent if value is None else value for value in values]
+        changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
     return changed
 
 

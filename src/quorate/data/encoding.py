@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,8 @@ def without_frequent_texts(X_public: Rows) -> list[str]:
     ]
 
 
-def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
-    """Refuse numbers that are infinite, or become so in the units of the public pool.
+def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf) -> None:
+    """Refuse numbers that are infinite, or become so, or larger than what is to take them, in the public pool's units.
 
     Parameters
     ----------
@@ -164,6 +165,8 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
         What it is to read.
     name : str
         What the message calls the table.
+    largest : float, default inf
+        The largest number, in those units, that is taken.
 
     Raises
     ------
@@ -191,7 +194,8 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str) -> None:
             continue
         values = doubles(column(X, at)) if frame else np.asarray(X[:, at], dtype=np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
-            far[at] = np.isnan(scale) or np.isinf((values - mean) / scale).any()
+            scaled = np.abs((values - mean) / scale)
+            far[at] = np.isnan(scale) or (np.isinf(scaled) | (scaled > largest)).any()
     if far.any():
         one = np.count_nonzero(far) == 1
         raise DataRefused(
@@ -218,10 +222,10 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     if chosen is None:
         return {}
     scaler = encoder.named_transformers_["number"].named_steps["scale"]
-    known = list(columns(X) or ())
+    known = {name: place for place, name in enumerate(columns(X) or ())}
     known_spread = np.isfinite(scaler.mean_) & np.isfinite(scaler.var_)  # for others a scale of 1 stands in
     spreads = np.where(known_spread, scaler.scale_, np.nan)
-    places = [known.index(place) if isinstance(place, str) else place for place in chosen]
+    places = [known[place] if isinstance(place, str) else place for place in chosen]
     return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
 
 

@@ -169,9 +169,10 @@ def _sparse(X: Rows) -> Rows:
 def _polars(X: Rows) -> Rows:
     import polars as pl
 
+    schema = dict(X.schema)  # once: a frame makes it anew each time that it is asked for
     wanted: dict[str, Any] = {}
     for name, family in families(X).items():
-        dtype = X.schema[name]
+        dtype = schema[name]
         if family in ("number", "missing"):
             wanted[name] = pl.Float64
         elif family == "text":
@@ -180,7 +181,7 @@ def _polars(X: Rows) -> Rows:
             wanted[name] = pl.Datetime(_TIME_UNIT, dtype.time_zone)
         elif isinstance(dtype, pl.Duration):
             wanted[name] = pl.Duration(_TIME_UNIT)
-    changed = {name: dtype for name, dtype in wanted.items() if X.schema[name] != dtype}
+    changed = {name: dtype for name, dtype in wanted.items() if schema[name] != dtype}
     return X.cast(changed) if changed else X
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import arrow_values, polars_values
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, order_of, pack, shared, tally, words_of
+from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.streamed import StreamedColumn
 from quorate.data.unit_keys import ID, IdKeys, PositionKeys, as_unit_keys
@@ -351,13 +351,22 @@ def is_same_table(
         return False
     given = (None, None) if digests is None else digests
     theirs, ours = (tally(_digests_of(*each)) for each in zip((private, public), given, strict=True))
-    if np.array_equal(theirs.words, ours.words) and np.array_equal(theirs.counts, ours.counts):
-        return True
-    if len(theirs.counts) < DISTINCT_SHARE * n_rows(private) or len(ours.counts) < DISTINCT_SHARE * n_rows(public):
+    return are_same_rows(theirs, ours) or is_part_of(theirs, ours)
+
+
+def are_same_rows(theirs: Tally, ours: Tally) -> bool:
+    """Rule 2 of :func:`is_same_table`: the same rows, in whatever order."""
+    return np.array_equal(theirs.words, ours.words) and np.array_equal(theirs.counts, ours.counts)
+
+
+def is_part_of(theirs: Tally, ours: Tally) -> bool:
+    """Rule 3 of :func:`is_same_table`: more than half of our rows are among theirs, of which hardly any repeats."""
+    n, m = int(theirs.counts.sum()), int(ours.counts.sum())
+    if len(theirs.counts) < DISTINCT_SHARE * n or len(ours.counts) < DISTINCT_SHARE * m:
         return False
     _, common = shared(theirs, ours)
     matched = int(ours.counts[common].sum())
-    return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * n_rows(public)
+    return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * m
 
 
 def is_same_object(private: Any, public: Rows) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -10,6 +9,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data.columns import column, families, texts
 from quorate.data.rows import Rows, columns, is_frame
 from quorate.errors import DataRefused, PreconditionFailed
@@ -147,8 +147,7 @@ def read_image(folder: Path, name: Any, *, only: ImageForm | None = None) -> Any
     `only`, an image of another size is none, and of its file the header alone is read.
     """
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with unwarned(), np.errstate(all="ignore"):
             return _read(folder, name, only)
     except Exception:  # noqa: BLE001 - it is said to nobody
         return None

@@ -1,83 +1,124 @@
-"""Whether a table of labelled rows, said to be public, holds private records: more of them than chance explains."""
+"""Whether labelled rows, said to be public, hold private ones: more of them than chance explains."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
+from secrets import token_bytes
+from typing import Any
 
 import numpy as np
 
-from quorate.data.canonical import row_digests
-from quorate.data.identity import DISTINCT_SHARE
-from quorate.data.packed import AT_ONCE, PackedDigests, Tally, pack, shared, tally
-from quorate.data.rows import Rows
-from quorate.deferred import stats
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.columns import column, doubles, families, texts
+from quorate.data.identity import DISTINCT_SHARE, are_same_rows, is_part_of
+from quorate.data.packed import Tally, shared, tally_of_words
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, width
+from quorate.data.streamed import StreamedFrame
+from quorate.data.summed_cells import summed_cells
+from quorate.deferred import sparse, stats
 from quorate.errors import DataRefused
-from quorate.types import FloatArray, IntArray, Secret, derive
+from quorate.types import FloatArray, Secret, WordArray, derive
 
 FALSE_ALARM = 1e-6  # of each of the two rules, on tables that were drawn independently of each other
 _LOG_ALARM = math.log(FALSE_ALARM)
-_RECORD_BYTES = 16
+_CELLS = 1 << 19  # that are looked at together
 _TILTS = np.concatenate([np.geomspace(1e-3, 8.0, 60), [16.0, 32.0]])  # λ of the Chernoff bound
 
 
+HOLDS_PRIVATE = (
+    "holds the private rows again, or some of them; a score on them would be published without a charge. Give public "
+    "rows with labels, about nobody in the private table, or leave it out"
+)
+
+
+def refuse_private_rows(rows: Rows, records: PrivateRecords, *, name: str) -> None:
+    """Refuse labelled rows, said to be public, that hold private ones: a score on them would have no price.
+
+    Parameters
+    ----------
+    rows : Rows, (n_rows, n_features)
+        As :meth:`PrivateRecords.are_in` takes them. Their labels do not count: whoever turned them round would read the
+        score off its complement.
+    records : PrivateRecords
+        What is known of the private rows.
+    name : str
+        What the message calls the rows.
+
+    Raises
+    ------
+    DataRefused
+        To their owner, in words that tell neither which nor how many.
+
+    Notes
+    -----
+    The direct method refuses nothing that a private row decides: it leaves the score out, and asks
+    :meth:`PrivateRecords.are_in` itself, once its rounds are over.
+    """
+    if records.are_in(rows):
+        raise DataRefused(f"{name} {HOLDS_PRIVATE}")
+
+
 class PrivateRecords:
-    """What is kept of private (features, label) records to know them again: keyed digests, and how often each occurs.
+    """What is kept of private rows to know them again: keyed digests, and how often each occurs.
+
+    A row is known by what a model reads of it: numbers to the precision of float32, texts by what they say, columns
+    that nothing is learned from not at all; whatever container, type of number or index holds it. Its labels do not
+    count. Two digests are kept of each row, one with its columns in their order and one in any order.
 
     Parameters
     ----------
     X : Rows, (n_rows, n_features)
         Private features.
-    codes : IntArray, (n_rows,)
-        Class codes.
-    key : Secret[bytes]
-        32 secret bytes, best drawn for this purpose. Without them the digests tell nothing about a row that somebody
-        guesses.
-    digests : sequence of n_rows bytes, optional
-        ``row_digests(X)``, where the caller has them already.
+    kinds : ColumnKinds, optional
+        What each column is read as.
 
     Notes
     -----
-    Privacy: private as a whole. The one answer, of :meth:`are_in`, may only refuse a table to its owner.
+    Privacy: private as a whole. The one answer, of :meth:`are_in`, may only refuse a table to its owner, or leave out a
+    score. The key is drawn here and kept nowhere else.
 
     Examples
     --------
-    >>> X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
-    >>> records = PrivateRecords(X, y, Secret(bytes(32)))
+    >>> X = np.random.default_rng(0).normal(size=(30, 2))
+    >>> records = PrivateRecords(X)
     >>> records
     PrivateRecords(…)
-    >>> records.are_in(X[::-1], y[::-1]), records.are_in(X + 0.5, y)
+    >>> records.are_in(X[::-1, ::-1].astype("float32")), records.are_in(X + 0.5)
     (True, False)
     """
 
-    __slots__ = ("_counts", "_key")
+    __slots__ = ("_key", "_kinds", "_tallies")
 
-    def __init__(self, X: Rows, codes: IntArray, key: Secret[bytes], *, digests: Sequence[bytes] | None = None) -> None:
-        self._key = Secret(derive(key, "records"))
-        self._counts = Secret(self._count(row_digests(X) if digests is None else digests, codes))
+    def __init__(self, X: Rows, kinds: ColumnKinds | None = None) -> None:
+        self._key = Secret(token_bytes(32))
+        self._kinds = ColumnKinds() if kinds is None else kinds
+        self._tallies = Secret(self._counted(X))
 
-    def are_in(self, X: Rows, codes: IntArray) -> bool:
-        """Tell whether these records hold more of the private ones than chance explains.
+    def are_in(self, X: Rows) -> bool:
+        """Tell whether rows hold more of the private ones than chance explains.
 
         Parameters
         ----------
         X : Rows, (n_rows, n_features)
-            Features, with the columns of the private table in its order.
-        codes : IntArray, (n_rows,)
-            Class codes.
+            Features. Columns with names may come in any order; without names, the order of the private table is looked
+            at and any other one too.
 
         Returns
         -------
         bool
-            True where one of these holds. Let a record occur p times among the private ones and e times here, and
-            let t = p + e.
+            True where one of these holds. Let a row occur p times among the private ones and e times here, and let
+            t = p + e.
 
-            1. The two tables share each other's records too evenly: the sum of min(p, e) over all records is
-               improbable even if every one of the t occurrences had fallen to either table by the toss of a coin.
+            1. The two tables share each other's rows too evenly: the sum of min(p, e) over all rows is improbable
+               even if every one of the t occurrences had fallen to either table by the toss of a coin.
             2. Nearly all rows are distinct in both tables, and more of these rows are found among the private ones
                than fresh draws would be.
+            3. Nearly all rows are distinct, and they are the same ones or more than half of these are private, as
+               :func:`~quorate.data.is_same_table` has it.
 
             Improbable is a probability of at most 10⁻⁶ by the bounds below.
 
@@ -85,51 +126,143 @@ class PrivateRecords:
         -----
         *Rule 1* assumes nothing about how the rows of either table are distributed, only that rows are independent
         (draws counted as Poisson). Then, given the totals t, the counts e are independent and binomial, each with
-        some chance θ that depends on its record. The distance of e from t/2 is stochastically smallest at θ = 1/2,
+        some chance θ that depends on its row. The distance of e from t/2 is stochastically smallest at θ = 1/2,
         so ``min(p, e) = t/2 − |e − t/2|`` is stochastically largest there, whatever the tables, and Chernoff's bound
         at θ = 1/2 holds for all of them. It finds 20 private rows among any number of others where rows hardly
-        repeat: 20 records that occur once on each side, and none that occurs twice on one, have probability 2⁻²⁰. It
-        finds a table of few distinct records of which some rows were changed: there e is as good as p for every
-        record, and should be off by about its square root. Two honest tables from which repeated rows were both
-        struck out share records evenly as well; they are refused, and their owner leaves the evaluation out.
+        repeat: 20 rows that occur once on each side, and none that occurs twice on one, have probability 2⁻²⁰. It
+        finds a table of few distinct rows of which some were changed: there e is as good as p for every
+        row, and should be off by about its square root. Two honest tables from which repeated rows were both
+        struck out share rows evenly as well; they are refused, and their owner leaves the evaluation out.
 
         *Rule 2* is for tables too small for rule 1. Where a share r of n private rows repeats another one, a fresh
         row is found among them with a chance of at most twice the expected r (see
         :func:`~quorate.data.is_same_table`); for that, a bound is put that n·r, counted as Poisson, would miss with
         probability 10⁻⁶. Both tables must be nine tenths distinct, or one popular row would count often.
 
-        What neither can tell: a part of a table of few distinct records, or fewer than 20 private rows among many
-        others. Chance explains those as well, and whether the rows are public is the owner's word.
+        Each rule is asked of the rows as their columns stand, and of the same rows as sets of cells, in which a column
+        that was moved is no disguise.
+
+        What neither can tell: a part of a table of few distinct rows, or a few private rows among many
+        others. Chance explains those as well, and whether the rows are public is the owner's word. So is it of rows
+        whose numbers were changed.
 
         Examples
         --------
         >>> coins = np.random.default_rng(0).integers(0, 2, (2_000, 5))
-        >>> records = PrivateRecords(coins[:1_000], np.zeros(1_000, dtype=np.int64), Secret(bytes(32)))
-        >>> records.are_in(coins[1_000:], np.zeros(1_000, dtype=np.int64))
-        False
-        >>> records.are_in(coins[:999], np.zeros(999, dtype=np.int64))
-        True
+        >>> records = PrivateRecords(coins[:1_000])
+        >>> records.are_in(coins[1_000:]), records.are_in(coins[:999])
+        (False, True)
         """
-        theirs, ours = self._counts.reveal(), self._count(row_digests(X), codes)
-        return _too_even(theirs, ours) or _too_many_found(theirs, ours)
+        theirs, ours = self._tallies.reveal(), self._counted(X)
+        if not ours[0].counts.size or not theirs[0].counts.size:
+            return False
+        return any(rule(*pair) for pair in zip(theirs, ours, strict=True) for rule in _RULES)
 
-    def _count(self, digests: Sequence[bytes], codes: IntArray) -> Tally:
-        if len(digests) != len(codes):
-            raise DataRefused("rows and labels differ in length; give one label for every row")
-        key = self._key.reveal()
-        array = np.empty((len(digests), _RECORD_BYTES), dtype=np.uint8)
-        for start in range(0, len(array), AT_ONCE):
-            part = slice(start, start + AT_ONCE)
-            array[part] = pack(
-                [
-                    blake2b(digest + code.to_bytes(8, "big", signed=True), key=key, digest_size=_RECORD_BYTES).digest()
-                    for digest, code in zip(digests[part], np.asarray(codes[part]).tolist(), strict=True)
-                ]
-            ).array
-        return tally(PackedDigests(array))
+    def _counted(self, X: Rows) -> tuple[Tally, Tally]:
+        """Count the rows by their cells in order, and by their cells in any order."""
+        key = derive(self._key, "records")
+        blocks = [_sums(numbers, texts_, key) for numbers, texts_ in _cells(X, self._kinds, key)]
+        words = np.concatenate(blocks) if blocks else np.empty((0, 4), dtype=np.uint64)
+        return tally_of_words(words[:, :2]), tally_of_words(words[:, 2:])
 
     def __repr__(self) -> str:
         return "PrivateRecords(…)"
+
+
+def _cells(X: Rows, kinds: ColumnKinds, key: bytes) -> Iterator[tuple[Any, WordArray | None]]:
+    """Yield blocks of rows as a model reads them: numbers, and the hashes of texts, by the names of their columns."""
+    if isinstance(X, StreamedFrame):
+        for block in X.blocks():
+            yield from _cells(block, kinds, key)
+        return
+    if not is_frame(X):
+        step = max(1, _CELLS // max(1, width(X)))
+        yield from ((X[start : start + step], None) for start in range(0, n_rows(X), step))
+        return
+    read = kinds(X)
+    places = sorted(range(width(read)), key=(columns(read) or ()).__getitem__)
+    found = tuple(families(read).values())  # of the whole table: a block may happen to hold nothing
+    step = max(1, _CELLS // max(1, len(places)))
+    for start in range(0, n_rows(read), step):
+        block = read.iloc[start : start + step] if kind(read) == "pandas" else read[start : start + step]
+        numbers = np.zeros((n_rows(block), len(places)))
+        hashes = np.zeros((n_rows(block), len(places)), dtype=np.uint64)
+        for at, place in enumerate(places):
+            series = column(block, place)
+            if found[place] in ("text", "time"):
+                hashes[:, at] = _hashed(texts(series), key)
+            else:
+                numbers[:, at] = doubles(series)
+        yield numbers, hashes
+
+
+def _hashed(values: Sequence[str | None], key: bytes) -> WordArray:
+    """Hash texts by what they say; a missing one and an empty one say the same."""
+    said: dict[str | None, int] = {}
+    for value in set(values):
+        text = unicodedata.normalize("NFC", (value or "").strip())
+        digest = blake2b(text.encode("utf-8", "surrogatepass"), key=key, digest_size=8).digest()
+        said[value] = int.from_bytes(digest, "big") | 1
+    return np.array([said[value] for value in values], dtype=np.uint64)
+
+
+def _sums(numbers: Any, hashes: WordArray | None, key: bytes) -> WordArray:
+    """Hash the cells of rows, and add them up: weighed by their columns, and not. Zeros add nothing, as in sparse rows.
+
+    Returns
+    -------
+    (n_rows, 4) array of uint64
+        Two words with the columns in their order, two in any order. Sums are modulo 2⁶⁴, with weights that the key
+        draws, so that other cells of one sum are a chance of 2⁻⁶⁰ or so.
+    """
+    one, other = (int.from_bytes(key[start : start + 8], "big") for start in (0, 8))
+    if sparse.issparse(numbers):
+        stored: Any = numbers
+        csr = summed_cells(stored.astype(np.float64))
+        rows, places = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr)), csr.indices
+        n, cells = csr.shape[0], _bits(csr.data)
+    else:
+        dense = np.asarray(numbers, dtype=np.float64)
+        bits = _bits(dense) if hashes is None else _bits(dense) ^ hashes
+        n, (rows, places) = len(dense), np.nonzero(bits)
+        cells = bits[rows, places]
+    kept = cells != 0
+    rows, places, cells = rows[kept], places[kept], cells[kept]
+    first = _mixed(cells ^ np.uint64(one))
+    second = _mixed(first ^ np.uint64(other))
+    at = places.astype(np.uint64)
+    weights = _mixed(at + np.uint64(one)) | np.uint64(1), _mixed(at + np.uint64(other)) | np.uint64(1)
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=n))])
+    summed = [first * weights[0], second * weights[1], first, second]
+    totals = np.zeros((len(rows) + 1, 4), dtype=np.uint64)
+    totals[1:] = np.cumsum(np.stack(summed, axis=1), axis=0, dtype=np.uint64)
+    sums: WordArray = totals[ends[1:]] - totals[ends[:-1]]
+    return sums
+
+
+def _bits(values: FloatArray) -> WordArray:
+    """Return what a cell is to float32, of one zero and one NaN, as whole numbers; a zero is 0."""
+    with np.errstate(all="ignore"):
+        single = values.astype(np.float32) + np.float32(0)
+    single[np.isnan(single)] = np.nan
+    bits: WordArray = single.view(np.uint32).astype(np.uint64)
+    return bits
+
+
+def _mixed(words: WordArray) -> WordArray:
+    """Mix the bits of 64-bit words, as SplitMix64 does."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+def _same(theirs: Tally, ours: Tally) -> bool:
+    """Whether they are the same rows, and not few distinct ones: 40 coins come up as 40 others did one time in eleven.
+
+    Where rows repeat, :func:`_too_even` knows the same table from chance.
+    """
+    distinct = len(theirs.counts) >= DISTINCT_SHARE * int(theirs.counts.sum())
+    return distinct and are_same_rows(theirs, ours)
 
 
 def _too_even(theirs: Tally, ours: Tally) -> bool:
@@ -175,3 +308,6 @@ def _too_many_found(theirs: Tally, ours: Tally) -> bool:
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
     found = int(ours.counts[shared(theirs, ours)[1]].sum())
     return chance < 1 and bool(stats.binom.sf(found - 1, m, chance) <= FALSE_ALARM)
+
+
+_RULES = (_same, is_part_of, _too_even, _too_many_found)

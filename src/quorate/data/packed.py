@@ -75,7 +75,11 @@ def tally(digests: Sequence[bytes]) -> Tally:
     >>> tally([b"b" * 16, b"a" * 16, b"b" * 16]).counts.tolist()
     [1, 2]
     """
-    words = words_of(pack(digests).array)
+    return tally_of_words(words_of(pack(digests).array))
+
+
+def tally_of_words(words: WordArray) -> Tally:
+    """Count how often each row of words ``(n, 2)`` occurs."""
     words = words[order_of(*words.T)]
     first = np.ones(len(words), dtype=np.bool_)
     first[1:] = (words[1:] != words[:-1]).any(axis=1)

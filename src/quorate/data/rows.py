@@ -107,7 +107,38 @@ def columns(X: Rows) -> tuple[str, ...] | None:
     >>> columns(np.zeros((2, 3))) is None
     True
     """
-    return tuple(str(name) for name in X.columns) if is_frame(X) else None
+    return tuple(map(spoken_name, X.columns)) if is_frame(X) else None
+
+
+def with_text_names(X: Any, name: str = "X") -> Any:
+    """Return a frame whose columns are called as :func:`columns` says; anything else as it is.
+
+    pandas takes any name, such as a number, or a tuple for several levels. A name is made a text once, where a frame
+    comes in: whoever looks a column up later would look in vain.
+
+    Raises
+    ------
+    DataRefused
+        If two columns are then called the same; `name` is what the message calls the table.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> list(with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"])).columns)
+    ['0', 'age/years', 'sex']
+    """
+    if not _is_frame(X, "pandas"):  # in a polars frame names are texts, and no two the same
+        return X
+    names = columns(X) or ()
+    if len(set(names)) < len(names):
+        twice = sorted({column for column in names if names.count(column) > 1})
+        raise DataRefused(f"{name}: more than one column is called {twice[0]!r}; rename one of them")
+    return X if all(type(column) is str for column in X.columns) else X.set_axis(list(names), axis=1)
+
+
+def spoken_name(name: Any) -> str:
+    """Return the text by which a column is called: its name's own, and that of several levels joined by "/"."""
+    return "/".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def take(X: Rows, indices: NDArray[Any] | list[int]) -> Rows:
@@ -151,7 +182,8 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     X : array-like, sparse matrix or frame
         Lists become float arrays; texts alone (a list, an array or a column of them) become a table of one column,
         ``text``; sparse matrices of any format become CSR; arrays of Python objects become
-        float arrays where every entry is a number, and so do floats of more than 64 bits.
+        float arrays where every entry is a number, and so do floats of more than 64 bits. Columns of a frame are
+        called by texts afterwards.
     name : str
         What the message calls the table.
 
@@ -177,11 +209,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     if holds_texts(X):
         X = texts_table(X)
     if _is_frame(X, "polars") or _is_frame(X, "pandas"):
-        rows = X
-        names = [str(column) for column in X.columns]
-        if len(set(names)) < len(names):
-            twice = sorted({column for column in names if names.count(column) > 1})
-            raise DataRefused(f"{name}: more than one column is called {twice[0]!r}; rename one of them")
+        rows = with_text_names(X, name)
     elif _is_sparse(X):
         _refuse_dtype(X.dtype, name)
         rows = X if X.format == "csr" or len(X.shape) != 2 else summed_cells(X)

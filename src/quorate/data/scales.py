@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from quorate.data.columns import column, families
+from quorate.data.columns import column, doubles, feature_families
 from quorate.data.rows import Rows, columns, is_frame, kind, width
 from quorate.types import FloatArray, Secret
 
 FEWEST = 50  # values of a column on either side; fewer say nothing about its scale
-DISTINCT = 3  # values that a column must have to have a scale: indicators have none
 RATIO = 5.0  # of two spreads, beyond which they are called different
 ROUNDING = 1e-9  # of a range from 0 to 1
 EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a scaler was fitted on these very rows
@@ -64,10 +63,15 @@ def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
     >>> compared_scales((ages - ages.mean()) / ages.std(), others).reveal()
     Scales(differing=('column 0',), fitted=('column 0',))
     """
-    differing, fitted = [], []
-    for position, name in enumerate(_names(private)):
-        mine, theirs = _values(private, position), _values(public, position)
-        if min(len(mine), len(theirs)) < FEWEST or min(len(np.unique(mine)), len(np.unique(theirs))) < DISTINCT:
+    differing: list[str] = []
+    fitted: list[str] = []
+    if kind(private) == "sparse":
+        return Secret(Scales((), ()))
+    names = columns(private) or tuple(f"column {position}" for position in range(width(private)))
+    numbers = [here == there == "number" for here, there in zip(*map(feature_families, (private, public)), strict=True)]
+    for position in np.flatnonzero(numbers).tolist():
+        mine, theirs, name = _values(private, position), _values(public, position), names[position]
+        if min(len(mine), len(theirs)) < FEWEST or not (_has_a_scale(mine) and _has_a_scale(theirs)):
             continue
         if min(_unlike_most(mine), _unlike_most(theirs)) >= FEWEST and _differ(mine, theirs):
             differing.append(name)
@@ -76,24 +80,19 @@ def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
     return Secret(Scales(tuple(differing), tuple(fitted)))
 
 
-def _names(X: Rows) -> tuple[str, ...]:
-    return columns(X) or tuple(f"column {position}" for position in range(width(X)))
-
-
 def _values(X: Rows, position: int) -> FloatArray:
-    """The finite numbers of one column; none where it holds something else."""
-    if kind(X) == "sparse":
+    """The finite numbers of one column; none where one of them is beyond the floats."""
+    try:
+        values = doubles(column(X, position)) if is_frame(X) else np.asarray(X[:, position], dtype=np.float64)
+    except OverflowError:
         return np.empty(0)
-    if is_frame(X):
-        name = _names(X)[position]
-        if families(X[[name]])[name] != "number":
-            return np.empty(0)
-        series = column(X, position)
-        present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()
-        values = np.asarray(present.to_numpy(), dtype=np.float64)
-    else:
-        values = np.asarray(X[:, position], dtype=np.float64)
     return values[np.isfinite(values)]
+
+
+def _has_a_scale(values: FloatArray) -> bool:
+    """Whether there are three different values; indicators have two."""
+    low, high = values.min(), values.max()
+    return bool(((values > low) & (values < high)).any())
 
 
 def _unlike_most(values: FloatArray) -> int:

@@ -29,11 +29,12 @@ def refuse_without_text(pool: Rows, text: Sequence[str]) -> None:
     if not is_frame(pool):
         raise InvalidParameter("text names columns of a table, and the public pool is an array; give a data frame")
     kinds = families(pool)
+    places = {name: place for place, name in enumerate(kinds)}
     for name in text:
         if kinds.get(name) != "text":
             held = "is not there" if name not in kinds else f"holds no text, but {kinds[name]}"
             raise InvalidParameter(f"text: column {name!r} of the public pool {held}; name columns of running text")
-        if any(each is None for each in texts(column(pool, list(kinds).index(name)))):
+        if any(each is None for each in texts(column(pool, places[name]))):
             raise lacks_text(name)
 
 

@@ -6,13 +6,15 @@ column holds other words than the public one does, teachers learn from nothing, 
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from quorate.data.column_kinds import ColumnKinds, words_of
+from quorate.data.column_kinds import ColumnKind, ColumnKinds, words_of
 from quorate.data.columns import column, families, texts
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
@@ -20,6 +22,7 @@ from quorate.types import Secret
 
 FEWEST = 20  # cells on either side; fewer may happen to have nothing in common
 LOOKED_AT = 5_000  # entries of a column of texts
+SLIPS = 0.01  # share of cells that may be written in another way now and then
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +34,18 @@ class UnlikeCells:
     empty : tuple of str
         Columns whose private cells are all missing, though public ones are not.
     foreign : tuple of str
-        Columns of text whose private cells share no entry and no word with the public ones.
+        Columns whose private cells say nothing that the public ones say: no entry where an entry is what counts, no
+        word in running text.
+    respelled : tuple of str
+        Columns of which private entries are those of public ones but for blanks, for case or for the form of Unicode,
+        and are other entries to who learns from them.
     blank : int
         Rows of an array that hold 0 alone, where no public row does: images that could not be read are such rows.
     """
 
     empty: tuple[str, ...] = ()
     foreign: tuple[str, ...] = ()
+    respelled: tuple[str, ...] = ()
     blank: int = 0
 
 
@@ -62,16 +70,18 @@ def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) 
     >>> public = polars.DataFrame({"age": [39.0, 50.0] * 10, "town": ["Ulm", "Bonn"] * 10})
     >>> private = polars.DataFrame({"age": [None] * 20, "town": ["89073", "53111"] * 10}, schema=public.schema)
     >>> unlike_cells(private, public).reveal()
-    UnlikeCells(empty=('age',), foreign=('town',), blank=0)
+    UnlikeCells(empty=('age',), foreign=('town',), respelled=(), blank=0)
     >>> unlike_cells(public, public).reveal()
-    UnlikeCells(empty=(), foreign=(), blank=0)
+    UnlikeCells(empty=(), foreign=(), respelled=(), blank=0)
     """
     if kind(private) == "sparse" or isinstance(private, StreamedFrame) or min(n_rows(private), n_rows(public)) < FEWEST:
         return Secret(UnlikeCells())
     if not is_frame(private):
         blank = 0 if _blank(public) else _blank(private)
         return Secret(UnlikeCells(blank=blank))
-    empty, foreign = [], []
+    empty: list[str] = []
+    foreign: list[str] = []
+    respelled: list[str] = []
     of_kind = {} if kinds is None else kinds.kinds
     family = families(public)
     for position, name in enumerate(columns(public) or ()):
@@ -85,27 +95,42 @@ def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) 
         entries, others = _entries(mine), _entries(theirs)
         if others and not entries:
             empty.append(name)
-        elif of_kind.get(name) in (None, "category", "text") and _are_foreign(entries, others):
+        elif of_kind.get(name) in (None, "category") and _are_respelled(entries, others):
+            respelled.append(name)
+        elif of_kind.get(name) in (None, "category", "text") and _are_foreign(entries, others, of_kind.get(name)):
             foreign.append(name)
-    return Secret(UnlikeCells(tuple(empty), tuple(foreign)))
+    return Secret(UnlikeCells(tuple(empty), tuple(foreign), tuple(respelled)))
 
 
 def _n_present(series: Any) -> int:
     return len(series) - int(series.isna().sum() if hasattr(series, "isna") else series.null_count())
 
 
-def _are_foreign(entries: set[str], others: set[str]) -> bool:
-    """Whether two columns of text have nothing in common, neither an entry nor a word."""
-    if not others or entries & others:
+def _are_foreign(entries: Counter[str], others: Counter[str], as_kind: ColumnKind | None) -> bool:
+    """Whether two columns of text have nothing in common: no entry, and no word where entries alone do not count."""
+    if not others or entries.keys() & others.keys():
         return False
+    if as_kind == "category":  # as the encoder compares entries
+        return True
     words, known = ({word for entry in each for word in words_of(entry)} for each in (entries, others))
     return not words & known
 
 
-def _entries(series: Any) -> set[str]:
-    """Return the first different entries of a column of text; blanks are none."""
-    present = (each.strip() for each in texts(series) if each is not None and each.strip())
-    return set(islice(dict.fromkeys(present), LOOKED_AT))
+def _are_respelled(entries: Counter[str], others: Counter[str]) -> bool:
+    """Whether more cells than a slip of the pen now and then are a public entry written in another way."""
+    known = {_folded(entry) for entry in others}
+    respelled = sum(times for entry, times in entries.items() if entry not in others and _folded(entry) in known)
+    return respelled > SLIPS * entries.total()
+
+
+def _folded(entry: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", entry).casefold().split())
+
+
+def _entries(series: Any) -> Counter[str]:
+    """Count the first different entries of a column of text; blanks are none."""
+    counts = Counter(each for each in texts(series) if each is not None and each.strip())
+    return Counter(dict(islice(counts.items(), LOOKED_AT)))
 
 
 def _blank(X: Any) -> int:

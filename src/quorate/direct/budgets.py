@@ -10,6 +10,7 @@ import numpy as np
 
 from quorate.accounting import Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.neighbouring import Relation
 from quorate.data.feature_maps.coordinates import (
     FINEST,
     LENGTH_BITS,
@@ -23,7 +24,7 @@ from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
-from quorate.direct.plan import FeatureMapName, feature_map_for, noise_for, released_by_a_round
+from quorate.direct.plan import FeatureMapName, feature_map_for, mu_for_settings, noise_for, released_by_a_round
 from quorate.types import FloatArray, IntArray
 
 
@@ -43,6 +44,8 @@ class Outline:
         n₀, and 1 for two classes, else one a class.
     spectrum : Spectrum
         Of the pool.
+    neighbours : {"add-or-remove", "replace"}
+        The change of one unit that the noise is for.
     """
 
     settings: DirectSettings
@@ -51,6 +54,7 @@ class Outline:
     n_units: int
     n_outputs: int
     spectrum: Spectrum = field(repr=False)
+    neighbours: Relation
 
     @property
     def noise(self) -> float:
@@ -70,7 +74,12 @@ class Outline:
     @property
     def event(self) -> Repeated:
         """What all rounds release."""
-        return Repeated(released_by_a_round(self.sigma, self.grid.k, self.numbers), self.settings.rounds)
+        return self.event_for(self.neighbours)
+
+    def event_for(self, neighbours: Relation) -> Repeated:
+        """What all rounds release, for a change of one unit that may be another than that of the noise."""
+        one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
+        return Repeated(one, self.settings.rounds)
 
     def integers(self, along: FloatArray) -> FloatArray:
         """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
@@ -99,9 +108,10 @@ class PlannedBudgets:
     --------
     >>> from quorate.direct.plan import plan_direct
     >>> planned = PlannedBudgets(np.random.default_rng(0).normal(size=(80, 3)), "linear")
-    >>> task = {"n_classes": 2, "n_units": 500, "epsilon": 1.0, "delta": 1e-5}
+    >>> task = {"n_classes": 2, "n_units": 500, "epsilon": 1.0, "delta": 1e-5,
+    ...         "neighbours": "add-or-remove"}
     >>> made, outline = plan_direct(planned.feature_map, planned.pool, **task), planned.outline(**task)
-    >>> (made.noise, made.round_event.numbers, made.dimension) == (outline.noise, outline.numbers, outline.dimension)
+    >>> (made.noise, made.numbers, made.dimension) == (outline.noise, outline.numbers, outline.dimension)
     True
     >>> made.settings == outline.settings, made.sigma == outline.sigma, made.event == outline.event
     (True, True, True)
@@ -133,7 +143,7 @@ class PlannedBudgets:
             self._moments = PoolMoments.of(public_features(self.feature_map, self.pool))
         return self._moments
 
-    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float) -> Outline:
+    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float, neighbours: Relation) -> Outline:
         """Return a run's settings and noise alone, without the matrix that makes coordinates of private rows.
 
         The arguments are those of :func:`~quorate.direct.plan.plan_direct`.
@@ -145,11 +155,12 @@ class PlannedBudgets:
         """
         spectrum, n_outputs = self.moments.spectrum, 1 if n_classes == 2 else n_classes
         mu = mu_of_gaussian(epsilon, delta)
-        settings = settings_for(self.moments, n_classes=n_classes, n_units=n_units, mu=mu)
-        k, sigma = noise_for(settings.rounds, len(spectrum.values) * n_outputs * settings.rounds, epsilon, delta)
+        settings = settings_for(self.moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
+        numbers = len(spectrum.values) * n_outputs * settings.rounds
+        k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, neighbours=neighbours)
         longest = LONGEST_FEATURES / float(np.sqrt(spectrum.values[-1] + settings.ridge))
         grid = Grid(min(LENGTH_BITS - 1 - ceil(log2(longest)), FINEST), settings.clip, k)
-        return Outline(settings, grid, sigma, n_units, n_outputs, spectrum)
+        return Outline(settings, grid, sigma, n_units, n_outputs, spectrum, neighbours)
 
     def along(self, rows: Any) -> FloatArray:
         """Return features of public rows ``(n, n_columns)`` times the pool's directions, ``(n, n_kept)``."""

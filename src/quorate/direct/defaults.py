@@ -7,9 +7,10 @@ r"""The settings of a run, from public facts alone: the pool, the number of unit
 | rounds T | .5/r rounded, within [8, 32] | 12 |
 | rate η | 4 | 4 |
 
-with :math:`r = d(\kappa)/(\mu n_0)`. Lengths are measured on *held-out* rows of the pool, since rows that the
-coordinates were fitted on mislead by up to 2.3 times. η = 4 makes the first step Newton's, for the curvature of the
-logistic loss is at most 1/4.
+with :math:`r = d(\kappa)/(\mu n_0)`, and μ that of replacing one unit, for which the constants were found; where (ε, δ)
+is for adding or removing one, twice its μ stands here (:func:`quorate.direct.plan.mu_for_settings`). Lengths are
+measured on *held-out* rows of the pool, since rows that the coordinates were fitted on mislead by up to 2.3 times.
+η = 4 makes the first step Newton's, for the curvature of the logistic loss is at most 1/4.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: floa
     n_classes, n_units : int
         C ≥ 2, n₀ ≥ 1.
     mu : float
-        The Gaussian parameter that (ε, δ) allows, > 0.
+        The Gaussian parameter that (ε, δ) allows for replacing one unit, > 0.
     """
     two = n_classes == 2
     target = min(RHO[two] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, moments.features.shape[0] / 2)

@@ -59,14 +59,19 @@ def descend(
         with np.errstate(all="ignore"):
             exact = summing(descent.weights)
 
-        def noisy_sum(drawn: DrawnBlock, exact: IntArray = exact) -> IntArray:
-            return exact + discrete_gaussian(plan.sigma, shape, drawn.noise(noise))
+        def compute(drawn: DrawnBlock, exact: IntArray = exact) -> IntArray:
+            return noisy_sum(exact, plan.sigma, drawn.noise(noise))
 
-        _, noisy = release(reservation, PURPOSE, 1, noisy_sum, record=lambda answer: [answer.ravel().tolist()])
+        _, noisy = release(reservation, PURPOSE, 1, compute, record=lambda answer: [answer.ravel().tolist()])
         descent.take(noisy)
     if progress:
         progress(total, total)
     return descent.result(), descent.n_rounds
+
+
+def noisy_sum(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
+    """Return sums of units with the noise of a round on each number, any shape: what runs release and audits attack."""
+    return exact + discrete_gaussian(sigma, exact.shape, noise)
 
 
 def _matrix(numbers: list[int], shape: tuple[int, ...]) -> IntArray:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.direct.plan import DirectPlan
 from quorate.direct.schema import Schema
 from quorate.types import FloatArray
@@ -43,7 +44,7 @@ def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, class
     linear.n_features_in_ = linear.coef_.shape[1]
     linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
     numbers = schema.numbers(schema.pool)
-    steps = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
+    steps: list[tuple[str, Any]] = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
     if schema.published_encoder is not None:
         steps.insert(0, ("encoder", FrozenEstimator(schema.published_encoder)))
-    return Pipeline(steps)
+    return Pipeline([*of_arrays(steps[:-1]), steps[-1]])

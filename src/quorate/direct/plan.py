@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import ceil, inf, log2, sqrt
@@ -15,6 +15,7 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.grid_gaussian import DISTANCE, lost_delta
+from quorate.accounting.neighbouring import Relation
 from quorate.accounting.wording import rounded_up
 from quorate.arguments import one_of
 from quorate.data.feature_maps import (
@@ -40,12 +41,27 @@ FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
 LEAST_STEPS = 256  # in which a slope of 1 is told
 _DOUBLINGS = 44
-REPLACED = 2  # lengths of a contribution by which the sum moves where one unit is replaced; 1 where it comes or goes
+#: Lengths of a contribution by which the sum moves. Runs begun before a relation could be chosen have none: 2 for ever.
+MOVED: Mapping[Relation | None, int] = {"add-or-remove": 1, "replace": 2, None: 2}
 
 
-def released_by_a_round(sigma: float, k: int, numbers: int) -> GridGaussian:
-    """Return what one round releases: so many numbers, of contributions no longer than ``2**k`` grid steps."""
-    return GridGaussian(sigma, REPLACED * 2.0**k, numbers)
+def released_by_a_round(sigma: float, k: int, numbers: int, neighbours: Relation | None) -> GridGaussian:
+    """Return what one round releases: so many numbers, of contributions no longer than ``2**k`` grid steps.
+
+    Examples
+    --------
+    >>> [released_by_a_round(2.0**32, 30, 9, each).l2_sensitivity / 2**30 for each in ("add-or-remove", "replace")]
+    [1.0, 2.0]
+    """
+    return GridGaussian(sigma, MOVED[neighbours] * 2.0**k, numbers)
+
+
+def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
+    """Return M = μ · 2B/Δ, by which settings are chosen: their constants were found at Δ = 2B.
+
+    It enters κ, d, T and c alone. The noise of a round is Δ √T/μ with μ itself: both at once would be half of it.
+    """
+    return mu * MOVED["replace"] / MOVED[neighbours]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,6 +84,9 @@ class DirectPlan:
         1 for two classes, else one a class.
     dimension : float
         The effective dimension d(κ).
+    neighbours : {"add-or-remove", "replace"} or None
+        For which change of one unit the noise is the least that ε and δ allow; None where the run was begun before one
+        could be chosen: then it is that for replacing one.
     """
 
     coordinates: PublicCoordinates = field(repr=False)
@@ -77,16 +96,27 @@ class DirectPlan:
     n_units: int
     n_outputs: int
     dimension: float
+    neighbours: Relation | None
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers a round releases."""
+        return self.coordinates.n_coordinates * self.n_outputs
+
+    def event_for(self, neighbours: Relation | None) -> Repeated:
+        """What all rounds release, for a change of one unit that may be another than that of the noise."""
+        one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
+        return Repeated(one, self.settings.rounds)
 
     @property
     def round_event(self) -> GridGaussian:
-        """What one round releases."""
-        return released_by_a_round(self.sigma, self.grid.k, self.coordinates.n_coordinates * self.n_outputs)
+        """What one round releases, for the change that the noise is for."""
+        return released_by_a_round(self.sigma, self.grid.k, self.numbers, self.neighbours)
 
     @property
     def event(self) -> Repeated:
-        """What all rounds release."""
-        return Repeated(self.round_event, self.settings.rounds)
+        """What all rounds release, for the change that the noise is for."""
+        return self.event_for(self.neighbours)
 
     @property
     def noise(self) -> float:
@@ -97,7 +127,10 @@ class DirectPlan:
     def digest(self) -> str:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
-        hashed.update(repr((self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)).encode())
+        fixed: tuple[Any, ...] = (self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)
+        if self.neighbours is not None:
+            fixed = (*fixed, self.neighbours)
+        hashed.update(repr(fixed).encode())
         hashed.update(self.coordinates.content)
         return hashed.hexdigest()
 
@@ -112,7 +145,7 @@ class DirectPlan:
                 f"κ = {settings.ridge:.4g}"
             )
         noise = (
-            f"noise of {at_least(self.noise)} on each of {self.round_event.numbers:,} numbers of a round, the least "
+            f"noise of {at_least(self.noise)} on each of {self.numbers:,} numbers of a round, the least "
             "that ε and δ allow"
         )
         steps = (
@@ -177,6 +210,7 @@ def plan_direct(
     rounds: int | None = None,
     clip: float | None = None,
     moments: PoolMoments | None = None,
+    neighbours: Relation | None = "replace",
 ) -> DirectPlan:
     """Fix a run by public facts alone.
 
@@ -196,6 +230,8 @@ def plan_direct(
         T ≥ 1 and B > 0 in place of the defaults.
     moments : PoolMoments, optional
         Those of the pool's features, where they are known already.
+    neighbours : {"add-or-remove", "replace"} or None
+        The change of one unit that (ε, δ) is for; None where the run was begun before one could be chosen.
 
     Raises
     ------
@@ -206,11 +242,11 @@ def plan_direct(
     n_outputs = 1 if n_classes == 2 else n_classes
     moments = moments or PoolMoments.of(public_features(feature_map, pool))
     spectrum = moments.spectrum
-    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu)
+    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = spectrum.whitening(settings.ridge)
     numbers = whitening.shape[1] * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho)
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
     coordinates = _of_words(feature_map, pool, whitening, settings.clip, k)
     coordinates = coordinates or PublicCoordinates.of(feature_map, whitening)
     return DirectPlan(
@@ -221,6 +257,7 @@ def plan_direct(
         n_units=n_units,
         n_outputs=n_outputs,
         dimension=spectrum.effective_dimension(settings.ridge),
+        neighbours=neighbours,
     )
 
 
@@ -244,6 +281,7 @@ def plan_without_pool(
     rho: float | None = None,
     rounds: int | None = None,
     clip: float | None = None,
+    neighbours: Relation | None = "replace",
 ) -> DirectPlan:
     """Fix a run on numeric rows for which there is no public pool: rows of length one, as they are.
 
@@ -253,7 +291,7 @@ def plan_without_pool(
     coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
     n_outputs = 1 if n_classes == 2 else n_classes
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho)
+    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
@@ -262,11 +300,18 @@ def plan_without_pool(
         n_units=n_units,
         n_outputs=n_outputs,
         dimension=float(coordinates.n_coordinates),
+        neighbours=neighbours,
     )
 
 
 def noise_for(
-    rounds: int, numbers: int, epsilon: float, delta: float, *, rho: float | None = None
+    rounds: int,
+    numbers: int,
+    epsilon: float,
+    delta: float,
+    *,
+    rho: float | None = None,
+    neighbours: Relation | None = "replace",
 ) -> tuple[int, float]:
     r"""Return (k, σ in grid steps): the finest grid whose noise can be drawn, and the least noise on it.
 
@@ -279,16 +324,17 @@ def noise_for(
 
     Examples
     --------
-    >>> k, sigma = noise_for(16, 4_000, 1.0, 1e-5)
-    >>> k, 2**34 < sigma < 2**36
+    >>> k, sigma = noise_for(16, 4_000, 1.0, 1e-5, neighbours="add-or-remove")
+    >>> k, 2**33 < sigma < 2**35
     (30, True)
     """
+    lengths = MOVED[neighbours]
     if rho is not None:
-        return _noise_for_rho(rounds, rho)
+        return _noise_for_rho(rounds, rho, lengths)
     mu = mu_of_gaussian(epsilon, delta)
-    _refuse_no_price(numbers, mu / (REPLACED * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
+    _refuse_no_price(numbers, mu / (lengths * 2.0**FINEST_K * sqrt(rounds)), epsilon, delta)
     for k in range(FINEST_K, COARSEST_K - 1, -1):
-        moved = REPLACED * 2.0**k * sqrt(rounds)
+        moved = lengths * 2.0**k * sqrt(rounds)
         if not mu > 0 or moved / mu > LARGEST_SIGMA:
             continue
         rest = delta - _taken_of_delta(numbers, mu / moved, epsilon)
@@ -296,7 +342,7 @@ def noise_for(
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
                 break
-            event = Repeated(released_by_a_round(sigma, k, max(numbers // rounds, 1)), rounds)
+            event = Repeated(released_by_a_round(sigma, k, max(numbers // rounds, 1), neighbours), rounds)
             if price(event, delta) <= epsilon:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
@@ -320,14 +366,14 @@ def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: floa
         )
 
 
-def _noise_for_rho(rounds: int, rho: float) -> tuple[int, float]:
+def _noise_for_rho(rounds: int, rho: float, lengths: int) -> tuple[int, float]:
     """Return (k, σ in grid steps) for rounds that together cost no more than ρ."""
     for k in range(FINEST_K, COARSEST_K - 1, -1):
-        sigma = float(ceil(REPLACED * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
+        sigma = float(ceil(lengths * 2.0**k * sqrt(rounds / (2 * rho)))) if rho > 0 else inf
         for doubling in range(_DOUBLINGS):  # a price is rounded up
             if sigma > LARGEST_SIGMA:
                 break
-            if zcdp(Repeated(GridGaussian(sigma, REPLACED * 2.0**k, 1), rounds)) <= rho:
+            if zcdp(Repeated(GridGaussian(sigma, lengths * 2.0**k, 1), rounds)) <= rho:
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
     raise InvalidParameter(

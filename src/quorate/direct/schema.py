@@ -8,7 +8,6 @@ and on public facts alone.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.ambient import unwarned
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
@@ -25,7 +25,7 @@ from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
-from quorate.data.rows import Rows, n_rows
+from quorate.data.rows import Rows, n_rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
@@ -143,9 +143,9 @@ class Schema:
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
         read = self.kinds(take(self.pool, [0]))
-        names, there = columns(read), list(columns(self.pool) or ())
+        names, there = columns(read), {name: at for at, name in enumerate(columns(self.pool) or ())}
         found = public_units(self.encoder, read)
-        return found if names is None else {there.index(names[at]): unit for at, unit in found.items()}
+        return found if names is None else {there[names[at]]: unit for at, unit in found.items()}
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None) -> Schema:
@@ -225,15 +225,14 @@ class Schema:
     def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
         if not is_frame(X):
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
+        X = with_text_names(X, name)
         names, wanted = columns(X) or (), columns(self.pool) or ()
-        if len(set(names)) < len(names):
-            raise DataRefused(f"{name} names a column twice; give each column a name of its own")
         refuse_other_columns(names, wanted, called=(name, "the public pool"))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
-        units = self._units()
+        units, places = self._units(), {name: place for place, name in enumerate(names)}
         for at, (column, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, names.index(column)])
+            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, places[column]])
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
                 point = writes_point(as_list(column_of(self.pool, at)))
@@ -389,6 +388,5 @@ class UsableRows:
 def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
     if not len(kept):
         return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))

@@ -70,6 +70,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
         "n_units": plan.n_units,
         "n_outputs": plan.n_outputs,
         "dimension": plan.dimension,
+        **({} if plan.neighbours is None else {"neighbours": plan.neighbours}),
         "transformer": None if own is None else [own.n_outputs, own.sparse, own.batched],
     }
     content = io.BytesIO()
@@ -102,6 +103,7 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
         n_units=header["n_units"],
         n_outputs=header["n_outputs"],
         dimension=header["dimension"],
+        neighbours=header.get("neighbours"),  # none where the run was begun before one could be chosen
     )
     encoder = skops.io.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None
     own = header.get("transformer")

@@ -43,6 +43,7 @@ from quorate.ensemble.teacher_errors import teacher_errors
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.ensemble.training import teacher_seed, train_chunk, train_teachers
 from quorate.ensemble.training_elsewhere import train_elsewhere
+from quorate.ensemble.trial import TrialFailed, tried
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted
 from quorate.ensemble.unit_outcomes import unit_outcomes
 from quorate.ensemble.votes import count_votes
@@ -91,6 +92,8 @@ __all__ = [
     "held_out_rows",
     "held_out_in_shards",
     "teacher_errors",
+    "TrialFailed",
+    "tried",
     "unit_outcomes",
     "margins",
     "expected_margins",

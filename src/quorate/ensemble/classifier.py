@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 from copy import copy, deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from quorate.arguments import truth
 from quorate.data.rows import n_rows
+from quorate.ensemble.class_names import LabelledEstimator, fit_named, names_classes
 from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
 from quorate.ensemble.one_thread import on_one_thread
 from quorate.ensemble.plain_classes import is_plain
-from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, untrained
+from quorate.ensemble.row_by_row import by_halves
+from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes, untrained
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from quorate.types import IntArray
 
 # Libraries whose fit and predict keep nothing in the process but what NumPy's global generator holds.
@@ -44,6 +48,9 @@ class ClassifierTeacher:
         Whether plain logistic regression and ridge classification, bare or at the end of a Pipeline, are solved here to
         their optimum (:mod:`quorate.ensemble.equivalent`), each teacher by itself. False leaves every fit to the
         estimator, whose solver stops near the optimum. No other estimator is touched either way.
+    classes : tuple, optional
+        The declared classes, where a parameter of the estimator names one (:meth:`with_classes`): it is then fitted on
+        these, and not on numbers.
 
     Raises
     ------
@@ -53,7 +60,8 @@ class ClassifierTeacher:
     Notes
     -----
     Labels are numbered 0..k-1 inside the shard before they reach the classifier, and mapped back after, so that a
-    learner that insists on contiguous labels works where a class is missing. An empty shard abstains; a shard of
+    learner that insists on contiguous labels works where a class is missing; where a parameter names a class, they are
+    the declared classes themselves (:mod:`quorate.ensemble.class_names`). An empty shard abstains; a shard of
     one class votes for it; an exception in ``fit`` or ``predict`` abstains. MemoryError alone passes, to be settled
     by a second run with nothing beside it.
 
@@ -71,6 +79,8 @@ class ClassifierTeacher:
     estimator: Any
     preprocessing: Preprocessing = "inside"
     batched: bool = True
+    classes: tuple[Any, ...] | None = None
+    left_out_where_none: ClassVar[tuple[str, ...]] = ("classes",)  # of what stages are keyed by
 
     def __post_init__(self) -> None:
         truth("batched", self.batched)
@@ -95,6 +105,19 @@ class ClassifierTeacher:
         """Whether teachers are solved here, and not by the estimator's own ``fit``."""
         return self.batched and is_equivalent(self.estimator)
 
+    def with_classes(self, classes: Sequence[Any]) -> ClassifierTeacher:
+        """Return the teacher to use for these classes: itself, unless a parameter of the estimator names one.
+
+        Raises
+        ------
+        InvalidParameter
+            If one names what is none of the classes.
+        """
+        if self.classes is not None:
+            other_classes(self, self.classes, classes)
+            return self
+        return replace(self, classes=tuple(classes)) if names_classes(self.estimator, classes) else self
+
     def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
         """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
         codes, local = np.unique(y, return_inverse=True)
@@ -102,6 +125,8 @@ class ClassifierTeacher:
             return voter
         try:
             estimator = self.fresh(seed)
+            if self.classes is not None:
+                return ClassifierVoter(*fit_named(estimator, X, y, self.classes))
             if self.solves:
                 fit_to_optimum(estimator, X, local)
             elif self._is_valid:
@@ -196,15 +221,14 @@ class ClassifierVoter:
 
     def vote(self, X: Any, /) -> IntArray:
         """Return one class code per row; -1 wherever the classifier fails or predicts what it never saw."""
+        votes: IntArray = by_halves(self._predicted, X, lambda n: np.full(n, ABSTAINED, dtype=np.int64))
+        return votes
+
+    def _predicted(self, X: Any) -> IntArray:
         votes = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
-        try:
-            predicted = np.asarray(self.estimator.predict(X)).astype(np.float64)
-        except MemoryError:
-            raise  # as in training
-        except Exception:  # noqa: BLE001 - as in training: a failure is an abstention
-            return votes
+        predicted = np.asarray(self.estimator.predict(X)).astype(np.float64)
         if predicted.shape not in {votes.shape, (*votes.shape, 1)}:
-            return votes
+            raise ValueError  # as other failures; nobody is told of it
         predicted = predicted.reshape(-1)
         # NaN is neither at least 0 nor below k, so it abstains like any label that was never seen.
         known = (predicted >= 0) & (predicted < self.codes.size) & (predicted == np.floor(predicted))
@@ -264,6 +288,7 @@ def _keep_fitted(estimator: Any) -> Any:
 
 
 def _keeps_no_global_state(estimator: Any) -> bool:
+    estimator = estimator.estimator if isinstance(estimator, LabelledEstimator) else estimator
     return all(_library(part) in _WITHOUT_GLOBAL_STATE for part in parts(estimator))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from quorate.data.rows import n_rows
+from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes
 from quorate.ensemble.unfitted import Preprocessing, check_function
 from quorate.errors import InvalidParameter
@@ -160,15 +161,14 @@ class FunctionVoter:
 
     def vote(self, X: Any, /) -> IntArray:
         """Return one class code per row; -1 wherever the function fails, or returns no label of the classes."""
-        try:
-            returned = self.function(*self.first, X, **self.more)
-            return codes_of(returned, n_rows(X), self.classes, strict=self.strict)
-        except MemoryError:
-            raise  # perhaps a neighbour took it: whoever runs the teachers tries again with nothing beside this one
-        except Exception:
-            if self.strict:
-                raise
-            return np.full(n_rows(X), ABSTAINED, dtype=np.int64)
+        if self.strict:
+            return self._returned(X)
+        votes: IntArray = by_halves(self._returned, X, lambda n: np.full(n, ABSTAINED, dtype=np.int64))
+        return votes
+
+    def _returned(self, X: Any) -> IntArray:
+        returned = self.function(*self.first, X, **self.more)
+        return codes_of(returned, n_rows(X), self.classes, strict=self.strict)
 
 
 def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool = False) -> IntArray:

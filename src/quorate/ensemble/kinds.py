@@ -13,7 +13,13 @@ from quorate.ensemble.teachers import Teacher
 from quorate.ensemble.unfitted import Preprocessing
 
 
-def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside", batched: bool = True) -> Teacher:
+def as_teacher(
+    model: Any,
+    *,
+    preprocessing: Preprocessing = "inside",
+    batched: bool = True,
+    classes: Sequence[Any] | None = None,
+) -> Teacher:
     """Return `model` as a teacher: one that trains and votes by itself as it is, all else behind the waist.
 
     Parameters
@@ -25,6 +31,8 @@ def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside", batched: 
         What holds for the fitted steps of an estimator, and for those that a function holds.
     batched : bool, default True
         As :class:`ClassifierTeacher` has it; it says nothing to the others.
+    classes : sequence, optional
+        The declared classes, for an estimator of which a parameter names one; :func:`with_classes` tells the others.
 
     Raises
     ------
@@ -40,7 +48,8 @@ def as_teacher(model: Any, *, preprocessing: Preprocessing = "inside", batched: 
         return model
     if is_function(model):
         return FunctionTeacher(model, preprocessing=preprocessing)
-    return ClassifierTeacher(model, preprocessing=preprocessing, batched=batched)
+    teacher = ClassifierTeacher(model, preprocessing=preprocessing, batched=batched)
+    return teacher if classes is None else teacher.with_classes(check_classes(classes))
 
 
 def with_classes(model: Any, classes: Sequence[Any] | None, *, preprocessing: Preprocessing = "inside") -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ensemble.class_names import LabelledEstimator
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.command import CommandTeacher, CommandVoter
 from quorate.ensemble.linear_storage import dump_linear, is_linear_file, load_linear
@@ -95,11 +96,11 @@ def _record(voter: Voter) -> dict[str, Any] | None:
     if type(voter) is ConstantVoter:
         return {"kind": "constant", "code": int(voter.code)}
     if type(voter) is ClassifierVoter:
-        return {"kind": "classifier", "estimator": voter.estimator, "codes": np.asarray(voter.codes)}
+        return {"kind": "classifier", **_of_estimator(voter.estimator), "codes": np.asarray(voter.codes)}
     if type(voter) is MatchedVoter:
         return {
             "kind": "matched",
-            "estimator": voter.estimator,
+            **_of_estimator(voter.estimator),
             "codes": np.asarray(voter.codes),
             "threshold": float(voter.threshold),
         }
@@ -109,6 +110,16 @@ def _record(voter: Voter) -> dict[str, Any] | None:
     return None
 
 
+def _of_estimator(estimator: Any) -> dict[str, Any]:
+    if isinstance(estimator, LabelledEstimator):
+        return {"estimator": estimator.estimator, "labels": estimator.labels}
+    return {"estimator": estimator}
+
+
+def _estimator(record: dict[str, Any]) -> Any:
+    return LabelledEstimator(record["estimator"], list(record["labels"])) if "labels" in record else record["estimator"]
+
+
 def _voter(record: dict[str, Any], teacher: Teacher | None) -> Voter:
     match record["kind"]:
         case "abstaining":
@@ -116,10 +127,10 @@ def _voter(record: dict[str, Any], teacher: Teacher | None) -> Voter:
         case "constant":
             return ConstantVoter(int(record["code"]))
         case "classifier":
-            return ClassifierVoter(record["estimator"], np.asarray(record["codes"], dtype=np.int64))
+            return ClassifierVoter(_estimator(record), np.asarray(record["codes"], dtype=np.int64))
         case "matched":
             codes = np.asarray(record["codes"], dtype=np.int64)
-            return MatchedVoter(record["estimator"], codes, float(record["threshold"]))
+            return MatchedVoter(_estimator(record), codes, float(record["threshold"]))
         case "command" if isinstance(teacher, CommandTeacher):
             model = {str(name): np.asarray(content, np.uint8).tobytes() for name, content in record["model"].items()}
             return CommandVoter(teacher, int(record["seed"]), model=model)

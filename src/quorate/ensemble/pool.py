@@ -13,11 +13,13 @@ import sys
 import time
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager, suppress
+from multiprocessing import current_process
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ensemble.isolation import ONE_THREAD
 from quorate.ensemble.lifetime import FROM_TERMINAL, MARK, after_task, be_worker, end_marked, new_mark
+from quorate.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
@@ -52,6 +54,7 @@ class WorkerPool:
     """
 
     def __init__(self, n_jobs: int) -> None:
+        refuse_daemon()
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
         self.owner, self.n_jobs, self.imports_from = os.getpid(), n_jobs, import_path()
@@ -116,6 +119,23 @@ def _unheard() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def refuse_daemon() -> None:
+    """Refuse to work in a process that may start no other: teachers are fitted in processes of their own.
+
+    Raises
+    ------
+    PreconditionFailed
+        If this is a daemonic process of multiprocessing.
+    """
+    if current_process().daemon:
+        raise PreconditionFailed(
+            "this process may start no other one, and teachers are fitted in processes of their own: it is a daemonic "
+            "process, as workers of multiprocessing.Pool, of Celery (prefork) and of joblib's multiprocessing are. "
+            "Start the fit from a process of its own: subprocess.run, concurrent.futures.ProcessPoolExecutor, or "
+            "celery worker --pool solo"
+        )
 
 
 def import_path() -> tuple[str, ...]:

@@ -15,7 +15,9 @@ import numpy as np
 
 from quorate.data.rows import n_rows
 from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -59,7 +61,7 @@ class PriorMatchingTeacher:
 
     def __post_init__(self) -> None:
         estimator = self.classifier.estimator
-        if not (hasattr(estimator, "decision_function") or hasattr(estimator, "predict_proba")):
+        if not (may_have(estimator, "decision_function") or may_have(estimator, "predict_proba")):
             raise InvalidParameter(
                 f"prior matching needs scores, and the teacher ({type(estimator).__name__}) has neither "
                 "decision_function nor predict_proba; choose another teacher, or leave prior matching out"
@@ -115,16 +117,16 @@ class MatchedVoter:
 
     def vote(self, X: Any, /) -> IntArray:
         """Return one class code per row; -1 wherever the classifier fails or gives no number."""
+        votes: IntArray = by_halves(self._scored, X, lambda n: np.full(n, ABSTAINED, dtype=np.int64))
+        return votes
+
+    def _scored(self, X: Any) -> IntArray:
         votes = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
-        try:
-            scores = positive_scores(self.estimator, X)
-        except MemoryError:
-            raise
-        except Exception:  # noqa: BLE001 - a failure is an abstention
-            return votes
-        if scores.shape == votes.shape:
-            known = ~np.isnan(scores)
-            votes[known] = self.codes[(scores[known] > self.threshold).astype(np.int64)]
+        scores = positive_scores(self.estimator, X)
+        if scores.shape != votes.shape:
+            raise ValueError  # as other failures; nobody is told of it
+        known = ~np.isnan(scores)
+        votes[known] = self.codes[(scores[known] > self.threshold).astype(np.int64)]
         return votes
 
 

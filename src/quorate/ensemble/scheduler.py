@@ -9,12 +9,13 @@ from __future__ import annotations
 import logging
 import re
 import time
-import warnings
 from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from quorate.ambient import unwarned
 from quorate.data.workspace import Workspace
 from quorate.ensemble.environment import ALWAYS, differences, environment
 from quorate.ensemble.exchange import check_folder
@@ -29,6 +30,9 @@ _CONNECT_SECONDS = 15
 _FIRST_WORKER_SECONDS = 60
 _NO_WORKER_SECONDS = 300
 _COUNT_SECONDS = 2.0  # how often workers are counted
+
+_hushing = Lock()
+_hushed: list[list[tuple[logging.Logger, int, bool]]] = []  # once for each connection of our own that is open
 
 STAYS = "what was charged before stays charged, and is never charged twice"
 
@@ -250,8 +254,7 @@ def _client(at: Any) -> Any:
             "...__TLS__CLIENT__KEY to files that are there, or give a distributed.Client that has them"
         )
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of versions that differ: those that matter are checked, and refused
+        with unwarned():  # of versions that differ: those that matter are checked, and refused
             return dask.Client(at, timeout=_CONNECT_SECONDS, set_as_default=False, name="quorate")
     except (OSError, TimeoutError, RuntimeError):
         raise PreconditionFailed(
@@ -268,15 +271,26 @@ def _quiet(wanted: bool) -> Iterator[None]:
         return
     with suppress(ImportError):  # which is told elsewhere
         import distributed  # noqa: F401 - it sets the levels of its loggers
-    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
-    disabled, above = [logger.disabled for logger in loggers], logging.getLogger("distributed")
-    level = above.level
-    above.setLevel(logging.CRITICAL + 1)  # also for loggers that come later
-    for logger in loggers:
-        logger.disabled = True  # not by its level: each that is set empties what every logger remembers
+    with _hushing:
+        _hushed.append(_hush() if not _hushed else _hushed[0])
     try:
         yield
     finally:
-        above.setLevel(level)
-        for logger, before in zip(loggers, disabled, strict=True):
-            logger.disabled = before
+        with _hushing:
+            before = _hushed.pop()
+            if not _hushed:
+                for logger, level, disabled in before:
+                    logger.disabled = disabled
+                    if logger.level != level:
+                        logger.setLevel(level)
+
+
+def _hush() -> list[tuple[logging.Logger, int, bool]]:
+    """Silence Dask's loggers; return each as it was, for the last connection that ends."""
+    above = logging.getLogger("distributed")
+    loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
+    before = [(logger, logger.level, logger.disabled) for logger in loggers]
+    above.setLevel(logging.CRITICAL + 1)  # also for loggers that come later
+    for logger in loggers:
+        logger.disabled = True  # not by its level: each that is set empties what every logger remembers
+    return before

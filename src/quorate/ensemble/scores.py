@@ -11,6 +11,7 @@ from quorate.arguments import count
 from quorate.data.rows import n_rows
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ConstantVoter
 from quorate.ensemble.votes import voters_a_task
 from quorate.ensemble.workers import isolated_map
@@ -106,9 +107,15 @@ def _score_batch(X: Any, n_queries: int, together: bool, voters: list[Voter]) ->
 
 def _score(X: Any, n_queries: int, voter: ClassifierVoter) -> bytes:
     seed_global_generators(0)
-    scores = np.full(n_queries, np.nan)
-    if SCORED_CLASS in voter.codes:
-        told = np.asarray(voter.estimator.predict_proba(X), dtype=np.float64)
-        if told.shape == (n_queries, len(voter.codes)):
-            scores = told[:, int(np.flatnonzero(voter.codes == SCORED_CLASS)[0])]
-    return np.where(np.isfinite(scores), np.clip(scores, 0.0, 1.0), np.nan).tobytes()
+    if SCORED_CLASS not in voter.codes:
+        return np.full(n_queries, np.nan).tobytes()
+    place = int(np.flatnonzero(voter.codes == SCORED_CLASS)[0])
+
+    def told(rows: Any) -> Any:
+        shares = np.asarray(voter.estimator.predict_proba(rows), dtype=np.float64)
+        if shares.shape != (n_rows(rows), len(voter.codes)):
+            raise ValueError  # as other failures; nobody is told of it
+        return shares[:, place]
+
+    scores = by_halves(told, X, lambda n: np.full(n, np.nan))
+    return bytes(np.where(np.isfinite(scores), np.clip(scores, 0.0, 1.0), np.nan).tobytes())

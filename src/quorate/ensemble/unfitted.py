@@ -49,7 +49,7 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
     if isclass(estimator):
         raise InvalidParameter(f"a model must be an instance, got the class {estimator.__name__}. Pass it with ().")
     for method in ("fit", "predict"):
-        if not callable(getattr(estimator, method, None)):
+        if not may_have(estimator, method):
             raise InvalidParameter(
                 f"a model must have fit and predict, got {type(estimator).__name__} without {method}. "
                 "Pass a classifier, or a Pipeline that ends in one."
@@ -79,6 +79,21 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
             f"this Pipeline step is already fitted: {name}. If it saw private rows, every teacher has seen every "
             'person. Pass it unfitted, or fit it on public data and say preprocessing="public".'
         )
+
+
+def may_have(estimator: Any, method: str) -> bool:
+    """Tell whether an unfitted model may have a method once it is fitted: its class is asked too.
+
+    Some of scikit-learn's methods are there after the fit alone; that one stays away, a rehearsal finds.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import StackingClassifier
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> may_have(StackingClassifier([("ridge", RidgeClassifier())]), "predict")
+    True
+    """
+    return any(callable(getattr(owner, method, None)) for owner in (estimator, type(estimator)))
 
 
 def check_function(function: Any, *, preprocessing: Preprocessing = "inside") -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-import warnings
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.arguments import count, real
 from quorate.data.rows import is_plain_float_matrix, n_rows
 from quorate.ensemble.classifier import ClassifierVoter
@@ -16,6 +17,7 @@ from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.linear import LinearVoters, blas
 from quorate.ensemble.prompted import ChatVoter
+from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter
 from quorate.ensemble.workers import isolated_map
 from quorate.types import Secret
@@ -76,7 +78,8 @@ def count_votes(
     Notes
     -----
     Privacy: one changed teacher moves one vote per query, so counts move by at most 2 in L1, √2 in L2, 1 in L∞. A
-    voter that raises, crashes, or gives back anything but codes of the classes abstains, without a word.
+    voter that crashes, or gives back anything but codes of the classes, abstains, without a word. One that raises is
+    asked again about fewer rows, and abstains where it raises on a row alone, so that no row turns on its fellows.
 
     Linear classifiers on dense or CSR floats are counted by one matrix product for all of them, wherever rounding
     cannot matter (:mod:`quorate.ensemble.linear`); the counts are those of the voters' own ``predict``.
@@ -119,7 +122,7 @@ def _count_block(
     scheduler: DaskScheduler | None,
 ) -> None:
     """Add the votes of all voters on one block of queries to `counts`, in place."""
-    n_queries, n_classes = counts.shape
+    n_classes = counts.shape[1]
     # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
     open_rows = linear.count(X, counts, n_jobs)
     asked, group = [], _Group(counts)
@@ -128,7 +131,7 @@ def _count_block(
             if not open_rows[number].size:
                 continue
             with blas().limit(limits=1):  # as in a worker, so that rounding is the same
-                codes = _asked_here(X, n_queries, n_classes, voter) if cpu_seconds is None else None
+                codes = _asked_here(X, n_classes, voter) if cpu_seconds is None else None
             if codes is None:
                 asked.append(number)
             else:
@@ -141,7 +144,7 @@ def _count_block(
         elif isinstance(voter, ChatVoter):  # it only asks, and waits: no process of its own is needed for that
             group.add(votes_of_prompt(voter, X, n_classes))
         elif cpu_seconds is None and _is_single_tree(voter):
-            codes = _asked_here(X, n_queries, n_classes, voter)
+            codes = _asked_here(X, n_classes, voter)
             if codes is None:
                 asked.append(number)
             else:
@@ -153,7 +156,7 @@ def _count_block(
         tell(len(voters))
         return
     together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
-    work = partial(_vote_batch, X, n_queries, n_classes, together, cpu_seconds)
+    work = partial(_vote_batch, X, n_classes, together, cpu_seconds)
     batch = voters_a_task(len(asked), n_jobs)
     results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
@@ -201,7 +204,7 @@ def votes_of_each(
     """
     n_queries, kept = n_rows(X), code_type(n_classes)
     asked = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
-    work = partial(_vote_batch, X, n_queries, n_classes, False, None)
+    work = partial(_vote_batch, X, n_classes, False, None)
     nothing = np.full(n_queries, ABSTAINED, dtype=kept)
     for number, result in isolated_map(
         work, voters.__getitem__, asked, n_jobs=n_jobs, batch=1, scheduler=scheduler if asked else None
@@ -261,22 +264,21 @@ def _is_single_tree(voter: Voter) -> bool:
     return type(voter.estimator) in (trees.DecisionTreeClassifier, trees.ExtraTreeClassifier)
 
 
-def _asked_here(X: Any, n_queries: int, n_classes: int, voter: Voter) -> Any | None:
+def _asked_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
     """Return the votes of scikit-learn's own tree or linear model; None where memory ends, for a process to try.
 
     The wait for a worker, which others do not cause, would tell whoever asks that a teacher was alone with its classes,
     or that a point lies on its boundary.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is warned of may depend on private rows
-            return _codes(np.asarray(voter.vote(X)), n_queries, n_classes)
+        with unwarned():  # what is warned of may depend on private rows
+            return _voted(X, n_classes, voter)
     except MemoryError:
         return None
 
 
 def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
-    """Ask a voter that is a prompt, block by block; where that fails, whatever the reason, it abstains on the block.
+    """Ask a voter that is a prompt, block by block; where that fails on a row, whatever the reason, it abstains there.
 
     Parameters
     ----------
@@ -295,32 +297,35 @@ def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
     blocks = []
     for start in range(0, n_rows(X), PROMPTS):
         rows = X[start : start + PROMPTS]
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what is warned of may depend on private rows
-                codes = _codes(np.asarray(voter.vote(rows)), n_rows(rows), n_classes)
-        except Exception:  # noqa: BLE001 - a teacher's failure is an abstention, told to nobody
-            codes = np.full(n_rows(rows), ABSTAINED, dtype=code_type(n_classes))
-        blocks.append(codes)
+        with unwarned(), suppress(MemoryError):  # what is warned of may depend on private rows
+            blocks.append(_voted(rows, n_classes, voter))
+            continue
+        blocks.append(np.full(n_rows(rows), ABSTAINED, dtype=code_type(n_classes)))
     return np.concatenate(blocks) if blocks else np.zeros(0, dtype=code_type(n_classes))
 
 
 def _vote_batch(
-    X: Any, n_queries: int, n_classes: int, together: bool, cpu_seconds: float | None, voters: list[Voter]
+    X: Any, n_classes: int, together: bool, cpu_seconds: float | None, voters: list[Voter]
 ) -> list[bytes | Lost]:
     """In a worker: let each voter vote on the block, in child processes."""
     with one_thread_each():
-        return in_children(partial(_vote, X, n_queries, n_classes), voters, together=together, cpu_seconds=cpu_seconds)
+        return in_children(partial(_vote, X, n_classes), voters, together=together, cpu_seconds=cpu_seconds)
 
 
-def _vote(X: Any, n_queries: int, n_classes: int, voter: Voter) -> bytes:
+def _vote(X: Any, n_classes: int, voter: Voter) -> bytes:
     """Return one code per query, in as few bytes as hold the classes; whatever is no class is an abstention."""
     # A voter that draws while it predicts draws the same at every count, whoever voted before it.
     seed_global_generators(0)
-    return bytes(_codes(np.asarray(voter.vote(X)), n_queries, n_classes).tobytes())
+    return bytes(_voted(X, n_classes, voter).tobytes())
 
 
-def _codes(votes: Any, n_queries: int, n_classes: int) -> Any:
-    if votes.shape != (n_queries,) or votes.dtype.kind not in "iu":
-        return np.full(n_queries, ABSTAINED, dtype=code_type(n_classes))
-    return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(code_type(n_classes))
+def _voted(X: Any, n_classes: int, voter: Voter) -> Any:
+    """Return the codes that a voter gives, an abstention where it fails on a row by itself."""
+
+    def codes(rows: Any) -> Any:
+        votes = np.asarray(voter.vote(rows))
+        if votes.shape != (n_rows(rows),) or votes.dtype.kind not in "iu":
+            raise ValueError  # as other failures; nobody is told of it
+        return np.where((votes >= 0) & (votes < n_classes), votes, ABSTAINED).astype(code_type(n_classes))
+
+    return by_halves(codes, X, lambda n: np.full(n, ABSTAINED, dtype=code_type(n_classes)))

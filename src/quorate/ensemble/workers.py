@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 from concurrent.futures import BrokenExecutor, Future
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from quorate.arguments import count
@@ -25,6 +26,7 @@ Item = TypeVar("Item")
 
 _SPENT: Final = "spent"  # what a worker says that cannot be forked from any more
 _kept: list[WorkerPool] = []  # none or one
+_choosing = Lock()  # fits in two threads share the pool that is kept
 _at_exit: list[object] = []  # whether the workers are stopped at exit
 
 
@@ -141,15 +143,16 @@ def _pool(n_jobs: int) -> WorkerPool:
 
     More of them than were asked for are not ended: one that has loaded numerical libraries took seconds over it.
     """
-    if _kept and (_kept[0].owner != os.getpid() or _kept[0].n_jobs < n_jobs):
-        if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
-            _kept[0].retire()
-        _kept.clear()
-    if not _kept:
-        if not _at_exit:
-            _at_exit.append(atexit.register(end_workers))
-        _kept.append(WorkerPool(n_jobs))
-    return _kept[0]
+    with _choosing:
+        if _kept and (_kept[0].owner != os.getpid() or _kept[0].n_jobs < n_jobs):
+            if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
+                _kept[0].retire()
+            _kept.clear()
+        if not _kept:
+            if not _at_exit:
+                _at_exit.append(atexit.register(end_workers))
+            _kept.append(WorkerPool(n_jobs))
+        return _kept[0]
 
 
 def _discard(pool: WorkerPool) -> None:

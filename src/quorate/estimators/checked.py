@@ -21,6 +21,7 @@ from quorate.pipeline.notes import (
     note_on_unseen_rows,
     notes_on_pool,
     private_notes,
+    remarks,
 )
 from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
@@ -67,8 +68,9 @@ def check(
     Notes
     -----
     Privacy: spends nothing, draws nothing, writes nothing, and fits nothing on private rows. What is refused about the
-    private table as a whole is for its owner alone, as everywhere. What is printed, and the cautions, depend on
-    declared facts and public rows alone.
+    private table as a whole is for its owner alone, as everywhere. So is what is printed, which ends with notes on the
+    private rows where teachers vote. The cautions, ``found`` and ``to_json()`` depend on declared facts and public rows
+    alone.
 
     Examples
     --------
@@ -128,7 +130,7 @@ def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, 
         reworded=lambda refusal, ledger: charged_before(refusal, ledger, by_fit(task)),
     )
     found, cautions = foreseen(task), task.recipe.cautions
-    notes = (*notes_on_pool(task.inputs.public, PUBLIC_ROWS), *note_on_mechanism(task))
+    notes = remarks(lambda: notes_on_pool(task.inputs.public, PUBLIC_ROWS), lambda: note_on_mechanism(task))
     result = CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(steps_of(task, found)),
@@ -156,7 +158,9 @@ def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
         compare="y before it: the number 1 is not the text '1'",
     )
     counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
-    notes = (unseen, *counted, *(notes_on_pool(task.schema.pool, PUBLIC_ROWS) if task.has_pool else ()))
+    notes = (unseen, *counted)
+    if task.has_pool:
+        notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))
     return CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(direct.steps_of(task, found)),

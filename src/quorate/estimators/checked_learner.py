@@ -8,7 +8,7 @@ from quorate.accounting import ApproxDP
 from quorate.accounting.figures import at_most, several
 from quorate.errors import InvalidParameter
 from quorate.learners import PrivateLearner
-from quorate.learners.private_learner import REPLACE_ONE_RECORD
+from quorate.learners.fit_charge import REPLACE_ONE_RECORD
 from quorate.learners.sample import refuse_groups
 from quorate.pipeline.check_result import CheckResult
 

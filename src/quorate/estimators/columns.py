@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data import is_frame
 from quorate.data.columns import in_words
-from quorate.data.rows import holds_texts
+from quorate.data.rows import columns, holds_texts, with_text_names
 from quorate.errors import DataRefused, InvalidParameter
 
 
 def note_columns(estimator: Any, rows: Any) -> None:
-    """Set ``n_features_in_``, and ``feature_names_in_`` where the columns have names that are texts.
+    """Set ``n_features_in_``, and ``feature_names_in_`` where the columns have names, as texts.
 
     Examples
     --------
@@ -25,15 +24,16 @@ def note_columns(estimator: Any, rows: Any) -> None:
     (2, ['age', 'sex'])
     """
     estimator.n_features_in_ = int(rows.shape[1])
-    names = list(rows.columns) if is_frame(rows) else []
-    if names and all(isinstance(name, str) for name in names):
+    if names := columns(rows):
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):  # of an earlier fit
         del estimator.feature_names_in_
 
 
 def in_order_of_fit(estimator: Any, X: Any) -> Any:
-    """Return a frame with its columns in the order of the fit, where it has the same ones; anything else as it is.
+    """Return a frame, its columns in the order of the fit where it has the same ones; anything else as it is.
+
+    An array is made a frame where those of the fit were called by pandas' own numbers, which are places in an array.
 
     Examples
     --------
@@ -43,11 +43,19 @@ def in_order_of_fit(estimator: Any, X: Any) -> Any:
     >>> in_order_of_fit(fitted, polars.DataFrame({"sex": ["F"], "age": [39]})).columns
     ['age', 'sex']
     """
-    names = list(getattr(estimator, "feature_names_in_", ()))
+    X, names = with_text_names(X), list(getattr(estimator, "feature_names_in_", ()))
+    if _are_places(names) and isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == len(names):
+        import pandas as pd
+
+        return pd.DataFrame(X, columns=names)
     given = list(getattr(X, "columns", ()))
     if names and given != names and len(given) == len(names) and set(given) == set(names):
         return X[names]
     return X
+
+
+def _are_places(names: list[str]) -> bool:
+    return bool(names) and names == [str(place) for place in range(len(names))]
 
 
 def refuse_other_columns(estimator: Any, X: Any) -> None:
@@ -70,7 +78,9 @@ def refuse_other_columns(estimator: Any, X: Any) -> None:
     Traceback (most recent call last):
     quorate.errors.DataRefused: X: got list, and expected a frame with columns 'age', 'sex'. Nothing was charged
     """
-    names = list(getattr(estimator, "feature_names_in_", ()))
+    X, names = with_text_names(X), list(getattr(estimator, "feature_names_in_", ()))
+    if _are_places(names) and isinstance(X, np.ndarray):
+        return
     if names and not hasattr(X, "columns"):
         raise DataRefused(
             f"X: got {type(X).__name__}, and expected a frame with {in_words(names)}. Nothing was charged"

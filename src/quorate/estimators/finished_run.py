@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.arguments import for_shell
+from quorate.errors import InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
 from quorate.report import Facts, render_html, render_text
@@ -110,6 +111,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), _one_image_a_row(X), self.classes_.tolist())
 
+    @act()
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
 
@@ -195,7 +197,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             found = read_facts(root)
             seeded = folder.private / STUDENT  # a seeded run keeps its student there
             content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
-            anew = f"quorate run {root} writes it anew"
+            anew = f"quorate run {for_shell(root)} writes it anew"
         elif (root / MANIFEST).exists():
             found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
             content, anew = read_exported(root, STUDENT), "export the run again"

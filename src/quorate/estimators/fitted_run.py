@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from multiprocessing import current_process
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.data import PrivateRecords, check_features, encode_labels, match_columns, row_digests, take
+from quorate.data import (
+    PrivateRecords,
+    check_features,
+    encode_labels,
+    match_columns,
+    refuse_private_rows,
+    row_digests,
+    take,
+)
 from quorate.data.rows import texts_like
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
@@ -18,7 +26,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
 from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of
-from quorate.pipeline.inputs import HOLDS_PRIVATE, refuse_untaken
+from quorate.pipeline.inputs import refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.resumed import recall_answers
 from quorate.pipeline.task import Task
@@ -66,7 +74,6 @@ class FittedRun:
         cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
     ) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
-        private, key = task.inputs.private.reveal(), Secret(secrets.token_bytes(32))
         promised, memo = guarantee(task, ledger, result.reservation), result.memo(task)
         recall_answers(task, result, memo)
         budget = Budget(task.facts.epsilon, task.facts.delta)
@@ -75,7 +82,7 @@ class FittedRun:
             result=result,
             account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
             memo=memo,
-            records=PrivateRecords(private.X, private.codes, key, digests=private.digests),
+            records=task.inputs.records(),
             metadata=metadata,
             promised=promised,
             left=standing(task, result, ledger, promised),
@@ -112,8 +119,7 @@ class FittedRun:
                 "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
             )
-        task.views.teacher.check(rows, "X")
-        refuse_untaken(task.teacher, task.views.teacher, rows, name="X")
+        refuse_asked(task.teacher, task.views.teacher, rows, name="X")
         seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
 
         def votes(new: Any) -> Secret[Any]:
@@ -129,7 +135,8 @@ class FittedRun:
                 memo=self.memo,
                 n_classes=task.n_classes,
                 purposes=answering_purposes(task, reservation),
-                votes_first=are_prompts(task),
+                # No worker is to be had in a daemonic process, which is known before the draw.
+                votes_first=are_prompts(task) or current_process().daemon,
             )
             codes = online.ask(row_digests(rows))
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
@@ -172,8 +179,7 @@ class FittedRun:
         _, rows = match_columns(  # in the order of the private columns, so that rows are known again
             self.task.inputs.public, self.public_rows(X, asker=asker), called=("the public pool", "evaluation")
         )
-        if self.records.are_in(rows, codes):
-            raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
+        refuse_private_rows(rows, self.records, name="evaluation")
         return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:

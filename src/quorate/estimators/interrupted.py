@@ -1,10 +1,11 @@
-"""Ctrl-C in a fit: what it leaves behind, said where Python prints the interruption."""
+"""Ctrl-C or an error in a fit: what it leaves behind, said where Python prints it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from quorate.errors import QuorateError
 from quorate.ledger import Ledger
 from quorate.release.source import client_of
 
@@ -20,7 +21,7 @@ BY_FIT = f"{BY_RESUME}, and so does the same call of fit"
 
 @contextmanager
 def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> Iterator[None]:
-    """Have an interruption of the block say what was charged, and how to go on.
+    """Have an interruption of the block, or an error after the charge, say what was charged, and how to go on.
 
     Parameters
     ----------
@@ -45,9 +46,13 @@ def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> It
     """
     try:
         yield
-    except KeyboardInterrupt as stop:
-        if ledger.reservation(key, client=client_of(seeded=seeded)) is None:
+    except QuorateError:
+        raise  # it says itself what its ledger was charged
+    except BaseException as stop:
+        interrupted = isinstance(stop, KeyboardInterrupt)
+        if ledger.reservation(key, client=client_of(seeded=seeded)) is not None:
+            words = f"{AFTER}{how}" if ledger.durable else IN_MEMORY
+            stop.add_note(words if interrupted else words.replace("interrupted", "ended by this error", 1))
+        elif interrupted:
             stop.add_note(BEFORE)
-        else:
-            stop.add_note(f"{AFTER}{how}" if ledger.durable else IN_MEMORY)
         raise

@@ -7,8 +7,9 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import ParamSpec, TypeVar
 
+from quorate.ambient import own_switches
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, act
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -70,6 +71,8 @@ IN_FIT = {
 def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     """Decorate ``fit`` and the like, so that a table given by place, or by no name there is, is refused in plain words.
 
+    What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it.
+
     Raises
     ------
     InvalidParameter
@@ -111,7 +114,8 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
         elif lacking:
             said = f"lacks {_in_words(lacking)}; write {shown}"
         else:
-            return method(*args, **kwargs)
+            with own_switches(), act():
+                return method(*args, **kwargs)
         raise InvalidParameter(f"{called} {said}{'' if said.endswith('?') else '.'} Nothing was charged")
 
     return checked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import warnings
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches, unwarned
 from quorate.arguments import truth
 from quorate.data import (
     PublicPool,
@@ -29,6 +29,7 @@ from quorate.data import (
     refuse_infinite,
     take,
 )
+from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
@@ -249,7 +250,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, groups=groups, begin=False)
+        task = self._task(X, y, groups=groups, begin=False, rehearse=False)
         with session(self.ledger, budget=None) as ledger:
             task, result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
             self._take(task, result, ledger, metadata)
@@ -267,16 +268,19 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         self.recipe_: Recipe = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student. Returns ``(n_points,)`` classes."""
         check_is_fitted(self)
         return np.asarray(self.student_.predict(self._matched(X)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         check_is_fitted(self)
         return class_probabilities(self.student_, self._matched(X), self.classes_.tolist())
 
+    @own_switches()
     def report(self, path: str | Path) -> Path:
         """Write the public report: one self-contained HTML file."""
         check_is_fitted(self)
@@ -284,11 +288,13 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         page.write_text(render_html(self._facts), encoding="utf-8")
         return page
 
+    @own_switches()
     def summary(self) -> str:
         """Return the end of a fit as a table for the terminal, 80 columns wide."""
         check_is_fitted(self)
         return render_text(self._facts)
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the student with skops, for anybody who has scikit-learn.
 
@@ -307,14 +313,15 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         tags.classifier_tags.poor_score = True  # how good it is depends on ε
         return tags
 
-    def _task(self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
+    def _task(
+        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", rehearse: bool = True
+    ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
         labels = column_or_1d(y, warn=True)
         assert_all_finite(labels, input_name="y")
-        with warnings.catch_warnings():  # its warning about many classes would be a function of private labels
-            warnings.simplefilter("ignore")
+        with unwarned():  # its warning about many classes would be a function of private labels
             check_classification_targets(labels)
         config = RunConfig(
             classes=self._declared(labels),
@@ -334,6 +341,7 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
             n_jobs=self.n_jobs,
             allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             labels_only=True,
+            rehearse=rehearse,
             classes_were_read=isinstance(self.classes, str),
             caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
         )
@@ -368,14 +376,12 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
             )
         found = np.unique(labels)
         if len(found) < 2:
-            raise InvalidParameter(
-                f"classes: {len(found)} class occurs in y, and a classifier needs two; declare them with classes="
-            )
+            raise InvalidParameter("classes: one class occurs in y, and a classifier needs two; declare classes=")
         return found.tolist()
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and is_frame(X):
-            refuse_infinite(check_features(X), "X")
+            refuse_infinite(check_features(X := with_text_names(X)), "X")
             validate_data(self, X, reset=reset, skip_check_array=True)
             if needs_encoding(X) or missing_columns(X).any():
                 return X

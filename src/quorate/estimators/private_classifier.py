@@ -20,7 +20,7 @@ from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.notes import refuse_rows_as_units
+from quorate.pipeline.notes import refuse_rows_as_units, warn_of_promise
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.progress import wanted
 from quorate.pipeline.resumed import fit_key
@@ -234,10 +234,13 @@ class PrivateClassifier(VotedClassifier):
         -----
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
+        PrivacyWarning
+            Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
         metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, nonce=nonce)
         warn_of(task.recipe.cautions)
+        warn_of_promise(task)
         kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
         self._take(task, kept)
         return self
@@ -266,12 +269,25 @@ class PrivateClassifier(VotedClassifier):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, begin=False)
+        task = self._task(X, y, public=public, groups=groups, begin=False, rehearse=False)
         self._take(*resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
         return self
 
-    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True, nonce: str = "") -> Task:
-        """Check everything and fill in what was left open; nothing is written where `begin` is False."""
+    def _task(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        public: Any,
+        groups: Any | None,
+        begin: bool = True,
+        nonce: str = "",
+        rehearse: bool = True,
+    ) -> Task:
+        """Check everything and fill in what was left open; nothing is written where `begin` is False.
+
+        Models of a fit that was charged were rehearsed before.
+        """
         asked = {name: getattr(self, name) for name in ASKED}
         if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
@@ -279,7 +295,7 @@ class PrivateClassifier(VotedClassifier):
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked["allow_hopeless"] = truth("allow_hopeless", self.allow_hopeless)
+        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "rehearse": rehearse}
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))

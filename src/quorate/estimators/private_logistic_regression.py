@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 from zipfile import ZIP_DEFLATED
 
 import numpy as np
@@ -14,6 +16,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
@@ -35,12 +38,13 @@ from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.foreseen import cautions_of
+from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.pipeline.progress import wanted
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
-from quorate.release.session import composition_of
+from quorate.release.session import terms_of
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Utility
@@ -78,9 +82,14 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
     n_records : int, optional
         Number of private units, where it may be published: persons where ``groups`` are given, else records. Declared
         wrongly it costs accuracy and never privacy. Where it is not declared it is read, treated as public, and the
-        guarantee is for replacing one unit.
+        guarantee is for replacing one unit alone.
     unit : str, optional
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
+    neighbours : {"auto", "add-or-remove", "replace"}
+        For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
+        ε. "auto" is add or remove where `n_records` is declared and replace where it is read; where the ledger has a
+        relation from an earlier charge, it is that one. With a declared number the guarantee states ε for both. A
+        relation that is asked for, on a ledger that has the other one, is charged at the ledger's.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
@@ -114,8 +123,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
     -----
     Privacy: what ``fit`` leaves in public attributes is (ε, δ)-differentially private for one unit. What a unit adds
     to a round is, bit for bit, a function of that unit's rows and public facts, of Euclidean length at most 2^k grid
-    steps; replacing a unit moves the sum by at most 2·2^k. Private rows decide on no refusal: rows that cannot be
-    used are left out.
+    steps: adding or removing a unit moves the sum by at most that, replacing one by twice that. Private rows decide on
+    no refusal: rows that cannot be used are left out.
 
     References
     ----------
@@ -146,6 +155,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         clip: float | None = None,
         n_records: int | None = None,
         unit: str | None = None,
+        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
@@ -160,6 +170,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.clip = clip
         self.n_records = n_records
         self.unit = unit
+        self.neighbours = neighbours
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
@@ -241,26 +252,30 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.classes_ = np.asarray(list(task.classes))
         note_columns(self, task.schema.pool)
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Return ``(n_points,)`` classes, free for ever."""
         return np.asarray(self._fitted().predict(self._seen(X)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         return np.asarray(self._fitted().predict_proba(self._seen(X)))
 
+    @own_switches()
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores: ``(n_points,)`` for two classes, else ``(n_points, n_classes)``."""
         return np.asarray(self._fitted().decision_function(self._seen(X)))
 
+    @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
 
         Parameters
         ----------
         evaluation : (X, y), optional
-            *Public* rows with labels, to score the model on. Whether private rows are among them is not looked at: the
-            answer would tell of them.
+            *Public* rows with labels, to score the model on. Where more of the private rows are among them than chance
+            explains, the report has no score, and a line on the terminal says why.
         """
         self._fitted()
         if not hasattr(self, "_kept"):
@@ -269,7 +284,11 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
-            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+            if self._kept.task.may_score(in_order_of_fit(self, X)):
+                utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+            else:
+                with suppress(Exception):  # no terminal, or a closed one
+                    sys.stderr.write(f"{score_left_out('evaluation')}\n")  # neither a warning nor a log
         return self._kept.facts(self.ledger, utility)
 
     def ask(self, X: Any) -> NoReturn:
@@ -284,6 +303,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
         )
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the model with skops, for anybody who has scikit-learn.
 
@@ -310,6 +330,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         """Check everything and fix every choice; nothing is written where `begin` is False."""
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         epsilon, delta = floor_budget(self.epsilon, self.delta)
+        terms = terms_of(ledger_location(self.ledger))
         config = DirectConfig(
             classes=self.classes,
             epsilon=epsilon,
@@ -321,11 +342,14 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             clip=self.clip,
             n_records=self.n_records,
             unit=self.unit,
-            composition=composition_of(self.ledger),
+            composition=terms.composition,
+            neighbours=self.neighbours,
         )
 
         def prepared(beside: Secret[bytes]) -> DirectTask:
-            return prepare_direct(config, X, y, public=public, groups=groups, fingerprint_key=beside, noise=noise)
+            return prepare_direct(
+                config, X, y, public=public, groups=groups, fingerprint_key=beside, noise=noise, terms=terms
+            )
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)
 

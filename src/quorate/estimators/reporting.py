@@ -6,6 +6,7 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
+from quorate.ambient import own_switches
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
 from quorate.release.files import file_to_write
@@ -19,12 +20,14 @@ class Reporting:
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says."""
 
+    @own_switches()
     def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
         """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
         page = file_to_write(path, "report.html")
         page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
         return page
 
+    @own_switches()
     def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
         """Return the end of a run as a table for the terminal, 80 columns wide."""
         return render_text(self.facts(evaluation=evaluation))

@@ -9,8 +9,9 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
 from quorate.arguments import count, real
-from quorate.data import check_features, fingerprint, n_rows, slot_bytes
+from quorate.data import check_features, fingerprint, is_frame, n_rows, slot_bytes
 from quorate.data.identity import as_list
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import Partition, partition_rows
@@ -213,6 +214,7 @@ class SubsampleAggregate(ShownEstimator):
         self.guarantee_: Guarantee = promised
         return self
 
+    @own_switches()
     def ask(self, function: Callable[..., Any], *args: Any, name: str | None = None) -> DiscreteValue | None:
         """Ask for the value of a function.
 
@@ -245,6 +247,7 @@ class SubsampleAggregate(ShownEstimator):
         """
         return self._ask([(function, args, name)])[0]
 
+    @own_switches()
     def ask_many(
         self, functions: Sequence[Callable[..., Any]], *, names: Sequence[str] | None = None
     ) -> list[DiscreteValue | None]:
@@ -281,6 +284,7 @@ class SubsampleAggregate(ShownEstimator):
         with kept.account.open(self.ledger) as (_, reservation):
             return AnswersLeft(kept.answers.declines_left(reservation), reservation.remaining(QUERY))
 
+    @own_switches()
     def summary(self) -> str:
         """Return what was asked, what is left and what was promised, as a table for the terminal, 80 columns wide.
 
@@ -337,6 +341,9 @@ class SubsampleAggregate(ShownEstimator):
         n_jobs = processes(self.n_jobs)
         noise, key = noise_and_key(self.unsafe_noise_seed)
         rows = check_features(X, "X", allow_missing=True)
+        rows = (
+            X if hasattr(X, "columns") and is_frame(rows) else rows
+        )  # a function knows columns by its owner's own names
         if y is not None and (getattr(y, "ndim", 1) != 1 or len(as_list(y)) != n_rows(rows)):
             raise DataRefused("X and y differ in length, or y is a table; give one label for every row")
         unit_keys = slot_bytes(groups, n_rows(rows))

@@ -11,7 +11,8 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
-from quorate.errors import SecretRefused
+from quorate.ambient import own_switches
+from quorate.errors import SecretRefused, act
 from quorate.estimators.columns import note_columns, rows_and_labels
 from quorate.estimators.fitted_run import FittedRun
 from quorate.estimators.reporting import Reporting, write_model
@@ -41,16 +42,19 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         self.classes_ = np.asarray(list(task.inputs.classes))
         note_columns(self, task.inputs.public)
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
         return np.asarray(self._student().predict(self._kept.seen(X, asker=type(self).__name__)))
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         student = self._student()
         rows = self._kept.seen(X, asker=type(self).__name__)
         return class_probabilities(student, rows, self.classes_.tolist())
 
+    @own_switches()
     def ask(self, X: Any) -> list[Any]:
         """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
 
@@ -70,9 +74,10 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         BudgetExhausted
             If fewer answers are left than there are new points; nothing is drawn then.
         """
-        self._student()
-        answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
-        return answers
+        with act():
+            self._student()
+            answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
+            return answers
 
     @property
     def ex_post_epsilon_(self) -> float | None:
@@ -86,6 +91,7 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         student = self._student()
         return planned_run(self._kept.task, self.released_, student, self._kept.records)
 
+    @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
 
@@ -107,6 +113,7 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
             utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
         return self._kept.facts(self.ledger, utility)
 
+    @own_switches()
     def export(self, path: str | Path) -> Path:
         """Write the student with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``.
 

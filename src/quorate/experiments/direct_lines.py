@@ -22,6 +22,8 @@ def public_coordinates(
 ) -> Scored:
     """Fit the shipped direct method by its defaults, and score it; `more` are arguments of the estimator.
 
+    ε is for replacing one unit, as that of :func:`plain` is, which it stands beside.
+
     Parameters
     ----------
     parts : Split
@@ -34,7 +36,7 @@ def public_coordinates(
         The declared classes.
     """
     n, begun = len(parts.y_private), time.process_time()
-    asked = {"delta": 1 / n, "n_records": n, **more}
+    asked = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it
     groups = asked.pop("groups", None)
     model = PrivateLogisticRegression(classes=list(classes), epsilon=epsilon, unsafe_noise_seed=seed, **asked)
     model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)

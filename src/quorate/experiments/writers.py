@@ -144,7 +144,7 @@ def at_clips(
     """Go the rounds of the direct method with each clip; coordinates are the same for all."""
     asked: dict[str, Any] = {"classes": list(range(10)), "epsilon": epsilon, "delta": DELTA, "feature_map": "rbf"}
     task = prepare_direct(
-        DirectConfig(**asked, n_records=len(np.unique(writers))),
+        DirectConfig(**asked, n_records=len(np.unique(writers)), neighbours="replace"),  # as the plain method's ε
         parts.X_private,
         parts.y_private,
         public=PublicPool(parts.X_public),

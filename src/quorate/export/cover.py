@@ -108,6 +108,7 @@ def _charges(facts: Facts, receipt: ExportReceipt) -> str:
         f"- The guarantee: {bound}, per {unit}, for two data sets that differ by {changing}.",
         f"- It was made by {visible(guarantee.mechanism)}, accounted by {visible(guarantee.accounting)}.",
     ]
+    lines += [f"- By what is compared: {visible(guarantee.figures)}."] if guarantee.also else []
     lines += [f"- Charged to the ledger: {_charge(charge)}." for charge in receipt.charges]
     return "\n".join(lines)
 

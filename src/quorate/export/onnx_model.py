@@ -7,12 +7,12 @@ Arithmetic differs in the last digits between libraries, so a class may differ w
 from __future__ import annotations
 
 import json
-import warnings
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
 from quorate.errors import PreconditionFailed
 
@@ -172,8 +172,7 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
             for name, takes in inputs.items()
         ]
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of skl2onnx and onnx, about themselves
+            with unwarned():  # of skl2onnx and onnx, about themselves
                 made = convert_sklearn(
                     _gathered(model, public, inputs),
                     "student",

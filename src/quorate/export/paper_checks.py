@@ -11,6 +11,7 @@ from typing import Any, Final
 from quorate import accounting
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_most, several
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.export import receipt as receipts
 from quorate.export.content_checks import kind_of, read_json
@@ -20,10 +21,9 @@ from quorate.export.found import Found, failed, not_run, passed
 from quorate.export.metadata import differing
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
 from quorate.export.scope_checks import scope_differs
-from quorate.ledger.budget import Budget, spent_totals
-from quorate.ledger.budget_units import DELTA_DIGITS, float_up
+from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
-from quorate.ledger.pricing import check_prices, price
+from quorate.ledger.pricing import check_prices, costs_more
 from quorate.report import Facts, model_card, render_html, render_json
 from quorate.run.published import NAMES
 
@@ -190,14 +190,12 @@ def prices(files: Mapping[str, bytes]) -> Found:
     other = scope_differs(receipt, guarantee)
     if other is not None:
         return failed(other)
+    composition: Composition = "zcdp" if receipt.composition == "zcdp" else "sum"
     try:
         for place, charge in enumerate(receipt.charges, start=1):
-            again = price(
-                accounting.from_json(charge.event.text),
-                composition="zcdp" if receipt.composition == "zcdp" else "sum",
-                delta=float_up(charge.amounts.delta_e18, DELTA_DIGITS),
-            )
-            if again.epsilon_e9 > charge.amounts.epsilon_e9 + 1 or again.rho_e9 > charge.amounts.rho_e9 + 1:
+            priced = [(charge.event, charge.amounts)]
+            priced += [] if charge.also is None else [(charge.also.event, charge.also.amounts)]
+            if any(costs_more(event, told, composition=composition) for event, told in priced):
                 return failed(f"Charge {place} was less than its event costs.")
     except InvalidParameter as error:
         own = [kind for charge in receipt.charges for kind in accounting.unknown_kinds(charge.event.text)]
@@ -217,10 +215,26 @@ def prices(files: Mapping[str, bytes]) -> Found:
         return failed(
             f"The charges come to {said}, and the guarantee says ε {guarantee.epsilon!r} and δ {guarantee.delta!r}."
         )
+    if (wrong := _otherwise(receipt, guarantee, budget)) is not None:
+        return failed(wrong)
     return passed(
         f"{several(len(receipt.charges), 'charge')} priced again, none below what its event costs. They come to "
         f"{said} for one {guarantee.unit} ({guarantee.neighbours}), as the guarantee says."
     )
+
+
+def _otherwise(receipt: ExportReceipt, guarantee: Guarantee, budget: Budget) -> str | None:
+    """Say where a guarantee's figure for another relation is below what the charges come to there; None elsewhere."""
+    for other in guarantee.also:
+        relation = Neighbouring.read(other.neighbours, guarantee.unit)
+        charged = receipt.total_for(relation.change)
+        total = None if charged is None else spent_totals(charged, budget)
+        if total is None or total.epsilon is None or total.delta is None:
+            return f"The charges do not tell what {relation.changing} costs, and the guarantee does."
+        if total.epsilon > other.epsilon + _UNIT or total.delta > other.delta + 1e-18:
+            said = f"ε {at_most(total.epsilon, 9)}"
+            return f"For {relation.changing} the charges come to {said}, and the guarantee says less."
+    return None
 
 
 def receipt(files: Mapping[str, bytes]) -> Found:

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import Any, Final
 
+from quorate.accounting.neighbouring import Change
 from quorate.errors import InvalidParameter, LedgerIntegrityError
 from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.json_values import Json
 from quorate.ledger.receipts import Receipt, check_held
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, OtherCharge, amounts_for
 from quorate.ledger.state import LedgerState
 from quorate.release.source import SEEDED_CLIENT
 
@@ -27,6 +28,7 @@ FORMAT: Final = "quorate receipt 1"
 _KEYS = {"format", "receipt", "composition", "charges", "published"}
 _CHARGE = {"event", "amounts", "purposes", "seeded", "scope"}
 _SCOPE = {"unit", "neighbours", "caveats"}
+_ALSO = {"neighbours", "event", "amounts"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Charged:
         Whether its noise was seeded, so that it promises nothing.
     scope : GuaranteeScope or None
         Whose data it protects and against which change; None where the ledger does not say.
+    also : OtherCharge or None
+        What it comes to for the other relation; None where the ledger does not say.
     """
 
     event: Json
@@ -52,13 +56,18 @@ class Charged:
     purposes: Mapping[str, int]
     seeded: bool
     scope: GuaranteeScope | None
+    also: OtherCharge | None = None
 
     def to_object(self) -> dict[str, Any]:
         """Return the charge as a JSON object."""
-        units, scope = self.amounts, self.scope
+        scope, also = self.scope, self.also
+        other = None
+        if also is not None:
+            other = {"neighbours": also.neighbours, "event": also.event.value, "amounts": asdict(also.amounts)}
         return {
+            **({} if other is None else {"also": other}),
             "event": self.event.value,
-            "amounts": {"epsilon_e9": units.epsilon_e9, "delta_e18": units.delta_e18, "rho_e9": units.rho_e9},
+            "amounts": asdict(self.amounts),
             "purposes": dict(self.purposes),
             "seeded": self.seeded,
             "scope": None
@@ -96,6 +105,16 @@ class ExportReceipt:
             total += charge.amounts
         return total
 
+    def total_for(self, change: Change) -> BudgetUnits | None:
+        """What all charges come to for a change; None where one of them does not tell."""
+        total = BudgetUnits()
+        for charge in self.charges:
+            amounts = amounts_for(change, charge.amounts, charge.scope, charge.also)
+            if amounts is None:
+                return None
+            total += amounts
+        return total
+
     def to_json(self) -> str:
         """Return it as indented JSON."""
         tree = {
@@ -130,11 +149,23 @@ class ExportReceipt:
 
 
 def _charge(tree: Any) -> Charged:
-    if tree.keys() != _CHARGE or not isinstance(tree["seeded"], bool):
+    if tree.keys() - {"also"} != _CHARGE or not isinstance(tree["seeded"], bool):
         raise InvalidParameter(f"a charge in {NAME} must hold exactly {', '.join(sorted(_CHARGE))}")
     purposes = {str(name): int(n) for name, n in tree["purposes"].items()}
     amounts, scope = BudgetUnits(**tree["amounts"]), _scope(tree["scope"])
-    return Charged(Json.of(tree["event"], "event"), amounts, purposes, tree["seeded"], scope)
+    also = _also(tree.get("also"))
+    if also is not None:
+        also.check_beside(scope)
+    return Charged(Json.of(tree["event"], "event"), amounts, purposes, tree["seeded"], scope, also)
+
+
+def _also(tree: Any) -> OtherCharge | None:
+    if tree is None:
+        return None
+    if tree.keys() != _ALSO:
+        raise InvalidParameter(f"also in {NAME} must hold exactly {', '.join(sorted(_ALSO))}")
+    amounts = BudgetUnits(**tree["amounts"])
+    return OtherCharge(neighbours=tree["neighbours"], event=Json.of(tree["event"], "event"), amounts=amounts)
 
 
 def _scope(tree: Any) -> GuaranteeScope | None:
@@ -164,7 +195,7 @@ def receipt_for(state: LedgerState, receipt: Receipt, published: Mapping[str, st
     """
     check_held(state, receipt)
     charges = tuple(
-        Charged(held.event, held.amounts, held.purposes, held.client == SEEDED_CLIENT, held.claim)
+        Charged(held.event, held.amounts, held.purposes, held.client == SEEDED_CLIENT, held.claim, held.also)
         for sequence, held in ((sequence, kept.reserved) for sequence, kept in state.reservations.items())
         if sequence <= receipt.sequence
     )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from quorate.errors import (
+    NOTHING_CHARGED,
     BudgetExhausted,
     InvalidParameter,
     LedgerBusy,
@@ -38,12 +39,32 @@ _ATTEMPTS = 8  # to draw a block while other servers draw from the same reservat
 _CHARGED_IN_PART = "what was charged is stored, and free to ask"
 _LOST = "no answer was stored for what was drawn; ask again, at a charge of its own"
 _STAYS_CHARGED = "what was drawn stays charged"
+_NOT_DRAWN = "answering failed before this request was drawn; ask again"
 
 
 def _is_lost_race(failure: Exception) -> bool:
     """Whether a draw was refused by what the ledger holds by now; one that another process holds is not drawn from."""
     refusals = (BudgetExhausted, QuotaExhausted, PreconditionFailed)
-    return isinstance(failure, refusals) and not isinstance(failure, LedgerBusy)
+    return isinstance(failure, refusals) and not isinstance(failure, LedgerBusy | TeachersSilent)
+
+
+def _lost_by(failure: Exception) -> QuorateError:
+    """Return what a request is told whose block was drawn, and of which no answer was stored."""
+    if isinstance(failure, InvalidParameter):  # of a user's own mechanism
+        return failure
+    lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
+    lost.__cause__ = failure
+    return lost
+
+
+def _left_by(failure: Exception, *, charged: bool) -> QuorateError:
+    """Return what a request is told that waited for a block of others; `charged`, where one of its own was stored."""
+    words = _CHARGED_IN_PART if charged else NOTHING_CHARGED
+    if isinstance(failure, TeachersSilent):
+        return TeachersSilent(str(failure), charged=words)
+    left = QuorateError(_NOT_DRAWN, charged=words)
+    left.__cause__ = failure
+    return left
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +171,10 @@ class OnlineAnswers:
         -------
         list
             For each request a :class:`ClientAnswer`, or what refuses it: ``BudgetExhausted``, ``QuotaExhausted``,
-            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or, where
-            votes could not be counted or answers not stored after the draw, a ``QuorateError`` whose cause is why.
+            ``PreconditionFailed`` where its idempotency key was used for another request, ``TeachersSilent``, or a
+            ``QuorateError`` whose cause is why: votes could not be counted, or answers not stored, after its draw (an
+            ``InvalidParameter`` where a user's own mechanism failed), or after that of another request, before its own.
+            Its `charged` tells which.
 
         Raises
         ------
@@ -171,53 +194,51 @@ class OnlineAnswers:
         asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
-            counting: list[int] = []  # a block, from when it is drawn to when its answers are stored
+            drawn: list[PlannedBlock] = []  # holds a block from when it is drawn to when its answers are stored
             self.memo.await_answers(asked)
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
+            told = partial(self._all_told, requests, charged, planned.refused)
             try:
                 with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
-                    for number, block in enumerate(planned.blocks):
-                        charged |= self._ask_block(block, digests, partial(counting.append, number))
-                        counting.clear()
-            except TeachersSilent as silent:
-                refusals = {False: silent, True: TeachersSilent(str(silent), charged=_CHARGED_IN_PART)}
-                unknown = partial(_refusal_of, refusals, charged)
-                return self._all_told(requests, charged, planned.refused, unknown)
-            except (InvalidParameter, LedgerIntegrityError):  # of a user's own mechanism; or the ledger stopped
+                    for block in planned.blocks:
+                        charged |= self._ask_block(block, digests, partial(drawn.append, block))
+                        drawn.clear()
+            except LedgerIntegrityError:  # the ledger stopped
                 raise
             except Exception as failure:
-                if counting:  # charged: to draw again would charge it again
-                    lost = QuorateError(_LOST, charged=_STAYS_CHARGED)
-                    lost.__cause__ = failure
-                    return self._all_told(
-                        requests, charged, planned.refused, partial(_refusal_of, {False: lost, True: lost}, charged)
-                    )
+                if drawn:  # charged: to draw again would charge it again
+                    return told(failure, drawn[0].requests)
                 # Another server on the same ledger was given answers in between: what is left is known by now.
-                if attempt + 1 == _ATTEMPTS or not _is_lost_race(failure):
-                    raise
-                continue
+                if _is_lost_race(failure) and attempt + 1 < _ATTEMPTS:
+                    continue
+                if charged or isinstance(failure, TeachersSilent):
+                    return told(failure)
+                raise
             break
-        return self._all_told(requests, charged, planned.refused)
+        return told()
 
     def _all_told(
         self,
         requests: Sequence[ClientRequest],
         charged: Mapping[int, tuple[int, Receipt]],
         refused: Mapping[int, QuorateError],
-        unknown: Callable[[int], QuorateError] | None = None,
+        failure: Exception | None = None,
+        lost: Sequence[int] = (),
     ) -> list[ClientAnswer | QuorateError]:
-        """Say what became of each request; `unknown` refuses those of which a query has no answer."""
-
-        def one(number: int, request: ClientRequest) -> ClientAnswer | QuorateError:
-            if number in refused and number not in charged:
-                return refused[number]
-            if unknown is not None and any(self.memo.recall(digest) is None for digest in request.digests):
-                return unknown(number)
-            return self._told(request, *charged.get(number, (0, None)))
-
-        return [one(number, request) for number, request in enumerate(requests)]
+        """Say what became of each request: `failure` left queries unanswered, and took what was drawn for `lost`."""
+        answers: list[ClientAnswer | QuorateError] = []
+        for number, request in enumerate(requests):
+            if number in lost and failure is not None:
+                answers.append(_lost_by(failure))
+            elif number in refused and number not in charged:
+                answers.append(refused[number])
+            elif failure is None or all(self.memo.recall(digest) is not None for digest in request.digests):
+                answers.append(self._told(request, *charged.get(number, (0, None))))
+            else:
+                answers.append(_left_by(failure, charged=number in charged))
+        return answers
 
     def _ask_block(
         self, block: PlannedBlock, digests: Sequence[bytes], counting: Callable[[], None]
@@ -287,7 +308,7 @@ class OnlineAnswers:
         parts: Sequence[Part] | None = None,
         counting: Callable[[], None] = lambda: None,
     ) -> DrawnBlock:
-        """Draw, count and store; `counting` is told when the draw is durable."""
+        """Draw, count and store; `counting` is called when the draw is durable."""
         queries = [digest.hex() for digest in digests]
         counted: list[Secret[IntArray]] = []
         if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
@@ -353,10 +374,3 @@ class OnlineAnswers:
         released = builder.released()
         asked = np.flatnonzero(released.asked)
         self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())
-
-
-def _refusal_of(
-    refusals: Mapping[bool, QuorateError], charged: Mapping[int, tuple[int, Receipt]], number: int
-) -> QuorateError:
-    """Return what a request is refused by: one refusal for those that were charged, one for the others."""
-    return refusals[number in charged]

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from quorate.arguments import count, real
-from quorate.data.columns import listed
+from quorate.data.columns import column, listed
 from quorate.data.identity import as_list, is_missing
+from quorate.data.rows import columns, spoken_name
 from quorate.direct.cells import each
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.cell_values import value_of
@@ -155,7 +156,10 @@ class Binning(TransformerMixin, BaseEstimator):
     def _checked(self) -> dict[str, tuple[Any, ...]]:
         if not isinstance(self.cuts, Mapping) or not self.cuts:
             raise InvalidParameter("cuts must name at least one column, such as {'age': (30, 40, 50)}")
-        return {str(name): _checked_cuts(str(name), cuts) for name, cuts in self.cuts.items()}
+        return {
+            name: _checked_cuts(name, cuts)
+            for name, cuts in zip(map(spoken_name, self.cuts), self.cuts.values(), strict=True)
+        }
 
 
 def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
@@ -172,12 +176,14 @@ def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
 
 
 def _values(table: Any, name: str, argument: str) -> list[Any]:
-    columns = getattr(table, "columns", None)
-    if columns is None or len(getattr(table, "shape", ())) != 2:
+    if not hasattr(table, "columns") or len(getattr(table, "shape", ())) != 2:
         raise DataRefused(f"{argument} must be a pandas or polars frame, whose columns have names")
-    if name not in list(columns):
-        raise DataRefused(f"{argument} has no column {name!r}; there are {listed([str(column) for column in columns])}")
-    return as_list(table[name])
+    name, names = spoken_name(name), columns(table) or ()
+    if name not in names:
+        raise DataRefused(f"{argument} has no column {name!r}; there are {listed(list(names))}")
+    if names.count(name) > 1:
+        raise DataRefused(f"{argument}: more than one column is called {name!r}; rename one of them")
+    return as_list(column(table, names.index(name)))
 
 
 def _levels(values: list[Any], cuts: tuple[Any, ...]) -> NDArray[np.int64]:

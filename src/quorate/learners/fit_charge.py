@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
 from itertools import count as numbers
-from typing import Final
+from typing import Any, Final
 
+from quorate.accounting import Neighbouring
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.errors import BudgetExhausted
+from quorate.learners.inner_learner import is_learner, without_ledger
 from quorate.learners.plan import Plan, delta_of
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
+from quorate.release.described import described
 
 #: What a fit reserves one answer for: its concept.
 PURPOSE: Final = "learner"
+
+REPLACE_ONE_RECORD: Final = Neighbouring.of("replace", "record")
+LABELLED_IS_PUBLIC: Final = (
+    "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled record by an "
+    "unlabelled one"
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +74,10 @@ class FitCharge:
         """Return the charge that a fit would end with now: the first that is not drawn from yet, or has its answer."""
         return next(each for each in map(self._attempt, numbers()) if _open_or_answered(each.find(ledger)))
 
+    def begun(self, ledger: Ledger) -> bool:
+        """Whether a ledger was charged for this fit before."""
+        return self._attempt(0).find(ledger) is not None
+
     def _attempt(self, number: int) -> Charge:
         return Charge(
             event=self.plan.event,
@@ -72,6 +87,29 @@ class FitCharge:
             scope=self.scope,
             seeded=self.seeded,
         )
+
+
+def charge_of(learner: Any, plan: Plan, data_fingerprint: str, *, seeded: bool) -> FitCharge:
+    """Return the charge of a learner's fit by a plan, under a key of all that tells it from other fits.
+
+    What the error bound alone rests on is not a part of it, nor of what the ledger is told.
+    """
+    left_out = {name for name in learner.left_out_where_none if getattr(learner, name, None) is None}
+    params = {
+        name: without_ledger(value) if is_learner(value) else value
+        for name, value in learner.get_params(deep=False).items()
+        if name not in {"ledger", "classes"} | left_out
+    }
+    of_the_bound = learner._bound_caveats()
+    paid = replace(plan, caveats=tuple(each for each in plan.caveats if each not in of_the_bound))
+    parts = type(learner).__qualname__, described(params), described(paid), data_fingerprint, learner._occasion()
+    return FitCharge(
+        learner=type(learner).__name__,
+        plan=paid,
+        key=f"learner {blake2b(repr(parts).encode(), digest_size=16).hexdigest()}",
+        scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *paid.caveats)),
+        seeded=seeded,
+    )
 
 
 def _open_or_answered(reservation: Reservation | None) -> bool:

@@ -23,7 +23,7 @@ def without_ledger(learner: Learner) -> Learner:
     ('any', None)
     """
     params = {
-        name: without_ledger(value) if _is_learner(value) else value
+        name: without_ledger(value) if is_learner(value) else value
         for name, value in learner.get_params(deep=False).items()
     }
     unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
@@ -31,5 +31,6 @@ def without_ledger(learner: Learner) -> Learner:
     return inner
 
 
-def _is_learner(value: Any) -> bool:
+def is_learner(value: Any) -> bool:
+    """Whether a parameter is a private learner itself."""
     return isinstance(value, BaseEstimator) and hasattr(value, "_learn")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
+from dataclasses import replace
 from typing import Any, ClassVar, Self, cast
 
 import numpy as np
@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee, Neighbouring
+from quorate.accounting import Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
-from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.fit_charge import PURPOSE, FitCharge, in_own_words
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, charge_of, in_own_words
 from quorate.learners.plan import Plan, RowsNeeded, delta_of
 from quorate.learners.sample import (
     UNLABELLED,
@@ -32,13 +31,11 @@ from quorate.learners.sample import (
     two_classes,
 )
 from quorate.learners.stored_concepts import from_stored, to_stored
-from quorate.ledger import Budget, GuaranteeScope, Ledger
+from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution, warn_of
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
 from quorate.release.affordable import check_affordable
-from quorate.release.described import described
-from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon
@@ -48,12 +45,7 @@ __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", 
 
 #: What programs decide by: the error bound does not hold with these rows.
 BOUND_DOES_NOT_HOLD = "error-bound-does-not-hold"
-
-REPLACE_ONE_RECORD = Neighbouring.of("replace", "record")
-LABELLED_IS_PUBLIC = (
-    "which records are labelled is public: a labelled record is replaced by a labelled one, an unlabelled record by an "
-    "unlabelled one"
-)
+BOUND_OF_LISTED_POINTS = "error-bound-of-listed-points"
 
 
 class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
@@ -145,6 +137,14 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Return what the owner should hear of such a fit, from public facts alone, beside the error bound."""
         return ()
 
+    def _listed_points(self) -> int | None:
+        """Return how many points a `domain` lists to which the error bound is limited; None where none does."""
+        return None
+
+    def _earlier_plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> Plan | None:
+        """Return the plan that an earlier version made of the same fit; None where it made the same one."""
+        return None
+
     # --- for everybody -----------------------------------------------------------------------------------------
 
     def rows_needed(self) -> RowsNeeded:
@@ -183,7 +183,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         QuorateWarning
             For each caution of :meth:`check` that is more than a note, with its code, before anything is charged.
         """
-        return self._fit(X, y, groups=groups)
+        with act():
+            return self._fit(X, y, groups=groups)
 
     def _fit(
         self, X: Any, y: Any, *, groups: Any | None = None, hear: Callable[[Iterable[Caution]], None] = warn_of
@@ -199,6 +200,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         key = fingerprint_key(ledger_location(self.ledger))
         with session(self.ledger, budget=target, seeded=noise.seeded) as ledger:
+            plan = self._plan_on(ledger, plan, sample, sample.fingerprint(key, known=ledger.fingerprints))
             concept = self._released(ledger, sample, plan, noise, key)
             promised = guarantee_of(
                 ledger,
@@ -207,7 +209,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 mechanism=plan.told,
                 seeded=noise.seeded,
                 before="the concept was drawn",
-                caveats=tuple(short),
+                caveats=(*short, *self._bound_caveats()),
             )
         self.concept_ = concept
         self.guarantee_: Guarantee = promised
@@ -279,7 +281,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
         def charge_on(ledger: Ledger) -> Charge:
             rows_as = sample.fingerprint(key, known=ledger.fingerprints if bound_to is None else ())
-            return self._charge(plan, rows_as, seeded=noise.seeded).next_on(ledger)
+            goes_on = self._plan_on(ledger, plan, sample, rows_as)
+            return charge_of(self, goes_on, rows_as, seeded=noise.seeded).next_on(ledger)
 
         with in_own_words(type(self).__name__):
             check_affordable(self.ledger, charge_on, budget=budget or target, fingerprint=known)
@@ -332,8 +335,26 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         n_rows = n_labelled, n_unlabelled
         short = [*plan.cautions, *self._short_of_the_theorem(plan, n_rows, epsilon, delta)]
         said = tuple(caution(BOUND_DOES_NOT_HOLD, Severity.NOTE, words) for words in short)
+        listed = tuple(caution(BOUND_OF_LISTED_POINTS, Severity.NOTE, words) for words in self._bound_caveats())
         promised = budget_cautions(sum(n_rows), epsilon, delta, REPLACE_ONE_RECORD.unit)
-        return plan, (*said, *self._cautions(plan, n_rows, epsilon, delta), *promised)
+        plan = replace(plan, caveats=(*plan.caveats, *self._bound_caveats()))
+        return plan, (*said, *listed, *self._cautions(plan, n_rows, epsilon, delta), *promised)
+
+    def _bound_caveats(self) -> tuple[str, ...]:
+        """Return what the error bound rests on and the guarantee does not: no part of what a fit is known by."""
+        n_points = self._listed_points()
+        if n_points is None:
+            return ()
+        listed = f"the {n_points:,} listed points of domain"
+        return (f"the bound on the error is about rows that are among {listed}; a row elsewhere is not counted by it",)
+
+    def _plan_on(self, ledger: Ledger, plan: Plan, sample: Sample, data_fingerprint: str) -> Plan:
+        """Return the plan with which a ledger knows the fit: of an earlier version, where that one was charged."""
+        earlier = self._earlier_plan(sample.n_labelled, sample.n_unlabelled, *self._target())
+        if earlier is None:
+            return plan
+        charge = charge_of(self, earlier, data_fingerprint, seeded=self.unsafe_noise_seed is not None)
+        return earlier if charge.begun(ledger) else plan
 
     def _checked(self, X: Any, y: Any) -> Sample:
         sample = read_sample(self._concept_class, X, y, self.classes)
@@ -346,7 +367,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """Charge, then draw, then store; or give back what the same fit released before."""
         data_fingerprint = sample.fingerprint(key, known=ledger.fingerprints)
         ledger.bind(data_fingerprint)
-        for reservation in self._charge(plan, data_fingerprint, seeded=noise.seeded).reservations(ledger):
+        for reservation in charge_of(self, plan, data_fingerprint, seeded=noise.seeded).reservations(ledger):
             try:
                 drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
@@ -367,22 +388,6 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         except QuorateError as failure:
             failure.charged = "the fit was charged"
             raise
-
-    def _charge(self, plan: Plan, data_fingerprint: str, *, seeded: bool) -> FitCharge:
-        left_out = {name for name in self.left_out_where_none if getattr(self, name, None) is None}
-        params = {
-            name: without_ledger(value) if isinstance(value, PrivateLearner) else value
-            for name, value in self.get_params(deep=False).items()
-            if name not in {"ledger", "classes"} | left_out
-        }
-        told = repr((type(self).__qualname__, described(params), described(plan), data_fingerprint, self._occasion()))
-        return FitCharge(
-            learner=type(self).__name__,
-            plan=plan,
-            key=f"learner {blake2b(told.encode(), digest_size=16).hexdigest()}",
-            scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC, *plan.caveats)),
-            seeded=seeded,
-        )
 
 
 def _fewer_than(needed: RowsNeeded) -> str:

@@ -14,6 +14,7 @@ from quorate.data import fingerprint
 from quorate.data.columns import listed
 from quorate.data.identity import as_list, is_missing
 from quorate.data.labels import Label, check_classes, encode_labels
+from quorate.data.rows import with_text_names
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.types import Secret, derive
@@ -179,7 +180,7 @@ def read_sample(concepts: ConceptClass, X: Any, y: Any, classes: Any | None = No
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame, all of them text; None where there are no such names.
+    """Return the names of the columns of a frame, as texts; None where there are no names.
 
     Examples
     --------
@@ -189,8 +190,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
     """
     if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2 or not hasattr(X, "columns"):
         return None
-    names = tuple(X.columns)
-    return names if all(isinstance(name, str) for name in names) else None
+    return tuple(with_text_names(X).columns)
 
 
 def refuse_other_columns(X: Any, expected: Any | None) -> None:

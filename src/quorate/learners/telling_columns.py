@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import count
+from quorate.data.rows import spoken_name, with_text_names
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.binning import Binning
 from quorate.types import IntArray
@@ -57,7 +58,8 @@ def telling_columns(
         raise InvalidParameter(
             f"pool must be a pandas or polars frame, whose columns have names, got a {type(pool).__name__}"
         )
-    names = [str(name) for name in (pool.columns if columns is None else columns)]
+    pool = with_text_names(pool, "pool")
+    names = [spoken_name(name) for name in (pool.columns if columns is None else columns)]
     cut: dict[str, IntArray] = {}
     for name in names:
         try:

@@ -98,6 +98,9 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         """What is learned: the base learner's class."""
         return self.base._concept_class if self.concepts is None else self.concepts
 
+    def _listed_points(self) -> int | None:
+        return self.base._listed_points()
+
     def _check_points(self, points: Points) -> None:
         self.base._check_points(points)
 

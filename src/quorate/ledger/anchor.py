@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from quorate.errors import LedgerIntegrityError
+from quorate.ledger.files import keep_owner, stands
 from quorate.ledger.json_values import canonical
 from quorate.ledger.state import Head
 
@@ -84,6 +85,7 @@ class AnchorFile:
     def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
         self.path = path
         self._at = at
+        self._held: int | None = None  # kept open: a commit must not need a descriptor that may not be had
 
     def read(self) -> Head | None:
         """Return the anchored head, or None where there is no file.
@@ -109,7 +111,9 @@ class AnchorFile:
         except FileNotFoundError:
             return None
         with os.fdopen(descriptor, "rb") as file:
-            content = file.read(2 * SLOT + 1)
+            return self._sound(file.read(2 * SLOT + 1))
+
+    def _sound(self, content: bytes) -> Slots:
         slots = _slots_of(content)
         if slots.newest is None:
             raise LedgerIntegrityError(
@@ -117,26 +121,65 @@ class AnchorFile:
             )
         return slots
 
-    def write(self, head: Head) -> None:
-        """Put a head into the anchor; when this returns, it is on stable storage."""
-        slots = self.slots()
-        if slots is None or len(slots.heads) < 2:
+    def hold(self) -> int:
+        """Return the descriptor of the file that stands under its name, which is kept open.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            There is none, or it was replaced since it was opened.
+        """
+        if self._held is None:
+            try:
+                self._held = self._opened(os.O_RDWR)
+            except FileNotFoundError:
+                raise LedgerIntegrityError(_GONE.format(self.path.name)) from None
+        if not stands(self.path, os.fstat(self._held)):
+            raise LedgerIntegrityError(_GONE.format(self.path.name))
+        return self._held
+
+    def write(self, head: Head, *, wait: bool = True) -> None:
+        """Put a head into the anchor that there is; when this returns, it is on stable storage.
+
+        Parameters
+        ----------
+        head : Head
+            What to put there.
+        wait : bool, default True
+            Whether to wait for the disk. What was not waited for outlives the process, and not a power cut.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            The file is missing, was replaced, or is no anchor.
+        """
+        descriptor = self.hold()
+        slots = self._sound(os.pread(descriptor, 2 * SLOT + 1, 0))
+        if len(slots.heads) < 2:
             self.replace(head)
             return
-        descriptor = self._opened(os.O_WRONLY)
-        try:
-            _write_all(descriptor, _slot(head), slots.next * SLOT)
-            self._at("anchor written")
+        _write_all(descriptor, _slot(head), slots.next * SLOT)
+        self._at("anchor written")
+        if wait:
             os.fdatasync(descriptor)
-        finally:
-            os.close(descriptor)
         self._at("anchored")
+
+    def close(self) -> None:
+        """Let go of the file. May be called again."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
+    def __del__(self) -> None:
+        self.close()
 
     def replace(self, head: Head) -> None:
         """Make the file anew with the head in both slots, in place of the one that there is: no crash tears that."""
+        self.close()
         temporary = self.path.with_name(self.path.name + ".tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         try:
+            keep_owner(descriptor, self.path)
             _write_all(descriptor, 2 * _slot(head), 0)
             os.fsync(descriptor)
         finally:
@@ -156,6 +199,12 @@ class AnchorFile:
             raise LedgerIntegrityError(
                 f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
             ) from None
+
+
+_GONE: Final = (
+    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
+    "newest ledger and anchor together"
+)
 
 
 def sync_folder(folder: Path) -> None:

@@ -15,7 +15,7 @@ from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.field_checks import instance, matching, optional, text, whole
 from quorate.ledger.json_values import Json, canonical
 from quorate.ledger.parts import Part, parts, read_parts
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, OtherCharge
 
 FORMAT: Final = 1
 GENESIS_HASH: Final = "0" * 64
@@ -41,6 +41,7 @@ def _paid_by(name: str, value: object) -> Mapping[str, int]:
 
 _PURPOSE = text(64)
 _CHECKS: Final[Mapping[str, Callable[[str, object], Any]]] = {
+    "also": optional(instance(OtherCharge)),
     "amounts": instance(BudgetUnits),
     "answers": instance(Json),
     "block": whole(1),
@@ -138,7 +139,8 @@ class Reserved(Content):
     """A schedule of answers was charged at the exact price of its event.
 
     ``claim`` is the rest of its guarantee. ``paid_by`` names the part of a composed event that pays for each purpose;
-    None where the whole event pays for all of them.
+    None where the whole event pays for all of them. ``also`` is what it comes to for the other relation; None where
+    that is not known, or is the same.
     """
 
     kind: ClassVar[str] = "reserved"
@@ -149,16 +151,19 @@ class Reserved(Content):
     key: str
     claim: GuaranteeScope | None = None
     paid_by: Mapping[str, int] | None = None
+    also: OtherCharge | None = None
 
     @property
     def body_hash(self) -> str:
         """What another request under the same key must agree in."""
-        body = {
+        body: dict[str, Any] = {
             "delta": self.amounts.delta_e18,
             "event": self.event.value,
             "paid_by": None if self.paid_by is None else dict(self.paid_by),
             "purposes": dict(self.purposes),
         }
+        if self.also is not None:
+            body["also"] = [self.also.neighbours, self.also.event.value]
         return sha256(canonical([self.kind, body]).encode()).hexdigest()
 
 
@@ -250,10 +255,18 @@ def _read_claim(value: Any) -> GuaranteeScope | None:
     return GuaranteeScope(**{**value, "caveats": tuple(value["caveats"])})
 
 
+def _read_also(value: Any) -> OtherCharge:
+    if not isinstance(value, dict) or value.keys() != {"neighbours", "event", "amounts"}:
+        raise InvalidParameter("also must be an object with neighbours, event and amounts")
+    amounts = BudgetUnits(**value["amounts"])
+    return OtherCharge(neighbours=value["neighbours"], event=Json.of(value["event"]), amounts=amounts)
+
+
 # Fields that version 0.1 did not write: left out where they say nothing, so that every older entry keeps its hash.
-_ADDED: Final = frozenset({"parts", "stage"})
+_ADDED: Final = frozenset({"also", "parts", "stage"})
 
 _DECODERS: Final[Mapping[str, Callable[[Any], object]]] = {
+    "also": _read_also,
     "amounts": lambda value: BudgetUnits(**value),
     "answers": Json.of,
     "budget": lambda value: Budget(**value),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +39,46 @@ def refuse_second_names(path: Path) -> None:
             f"the ledger {path} has a second name (a hard link), under which its anchor and lock would not be found; "
             "delete that name, or copy the file if it was meant as a backup"
         )
+
+
+def stands(path: Path, known: os.stat_result) -> bool:
+    """Whether a file still stands under its name, and under no other one.
+
+    Examples
+    --------
+    >>> stands(Path("nowhere/ledger.db"), Path.cwd().stat())
+    False
+    """
+    try:
+        status = path.stat(follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return (status.st_dev, status.st_ino, status.st_nlink) == (known.st_dev, known.st_ino, 1)
+
+
+def keep_owner(descriptor: int, path: Path) -> None:
+    """Give a file that is to have the name `path` the owner of the one that has it, or else of its folder.
+
+    Whoever runs a command as root would otherwise take a file away from the user who serves or resumes the run.
+    Anybody else may give no file away, and keeps what it made.
+    """
+    try:
+        owner = path.stat()
+    except FileNotFoundError:
+        owner = path.parent.stat()
+    made = os.fstat(descriptor)
+    if os.geteuid() == 0 and (made.st_uid, made.st_gid) != (owner.st_uid, owner.st_gid):
+        with suppress(PermissionError):  # a root that may give nothing away, as in some containers
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
+
+
+def opened(path: Path) -> int:
+    """Open a file to read and write it, and no link; make it for the owner of its folder where there is none."""
+    with suppress(FileNotFoundError):
+        return os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    keep_owner(descriptor, path.parent)
+    return descriptor
 
 
 def refuse_other_files(path: Path) -> None:

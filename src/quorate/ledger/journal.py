@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from quorate.errors import LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.chain import extend, read_line, replay, resume, utc, verify
 from quorate.ledger.entries import Content, Entry, Opened, Started
 from quorate.ledger.json_values import Json
@@ -60,7 +60,8 @@ class Journal:
     Notes
     -----
     The state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of
-    the store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again.
+    the store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again;
+    but where the store could not even begin (``LedgerBusy``), nothing was written, and the next request may go on.
 
     Examples
     --------
@@ -81,6 +82,8 @@ class Journal:
         self._queue: list[_Ticket[Any]] = []
         self._session: int | None = None
         self._stopped: LedgerIntegrityError | PreconditionFailed | None = None
+        self._writes = False  # whether the store has begun to write
+        self._follow: Callable[[Head], None] | None = None
         self._state, anchor = _verified(store, known)
         if anchor != self._state.head:  # the process died between the commit and the anchor
             store.anchor(self._state.head)
@@ -170,6 +173,11 @@ class Journal:
             _refuse_changed(state == self._state and stored.anchor == state.head)
             check(state)
 
+    def follow(self, noted: Callable[[Head], None] | None) -> None:
+        """Have `noted` told of each newest head once it is on stable storage; what it raises stops the journal."""
+        with self._commit_lock:
+            self._follow = noted
+
     def close(self) -> Verified | None:
         """Let go of the store. May be called again; a forked child leaves it to its parent.
 
@@ -193,7 +201,8 @@ class Journal:
                 self._write(batch)
         except BaseException as error:
             for ticket in batch:
-                ticket.result, ticket.error = None, self._stop_error()
+                ticket.result = None
+                ticket.error = self._stop_error() if self._stopped is not None else LedgerBusy(str(error))
             if not isinstance(error, QuorateError):
                 raise  # an interrupt, or a defect: the thread that met it is told what it was
         finally:
@@ -208,6 +217,8 @@ class Journal:
                 self._decide(ticket, entries, time)
             if entries:
                 self._store.append([entry.to_json() for entry in entries], self._state.head)
+                if self._follow is not None:
+                    self._follow(self._state.head)
             else:
                 self._store.abandon()
 
@@ -241,7 +252,9 @@ class Journal:
     @contextmanager
     def _begun(self) -> Iterator[None]:
         """Begin to write, with all that others wrote in the state; whatever goes wrong, others need not wait for it."""
+        self._writes = False
         lines = self._store.begin(self._state.head.sequence)
+        self._writes = True
         try:
             for line in lines:
                 replay(self._state, read_line(line))
@@ -264,7 +277,7 @@ class Journal:
         try:
             yield
         except BaseException as error:
-            if self._stopped is None:
+            if self._stopped is None and (self._writes or not isinstance(error, LedgerBusy)):
                 told = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
                 self._stopped = LedgerIntegrityError(f"the ledger stopped: {told}")
             raise
@@ -276,9 +289,7 @@ class Journal:
     def _stop_error(self) -> QuorateError:
         """Make a fresh error for each thread that is told."""
         stopped = self._stopped or LedgerIntegrityError("the ledger stopped")
-        doubt = (
-            "nothing was charged" if isinstance(stopped, PreconditionFailed) else "the charge may have been recorded"
-        )
+        doubt = None if isinstance(stopped, PreconditionFailed) else "the charge may have been recorded"
         return type(stopped)(str(stopped), charged=doubt)
 
     def _check_process(self) -> None:

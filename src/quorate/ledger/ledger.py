@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
 from quorate.ledger.admission import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
 from quorate.ledger.budget import Budget
 from quorate.ledger.chain import now
@@ -22,13 +22,14 @@ from quorate.ledger.readings import LedgerReadings
 from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.scope import GuaranteeScope
-from quorate.ledger.state import LedgerState
+from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import is_url, store_at
 from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
+    from quorate.accounting.neighbouring import Neighbouring
 
 
 class Ledger(LedgerReadings):
@@ -120,6 +121,14 @@ class Ledger(LedgerReadings):
     def close(self) -> Verified | None:
         """Let go of the file. May be called again. Return what was verified of it; None where something was wrong."""
         return self._journal.close()
+
+    def follow(self, noted: Callable[[Head], None] | None) -> None:
+        """Have `noted` told of each newest entry once it is on stable storage; None ends that.
+
+        It is called before anything that rests on the entry is returned. What it raises stops the ledger, as an error
+        of the store does.
+        """
+        self._journal.follow(noted)
 
     def __enter__(self) -> Ledger:
         return self
@@ -235,6 +244,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> Reservation:
         """Charge a schedule at its exact price, durably, before anything of it is drawn.
 
@@ -259,6 +269,9 @@ class Ledger(LedgerReadings):
         charged_to : mapping of str to int, optional
             Where `event` is a ``Composed``: which of its parts, from 0, pays for each purpose. Purposes with one part
             share it. Left out, all purposes share the whole event.
+        also : (Neighbouring, Event), optional
+            The other of the two relations "add or remove" and "replace", and what the reservation is for it. It is
+            recorded with its price, and charged to nothing.
 
         Raises
         ------
@@ -280,10 +293,13 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
-        return self._journal.submit(
+        made = self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
+        note_charge()
+        return made
 
     @renamed_arguments(claim="scope", paid_by="charged_to")
     def check_affordable(
@@ -297,6 +313,7 @@ class Ledger(LedgerReadings):
         client: str = "local",
         scope: GuaranteeScope | None = None,
         charged_to: Mapping[str, int] | None = None,
+        also: tuple[Neighbouring, Event] | None = None,
     ) -> None:
         """Raise what :meth:`reserve` would raise with these arguments, and charge nothing.
 
@@ -313,6 +330,7 @@ class Ledger(LedgerReadings):
             client=client,
             scope=scope,
             charged_to=charged_to,
+            also=also,
         )
         self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
 

@@ -15,6 +15,8 @@ from urllib.parse import parse_qsl, quote, urlencode
 from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import sync_folder
+from quorate.ledger.deadline import cut_after
+from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
 from quorate.ledger.files import key_file
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
@@ -31,10 +33,17 @@ _SCHEMA: Final = (
 # A commit is waited for; a holder of the lock that hangs is cut off by the server, and one that waits for it gives up.
 _SESSION: Final = (
     "SET synchronous_commit = on",
-    "SET lock_timeout = '30s'",
+    "SET lock_timeout = '22s'",
     "SET statement_timeout = '60s'",
     "SET idle_in_transaction_session_timeout = '20s'",
+    # A service may wait for weeks for its next question; servers before 14, and before 17, have no such settings.
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'",
+    "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'transaction_timeout'",
 )
+#: Seconds within which a server answers, or is given up: a little longer than the wait for the lock, and shorter than a
+#: service that was told to stop is waited for; and for reading a whole ledger, which takes as long as that is large.
+_ANSWERS_WITHIN: Final = 25.0
+_READS_WITHIN: Final = 75.0
 _NEEDED: Final = ("fsync", "full_page_writes")
 _DEFAULTS: Final = {"application_name": "quorate", "connect_timeout": "10", "tcp_user_timeout": "30000"}
 
@@ -62,7 +71,7 @@ class PostgresStore:
     PreconditionFailed
         There is no ledger and `create` is False; the server does not wait for its disk; or psycopg is missing.
     LedgerBusy
-        Another server held the head for longer than half a minute.
+        Another server held the head for longer than 22 seconds.
     LedgerIntegrityError
         The database cannot be reached or used; or entries, or the head, are missing.
     """
@@ -101,15 +110,28 @@ class PostgresStore:
 
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor, as they stand at one moment."""
-        with self._guarded("read"), self._transaction():
+        with self._guarded("read" if after == 0 else "read on"), self._transaction():
             return self._read(after)
 
     def begin(self, after: int, /) -> Sequence[object]:
-        """Lock the head until :meth:`append` or :meth:`abandon`; return the lines beyond ``after``."""
+        """Lock the head until :meth:`append` or :meth:`abandon`; return the lines beyond ``after``.
+
+        Raises
+        ------
+        LedgerBusy
+            Another server held the head for too long, or the database lacks memory; nothing was written.
+        """
+        psycopg = _psycopg()
         with self._guarded("locked"):
-            self._start()
-            self._at("begun")
-            return self._read(after).lines
+            try:
+                self._start()
+                self._at("begun")
+                return self._read(after).lines
+            except (psycopg.Error, MemoryError, OSError) as error:
+                if not (is_shortage(error) or isinstance(error, psycopg.errors.LockNotAvailable)):
+                    raise
+                self.abandon()  # so that the next request finds a sound connection; where it fails, there is none
+                raise LedgerBusy(TRY_AGAIN.format(reason_of(error))) from error
 
     def append(self, lines: Sequence[str], head: Head) -> None:
         """Append lines and move the head in the transaction that was begun, and wait for the server's disk."""
@@ -258,11 +280,15 @@ class PostgresStore:
             raise PreconditionFailed("the ledger was closed; open it again")
         return self._connection
 
+    def _socket(self) -> int:
+        return int(self._open_connection().pgconn.socket)
+
     @contextmanager
     def _guarded(self, done: str) -> Iterator[None]:
         psycopg = _psycopg()
         try:
-            yield
+            with cut_after(_READS_WITHIN if done in ("opened", "read") else _ANSWERS_WITHIN, self._socket):
+                yield
         except QuorateError:
             raise
         except psycopg.errors.LockNotAvailable as error:
@@ -270,9 +296,11 @@ class PostgresStore:
                 f"another server holds the ledger {self.name!r}; it is opened again when it ends"
             ) from error
         except (OSError, psycopg.Error, psycopg.Warning) as error:
+            # A connection that was never made has no code, and no statement that its message could quote.
+            unmade = done == "opened" and self._connection is None and getattr(error, "sqlstate", None) is None
+            why = f"{type(error).__name__}: {_one_line(error)}" if unmade else reason_of(error)
             raise LedgerIntegrityError(
-                f"the ledger could not be {done} ({type(error).__name__}: {_one_line(error)}); nothing is released "
-                "until it is opened and verified again",
+                f"the ledger could not be {done} ({why}); nothing is released until it is opened and verified again",
                 charged="the last charge may have been recorded",
             ) from error
 

@@ -7,13 +7,14 @@ import math
 from collections.abc import Mapping
 
 from quorate import accounting
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError, UnsupportedEvent
 from quorate.ledger.budget import Composition
 from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, BudgetUnits, float_up, units_up
 from quorate.ledger.entries import Reserved
 from quorate.ledger.json_values import Json
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, OtherCharge
 from quorate.ledger.state import LedgerState
 
 
@@ -70,6 +71,7 @@ def priced_request(
     client: str,
     scope: GuaranteeScope | None,
     charged_to: Mapping[str, int] | None,
+    also: tuple[Neighbouring, accounting.Event] | None,
 ) -> Reserved:
     """Return what a reservation would be recorded as, at the price of its event; see :meth:`Ledger.reserve`."""
     amounts = price(event, composition=composition, delta=delta, epsilon=epsilon)
@@ -81,9 +83,20 @@ def priced_request(
         key=key,
         claim=scope,
         paid_by=charged_to,
+        also=None if also is None else _priced_otherwise(*also, composition=composition, delta=delta),
     )
     check_parts(event, reserved.paid_by)
     return reserved
+
+
+def _priced_otherwise(
+    relation: Neighbouring, event: accounting.Event, *, composition: Composition, delta: float | None
+) -> OtherCharge:
+    return OtherCharge(
+        neighbours=relation.stated,
+        event=Json.of(json.loads(event.to_json()), "event"),
+        amounts=price(event, composition=composition, delta=delta),
+    )
 
 
 def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -> None:
@@ -110,7 +123,7 @@ def check_prices(state: LedgerState) -> None:
     """Price every reservation of a ledger again; it must have been charged what its event costs.
 
     The hash chain shows that no entry was changed alone, and anybody can compute it anew; this shows that each amount
-    belongs to its event. One unit is forgiven, by which mathematics libraries may differ.
+    belongs to its event, for both relations where an entry has two.
 
     Raises
     ------
@@ -124,19 +137,16 @@ def check_prices(state: LedgerState) -> None:
     --------
     >>> check_prices(LedgerState())
     """
+    composition: Composition = "zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum"
     for sequence, reservation in state.reservations.items():
         reserved = reservation.reserved
-        told = reserved.amounts
+        priced = [(reserved.event, reserved.amounts)]
+        priced += [] if reserved.also is None else [(reserved.also.event, reserved.also.amounts)]
         try:
-            event = accounting.from_json(reserved.event.text)
-            check_parts(event, reserved.paid_by)
-            again = price(
-                event,
-                composition="zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum",
-                delta=float_up(told.delta_e18, DELTA_DIGITS),
-            )
+            check_parts(accounting.from_json(reserved.event.text), reserved.paid_by)
+            cheaper = any(costs_more(event, told, composition=composition) for event, told in priced)
         except InvalidParameter as error:
-            unknown = accounting.unknown_kinds(reserved.event.text)
+            unknown = [kind for event, _ in priced for kind in accounting.unknown_kinds(event.text)]
             if unknown:
                 raise UnsupportedEvent(
                     f"entry {sequence} of the ledger cannot be priced: nothing that was imported registered the event "
@@ -147,11 +157,21 @@ def check_prices(state: LedgerState) -> None:
                 f"entry {sequence} of the ledger cannot be priced ({error}); verify it with the version that wrote it, "
                 "or restore the newest ledger and anchor together"
             ) from error
-        if again.epsilon_e9 > told.epsilon_e9 + 1 or again.rho_e9 > told.rho_e9 + 1:
+        if cheaper:
             raise LedgerIntegrityError(
                 f"entry {sequence} of the ledger was charged less than its event costs: it was written by other hands; "
                 "nothing is released from it, restore the newest ledger and anchor together"
             )
+
+
+def costs_more(event: Json, told: BudgetUnits, *, composition: Composition) -> bool:
+    """Whether an event costs more than what was written beside it, priced again.
+
+    One unit is forgiven, by which mathematics libraries may differ.
+    """
+    delta = float_up(told.delta_e18, DELTA_DIGITS)
+    again = price(accounting.from_json(event.text), composition=composition, delta=delta)
+    return again.epsilon_e9 > told.epsilon_e9 + 1 or again.rho_e9 > told.rho_e9 + 1
 
 
 def _finite(value: float, advice: str) -> float:

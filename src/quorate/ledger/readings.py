@@ -7,15 +7,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from quorate.accounting.neighbouring import OTHER, Change, Neighbouring
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
+from quorate.ledger.budget_units import BudgetUnits
 from quorate.ledger.entries import Entry, Reserved
 from quorate.ledger.journal import Journal
 from quorate.ledger.pricing import check_prices
 from quorate.ledger.quotas import Quota, quota_of
 from quorate.ledger.receipts import Receipt, check_held, receipt_of
 from quorate.ledger.reservation import Reservation
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, amounts_for, relation_that_holds
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import own_store
@@ -73,6 +75,24 @@ class LedgerReadings:
     def scope(self) -> GuaranteeScope | None:
         """What all that was charged promises together, as far as it was stated; None where nothing was."""
         return self._journal.read(lambda state: state.scope)
+
+    @property
+    def relation(self) -> Change | None:
+        """The change that everything charged here is guaranteed for; None where each of them would do.
+
+        It is that of the first reservation which does not cover adding, removing and replacing at one price.
+        """
+        scope = self.scope
+        change = None if scope is None else relation_that_holds(scope).change
+        return None if change == "add-remove-replace" else change
+
+    @property
+    def spent_otherwise(self) -> tuple[Neighbouring, Totals] | None:
+        """The other of the two relations "add or remove" and "replace", and what was reserved for it, rounded up.
+
+        None where a reservation does not tell it, or where one figure holds for both.
+        """
+        return self._journal.read(_spent_otherwise)
 
     @property
     def head(self) -> Head:
@@ -174,6 +194,21 @@ class LedgerReadings:
 
     def _handle(self, state: LedgerState, sequence: int) -> Reservation:
         return Reservation(self._journal, state, sequence)
+
+
+def _spent_otherwise(state: LedgerState) -> tuple[Neighbouring, Totals] | None:
+    whole = None if state.scope is None else relation_that_holds(state.scope)
+    if whole is None or whole.change not in OTHER:
+        return None
+    other = Neighbouring.of(OTHER[whole.change], whole.unit, owner_states=whole.owner_states)
+    spent = BudgetUnits()
+    for reservation in state.reservations.values():
+        reserved = reservation.reserved
+        amounts = amounts_for(other.change, reserved.amounts, reserved.claim, reserved.also)
+        if amounts is None:
+            return None
+        spent += amounts
+    return other, spent_totals(spent, _budget(state))
 
 
 def _budget(state: LedgerState) -> Budget:

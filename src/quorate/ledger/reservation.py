@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 
 from quorate import accounting
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, note_charge
 from quorate.ledger.admission import admit_answers, admit_draw
 from quorate.ledger.block import Block
 from quorate.ledger.entries import Drawn
@@ -14,7 +14,7 @@ from quorate.ledger.journal import Journal
 from quorate.ledger.json_values import Json
 from quorate.ledger.parts import Part
 from quorate.ledger.receipts import Receipt, receipt_of
-from quorate.ledger.scope import GuaranteeScope
+from quorate.ledger.scope import GuaranteeScope, OtherCharge
 from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.state import LedgerState
 
@@ -77,6 +77,11 @@ class Reservation:
     def scope(self) -> GuaranteeScope | None:
         """Whose data it protects, against which change; None where that was not said."""
         return self._reserved.claim
+
+    @property
+    def also(self) -> OtherCharge | None:
+        """What it comes to for the other relation; None where that is not known, or is the same."""
+        return self._reserved.also
 
     @property
     def key(self) -> str:
@@ -149,7 +154,9 @@ class Reservation:
             parts=None if parts is None else tuple(parts),
         )
         newest = None if after is None else after.sequence
-        return self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+        drawn = self._journal.submit(lambda state: admit_draw(state, content, after=newest), self._block)
+        note_charge()
+        return drawn
 
     def share(self, purpose: str) -> SharedDraw:
         """Begin to collect requests of several clients that are drawn together, as one block."""

@@ -134,6 +134,9 @@ def check_reserved(state: LedgerState, reserved: Reserved) -> None:
     _check_kind_of_amounts(state.budget, reserved.amounts)
     if reserved.paid_by is not None and reserved.paid_by.keys() != reserved.purposes.keys():
         raise InvalidParameter("charged_to must name exactly the purposes; say for each which part pays for it")
+    if reserved.also is not None:
+        reserved.also.check_beside(reserved.claim)
+        _check_kind_of_amounts(state.budget, reserved.also.amounts)
     if state.scope is not None and reserved.claim is not None:
         combined_scope([state.scope, reserved.claim])  # refuses what cannot be told in one sentence with the rest
     check_fits(reserved.amounts, spent=state.spent, limit=state.limit)

@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from quorate.accounting.neighbouring import Neighbouring, weakest
+from quorate.accounting.neighbouring import (
+    IMPLIED,
+    OTHER,
+    READ_OFF,
+    Change,
+    Neighbouring,
+    holds_where_read_off,
+    weakest,
+)
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.json_values import Json
 
 DIFFERENT_NEIGHBOURS = (
     "part of what was charged to the ledger is guaranteed for replacing one unit alone, not for adding or removing "
@@ -61,6 +71,12 @@ class GuaranteeScope:
                 or not said.isprintable()
             ):
                 raise InvalidParameter(f"{name} must be 1 to {_LONGEST} printable characters on one line")
+        # entries of version 0.1 speak of all three changes there, and are read as replacement: relation_that_holds
+        if self.neighbouring.change == "add-or-remove" and not holds_where_read_off(self.neighbouring, self.caveats):
+            raise InvalidParameter(
+                "neighbours must be a replacement where a number was read off the data, as a caveat says; nothing "
+                "holds for adding or removing one unit then"
+            )
 
     @classmethod
     def about(cls, neighbouring: Neighbouring, *, caveats: tuple[str, ...] = ()) -> GuaranteeScope:
@@ -91,6 +107,76 @@ class GuaranteeScope:
             )
             and set(later.caveats) <= set(self.caveats)
         )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OtherCharge:
+    """What a reservation comes to for the other of the two relations "add or remove" and "replace".
+
+    Parameters
+    ----------
+    neighbours : str
+        The change, in a phrase: "replace one person".
+    event : Json
+        What is released, as it is priced for that change.
+    amounts : BudgetUnits
+        Its price, by the ledger's rule.
+    """
+
+    neighbours: str
+    event: Json
+    amounts: BudgetUnits
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.event, Json) or not isinstance(self.amounts, BudgetUnits):
+            raise InvalidParameter("also must have a change, an event and its price")
+
+    def check_beside(self, scope: GuaranteeScope | None) -> None:
+        """Refuse what is not the other relation of a scope, or what a scope's caveats rule out."""
+        if scope is not None and READ_OFF.isdisjoint(scope.caveats):
+            other = Neighbouring.read(self.neighbours, scope.unit)
+            if OTHER.get(scope.neighbouring.change) == other.change:
+                return
+        raise InvalidParameter(
+            'also must be about the other of the two relations "add or remove" and "replace" of the scope; leave it '
+            "out where nothing else is known"
+        )
+
+
+def amounts_for(
+    change: Change, amounts: BudgetUnits, scope: GuaranteeScope | None, also: OtherCharge | None
+) -> BudgetUnits | None:
+    """Return what a charge comes to for a change; None where it does not tell.
+
+    Parameters
+    ----------
+    change : str
+        For which change.
+    amounts : BudgetUnits
+        What was charged, for the change of `scope`.
+    scope : GuaranteeScope or None
+        Of the charge.
+    also : OtherCharge or None
+        What it comes to for the other relation.
+    """
+    if scope is None:
+        return None
+    if change in IMPLIED[relation_that_holds(scope).change]:
+        return amounts
+    return (
+        also.amounts if also is not None and Neighbouring.read(also.neighbours, scope.unit).change == change else None
+    )
+
+
+def relation_that_holds(scope: GuaranteeScope) -> Neighbouring:
+    """Return the relation of a scope, or replacement alone where its caveats rule out adding and removing.
+
+    Version 0.1 wrote of adding and removing where a number was read off the data; its entries stay as they are.
+    """
+    relation = scope.neighbouring
+    if not holds_where_read_off(relation, scope.caveats):
+        return Neighbouring.of("replace", relation.unit, owner_states=relation.owner_states)
+    return relation
 
 
 def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
@@ -134,11 +220,13 @@ def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
     caveats = tuple(dict.fromkeys(caveat for each in every for caveat in each.caveats))
     relations = [each.neighbouring for each in every]
     neighbouring = weakest(relations)
-    if neighbouring is None:
+    holding = [relation_that_holds(each) for each in every]
+    if neighbouring is None or weakest(holding) is None:
         raise PreconditionFailed(
-            "this ledger's earlier releases hold for another kind of change, and no one guarantee is known for both. "
-            "Open another ledger"
+            f"this ledger's earlier releases hold for another kind of change ({holding[0].changing}) than this one "
+            f"({holding[-1].changing}), and no one guarantee is known for both. Open another ledger; or, for the "
+            "direct method, declare n_records and leave neighbours at auto, which takes the ledger's"
         )
-    if len({each.change for each in relations}) > 1:
+    if neighbouring.change.startswith("replace") and len({each.change for each in relations}) > 1:
         caveats = tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
     return GuaranteeScope.about(neighbouring, caveats=caveats)

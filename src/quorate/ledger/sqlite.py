@@ -21,14 +21,17 @@ from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.anchor import AnchorFile, sync_folder
+from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
 from quorate.ledger.files import (
     APPLICATION_ID,
     beside,
     both_missing,
     had_ledger,
     key_file,
+    opened,
     refuse_other_files,
     refuse_second_names,
+    stands,
 )
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
@@ -85,6 +88,7 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._log_named = False
+        self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were opened
         if not isinstance(path, str | os.PathLike):
             raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
         self.path = Path(path).parent.resolve() / Path(path).name
@@ -103,8 +107,9 @@ class SqliteStore:
                 anchor = self._anchor.read()
                 self._refuse_what_is_missing(anchor)
                 if anchor is None:
-                    self._anchor.write(GENESIS)  # first, so that from now on a missing file is noticed
+                    self._anchor.replace(GENESIS)  # first, so that from now on a missing file is noticed
                 self._connect(new=anchor is None or anchor == GENESIS)
+                self._anchor.hold()
             except BaseException:
                 self.close()
                 raise
@@ -150,28 +155,52 @@ class SqliteStore:
         return int(newest)
 
     def begin(self, _after: int, /) -> Sequence[object]:
-        """Begin to write: nobody else can have appended."""
+        """Begin to write: nobody else can have appended.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            A file of the ledger was removed or replaced since it was opened.
+        LedgerBusy
+            This process has no descriptor or no memory left; nothing was written, and it may be tried again.
+        """
+        with self._guarded("written"):
+            connection = self._open_connection()
+            try:
+                self._refuse_replaced()
+                self._name_log()
+                connection.execute("BEGIN IMMEDIATE")
+            except (OSError, sqlite3.Error, MemoryError) as error:
+                if not is_shortage(error):
+                    raise
+                with suppress(sqlite3.Error):
+                    self.abandon()
+                raise LedgerBusy(TRY_AGAIN.format(reason_of(error))) from error
+            self._at("begun")
         return ()
 
     def append(self, lines: Sequence[str], head: Head) -> None:
         """Append in one transaction, wait for the disk, then anchor ``head`` and wait again."""
         with self._guarded("written"):
             connection = self._open_connection()
-            self._name_log()
-            connection.execute("BEGIN IMMEDIATE")
-            self._at("begun")
             first = head.sequence - len(lines) + 1
             connection.executemany("INSERT INTO entry VALUES (?, ?)", enumerate(lines, first))
             self._at("inserted")
             connection.execute("COMMIT")
             self.commits += 1
             self._at("committed")
+            log = beside(self.path, "-wal")
+            if log not in self._held:
+                self._held[log] = log.stat()
             self._anchor.write(head)
             if first == 1:
                 self._leave_traces()
 
     def abandon(self) -> None:
-        """Nothing was begun."""
+        """End what was begun, with nothing written."""
+        if self._connection is not None and self._connection.in_transaction:
+            with self._guarded("unlocked"):
+                self._connection.execute("ROLLBACK")
 
     def anchor(self, head: Head) -> None:
         """Anchor a head that was committed, but perhaps not waited for: put the log on the disk first."""
@@ -182,16 +211,27 @@ class SqliteStore:
             self._leave_traces()
 
     def close(self) -> None:
-        """Close the file, then unlock it."""
+        """Close the file, then unlock it.
+
+        Raises
+        ------
+        LedgerIntegrityError
+            What was written is in a file that was removed or replaced since.
+        """
         _OPEN.discard(self)
         connection, self._connection = self._connection, None
         lock, self._lock = self._lock, None
         try:
             if connection is not None:
                 with self._guarded("closed"):
-                    connection.close()
+                    try:
+                        if self.commits:
+                            self._refuse_replaced()
+                    finally:
+                        connection.close()
         finally:
             if lock is not None:
+                self._anchor.close()
                 os.close(lock)
 
     def __del__(self) -> None:
@@ -222,6 +262,16 @@ class SqliteStore:
             sync_folder(self.path.parent)
             self._log_named = True
 
+    def _refuse_replaced(self) -> None:
+        """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that."""
+        for file, known in self._held.items():
+            if not stands(file, known):
+                raise LedgerIntegrityError(
+                    f"{file.name} was removed or replaced, or got a second name, while the ledger was open; restore "
+                    "the newest ledger and anchor together"
+                )
+        self._anchor.hold()
+
     def _refuse_what_is_missing(self, anchor: Head | None) -> None:
         exists, log = self.path.exists(), beside(self.path, "-wal").exists()
         if anchor is None and (exists or log):
@@ -240,8 +290,9 @@ class SqliteStore:
 
     def _connect(self, *, new: bool) -> None:
         if new:
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600))
+            os.close(opened(self.path))
         self.path.chmod(0o600)
+        self._held[self.path] = self.path.stat()
         connection = self._connection = sqlite3.connect(
             self.path, timeout=0, isolation_level=None, check_same_thread=False
         )
@@ -263,6 +314,8 @@ class SqliteStore:
         connection.execute("COMMIT")
         if tables != [_SCHEMA] or connection.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
             raise LedgerIntegrityError(f"{self.path.name} is not a ledger, or its tables were altered")
+        if not stands(self.path, self._held[self.path]):
+            raise LedgerIntegrityError(f"{self.path.name} was replaced while it was opened; open it again")
         if new:
             self._name_log()
 
@@ -286,8 +339,8 @@ class SqliteStore:
                     "writable, for the lock; ask their owner, or open a copy of the folder"
                 ) from error
             raise LedgerIntegrityError(
-                f"the ledger could not be {done} ({type(error).__name__}: {error}); nothing is released until it is "
-                "opened and verified again",
+                f"the ledger could not be {done} ({reason_of(error)}); nothing is released until it is opened and "
+                "verified again",
                 charged="the last charge may have been recorded",
             ) from error
 
@@ -306,7 +359,7 @@ def _is_forbidden(error: Exception) -> bool:
 
 
 def _take_lock(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    descriptor = opened(path)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -28,7 +28,9 @@ class LedgerStore(Protocol):
       an entry that is not there.
     - Nobody else appends between :meth:`begin` and :meth:`append` or :meth:`abandon`.
     - Whatever goes wrong raises: :class:`~quorate.errors.LedgerBusy` where another process holds the ledger,
-      :class:`~quorate.errors.LedgerIntegrityError` otherwise. A ledger uses a store no more after an error.
+      :class:`~quorate.errors.LedgerIntegrityError` otherwise. A ledger uses a store no more after an error, but for
+      ``LedgerBusy`` of :meth:`begin`: nothing was begun then, and it may be tried again.
+    - The message of an error goes to the log of a service. It holds no line that was to be stored.
     """
 
     @property

@@ -90,8 +90,8 @@ def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None
     if noise.distribution == "gumbel":
         return np.asarray(special.softmax(counts / noise.scale, axis=1))[:, list(asked)]
     if noise.on == "half-lead":
-        second = _tail(noise, 1 - half_lead(counts))
-        return np.column_stack([1 - second, second])[:, list(asked)]
+        lead = half_lead(counts)  # either tail by itself: one less the other would lose what is small
+        return np.column_stack([_tail(noise, lead), _tail(noise, 1 - lead)])[:, list(asked)]
     if noise.scale > _WIDEST:  # the same on a coarser lattice, of which no probability depends to ten digits
         counts = np.rint(counts * (_WIDEST / noise.scale)).astype(np.int64)
         noise = AnswerNoise(distribution=noise.distribution, scale=_WIDEST, on=noise.on)

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, inf, log, nextafter, ulp
+from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, ulp
 
 import numpy as np
 
@@ -111,14 +111,34 @@ class StageNoise:
         t, q = 1 / self.threshold_scale, 1 / self.query_scale
         return 1 - exp(-excess * q) * expm1(-t) / expm1(-t - q)
 
+    def log_decline(self, distance: int) -> float:
+        """Return the logarithm of the probability that a query of this distance does not pass in a fresh stage.
+
+        Where nearly all pass, one less :meth:`pass_probability` is the rounding of a float near 1; this is not.
+
+        Examples
+        --------
+        >>> noise = btt18(1.0, 1e-5, 10, 1447)
+        >>> noise.pass_probability(9_000), round(noise.log_decline(9_000), 1)
+        (1.0, -52.9)
+        """
+        excess = distance - floor(self.threshold)
+        if excess <= 0:
+            return log1p(-self._above(1 - excess))
+        if not self.one_sided:
+            declined = self._above(excess)
+            return log(declined) if declined > 0 else -inf  # below the least float
+        t, q = 1 / self.threshold_scale, 1 / self.query_scale
+        return -excess * q + log(expm1(-t) / expm1(-t - q))
+
     def passing_dist(self, probability: float) -> int:
         """Return the least distance that passes in a fresh stage with at least this probability."""
-        low, high = -1, 1
-        while self.pass_probability(high) < probability:
+        low, high, most = -1, 1, log1p(-probability)
+        while self.log_decline(high) > most:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (middle, high) if self.pass_probability(middle) < probability else (low, middle)
+            low, high = (middle, high) if self.log_decline(middle) > most else (low, middle)
         return high
 
     def _above(self, k: int) -> float:

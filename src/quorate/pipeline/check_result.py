@@ -50,7 +50,8 @@ class CheckResult:
         What to know before the budget is spent: each has a code, a severity and an outcome.
     private_notes : Secret[tuple of Note]
         What there is to say about the private table, for its owner alone: it depends on private rows, is outside the
-        guarantee, and is in no other attribute. ``.reveal()`` gives it.
+        guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who checks is who
+        holds the rows; ``.reveal()`` gives it.
     steps : tuple of (str, str)
         The first lines: a word, and what it does.
     words : Words
@@ -104,21 +105,15 @@ class CheckResult:
         """Return :attr:`found` as one JSON object; no private row has a part in it."""
         return json.dumps(dict(self.found), ensure_ascii=False, indent=2)
 
-    def text(self, *, private: bool = False) -> str:
-        """Return what is printed.
-
-        Parameters
-        ----------
-        private : bool
-            Whether :attr:`private_notes` are among it: for the owner's terminal alone.
-        """
+    def text(self) -> str:
+        """Return what is printed on the owner's terminal, :attr:`private_notes` among it."""
         head = f"Everything fits. {self.words.act} would"
         if not self.sound:
             head = f"Everything fits, with caution. {self.words.act} would"
-        rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows(private=private))
+        rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows())
         return "\n".join((head, *(line for row in rows for line in row)))
 
-    def _rows(self, *, private: bool) -> Iterator[tuple[str, str]]:
+    def _rows(self) -> Iterator[tuple[str, str]]:
         found, words = self.found, self.words
         yield from self.steps
         if "classes" in found:
@@ -133,8 +128,7 @@ class CheckResult:
         for each in self.cautions:
             yield "note" if each.severity is Severity.NOTE else "caution", each.words
         yield from (("note", note["message"]) for note in found.get("notes", ()))
-        if private:
-            yield from (("note", note.words) for note in self.private_notes.reveal())
+        yield from (("note", note.words) for note in self.private_notes.reveal())
         if found.get("seeded"):
             yield "WARNING", SEEDED_LINE
 

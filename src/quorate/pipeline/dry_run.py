@@ -2,23 +2,30 @@
 
 On private rows a teacher's failure is an abstention, told to nobody. So the one kind of failure that has nothing to do
 with private values, a model and a table that do not fit each other, is looked for where it may be told: one copy is
-fitted on public rows with made-up labels.
+fitted on public rows with made-up labels, where teachers are fitted (:func:`quorate.ensemble.tried`): nobody hears what
+it prints, warns of or logs, and nothing of the user's own process is swapped for that.
 """
 
 from __future__ import annotations
 
-import logging
-import os
-import warnings
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
 from quorate.data import kind, n_rows, take
-from quorate.ensemble import ABSTAINED, ChatTeacher, ClassifierTeacher, CommandTeacher, Teacher
+from quorate.ensemble import (
+    ABSTAINED,
+    ChatTeacher,
+    ClassifierTeacher,
+    CommandTeacher,
+    Teacher,
+    TrialFailed,
+    tried,
+)
+from quorate.ensemble.class_names import fit_named
 from quorate.ensemble.classifier import ClassifierVoter
 from quorate.ensemble.plain_classes import is_plain
 from quorate.ensemble.prompted.teacher import REHEARSED
@@ -39,13 +46,17 @@ FEW_ROUNDS = 10  # of boosting: more of the same classifier tell nothing more
 SAMPLES = 3  # of the size of a shard
 STREAM = 40  # points that a strategy rehearses on, or two for each class
 NO_LABEL = "what it predicts is not one of its labels for each row"
-_LONGEST = 300  # characters of another library's message
+
+Result = TypeVar("Result")
 
 
-def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
+def rehearse_teacher(
+    teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
+) -> None:
     """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
 
-    Nothing is done where the pool has fewer than two rows for each class.
+    Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
+    for, where the run looks at these.
 
     Raises
     ------
@@ -66,20 +77,40 @@ def rehearse_teacher(teacher: Teacher, inputs: Inputs, views: Views) -> None:
     rows, codes = stage
     seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
     model = teacher.estimator if isinstance(teacher, ClassifierTeacher) else teacher
-    with _told("teacher", model, seen):
-        if isinstance(teacher, ClassifierTeacher):  # by hand, since it would abstain where it fails
-            learner = teacher.fresh(0)
-            learner.fit(seen, codes)
-            learner.predict(seen)
-            votes = ClassifierVoter(learner, np.arange(len(inputs.classes))).vote(seen)
-            least = 0
-        else:
-            trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
-            votes, least = np.asarray(trial.train(seen, codes, 0).vote(seen)), ABSTAINED
+    if isinstance(teacher, CommandTeacher):
+        try:
+            votes = _votes(teacher.on_public_rows(), seen, codes, seen)  # a command is a process of its own
+        except Exception as error:  # noqa: BLE001 - the user's own program, on public rows
+            raise teacher.refusal(error) from None
+    elif isinstance(teacher, ClassifierTeacher):
+        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), seen, codes)
+    else:
+        trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
+        votes = _tried("teacher", model, partial(_votes, trial), seen, codes, seen)
+    least = 0 if isinstance(teacher, ClassifierTeacher) else ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise (
             model.refusal(NO_LABEL) if isinstance(model, CommandTeacher) else _refusal("teacher", model, seen, NO_LABEL)
         )
+
+
+def _votes(teacher: Teacher, seen: Any, codes: IntArray, asked: Any, seed: int = 0) -> Any:
+    return np.asarray(teacher.train(seen, codes, seed).vote(asked))
+
+
+def _classified(
+    teacher: ClassifierTeacher, n_classes: int, scores: Callable[[Any, Any], Any] | None, seen: Any, codes: IntArray
+) -> Any:
+    """Do by hand what a teacher does, which would abstain where its model fails."""
+    learner, order = teacher.fresh(0), np.arange(n_classes)
+    if teacher.classes is None:
+        learner.fit(seen, codes)
+    else:
+        learner, order = fit_named(learner, seen, codes, teacher.classes)
+    learner.predict(seen)
+    if scores is not None:
+        scores(learner, seen)
+    return ClassifierVoter(learner, order).vote(seen)
 
 
 def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
@@ -120,13 +151,21 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
     asked = rows_alone(
         views.teacher(take(inputs.public, np.arange(min(ROWS, n_public)))), np.arange(min(ROWS, n_public))
     )
-    for sample in range(SAMPLES):
-        rows = np.sort(np.random.default_rng(sample).permutation(n_public)[:n_rows_each])
+    samples = []
+    for number in range(SAMPLES):
+        rows = np.sort(np.random.default_rng(number).permutation(n_public)[:n_rows_each])
         codes = _made_up(inputs, views, rows, min(n_classes, n_rows_each))
+        samples.append((rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows))), codes))
+    if isinstance(teacher, CommandTeacher):
+        return _are_constant(teacher, samples, asked)
+    return tried(partial(_are_constant, teacher), samples, asked, called=f"the teacher {type(teacher).__name__}")
+
+
+def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], asked: Any) -> bool:
+    """Tell whether teachers of all samples say one class; one that fails says none."""
+    for number, (seen, codes) in enumerate(samples):
         try:
-            with _quiet():
-                seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
-                votes = np.asarray(teacher.train(seen, codes, sample).vote(asked))
+            votes = _votes(teacher, seen, codes, asked, number)
         except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
             votes = np.full(1, ABSTAINED)
         if len(np.unique(votes)) > 1:
@@ -200,11 +239,12 @@ def rehearse_student(
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
+    asked = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
     data = StudentData(
         pool=take(views.student(inputs.public), rows),
         points=views.numbers(take(inputs.public, rows)),
-        queries=np.arange(len(rows)),
-        released=_released(mechanism, codes, n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        queries=asked,
+        released=_released(mechanism, codes[asked], n_teachers=n_teachers, n_classes=len(inputs.classes)),
         classes=inputs.classes,
         n_teachers=n_teachers,
         seed=0,
@@ -212,18 +252,17 @@ def rehearse_student(
         one_unit=views.numbers.directions is not None,
     )
     asks_how_sure = mechanism.takes == "votes and predictions"
-    with _told("student", student.learner, data.pool):
-        predicted = _taught(_brief(student), data, asks_how_sure=asks_how_sure)
+    predicted = _tried("student", student.learner, partial(_taught, _brief(student), asks_how_sure), data.pool, data)
     if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
         raise _refusal("student", student.learner, data.pool, NO_LABEL)
 
 
-def _taught(student: Student, data: StudentData, *, asks_how_sure: bool) -> Any:
+def _taught(student: Student, asks_how_sure: bool, pool: Any, data: StudentData) -> Any:
     """Teach, and return what is predicted of the pool."""
     fitted = student.fit(data)
     if asks_how_sure:
-        class_probabilities(fitted, data.pool, data.classes)
-    return np.asarray(fitted.predict(data.pool))
+        class_probabilities(fitted, pool, data.classes)
+    return np.asarray(fitted.predict(pool))
 
 
 def _brief(student: Student) -> Student:
@@ -258,8 +297,8 @@ def rehearse_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
     rows, codes = (each[::every] for each in stage)
     points = views.numbers(take(inputs.public, rows))
     asked = np.arange(0, len(rows), 2)[: strategy.n]
-    with _told("strategy", strategy, points):
-        strategy.next_batch(points, History(asked, codes[asked], n_classes), np.random.default_rng(0))
+    history = History(asked, codes[asked], n_classes)
+    _tried("strategy", strategy, strategy.next_batch, points, history, np.random.default_rng(0))
 
 
 def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:
@@ -284,35 +323,12 @@ def _made_up(inputs: Inputs, views: Views, rows: IntArray, n_classes: int) -> In
     return codes
 
 
-@contextmanager
-def _told(role: str, model: Any, seen: Any) -> Iterator[None]:
-    """Keep the model quiet, and turn its exception into a refusal."""
+def _tried(role: str, model: Any, trial: Callable[..., Result], *rows: Any) -> Result:
+    """Call a trial of a model where nobody hears it, and turn what it raises into a refusal; `rows` come first."""
     try:
-        with _quiet():
-            yield
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the user's own code, on public rows
-        if isinstance(model, CommandTeacher):
-            raise model.refusal(error) from None
-        said = " ".join(str(error).split())
-        failure = f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__
-        raise _refusal(role, model, seen, failure) from None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Let nothing be printed, warned of or logged meanwhile."""
-    disabled = logging.root.manager.disable
-    try:
-        with ExitStack() as stack:
-            nowhere = stack.enter_context(open(os.devnull, "w"))  # noqa: PTH123 - the null device is no path of ours
-            stack.enter_context(redirect_stdout(nowhere))
-            stack.enter_context(redirect_stderr(nowhere))
-            stack.enter_context(warnings.catch_warnings())
-            warnings.simplefilter("ignore")
-            logging.disable()
-            yield
-    finally:
-        logging.disable(disabled)
+        return tried(trial, *rows, called=f"the {role} {type(model).__name__}")
+    except TrialFailed as failed:
+        raise _refusal(role, model, rows[0], str(failed)) from None
 
 
 def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter:

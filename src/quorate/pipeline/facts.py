@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from typing import Any
@@ -22,13 +23,13 @@ from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import ReleaseBuilder
-from quorate.ledger import Ledger, Reservation
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
 from quorate.outcomes import Caution, Severity
 from quorate.pipeline.attacker import attack_curve
 from quorate.pipeline.checks import about, chain
-from quorate.pipeline.flow import RunResult, answering_purposes, answers_left
+from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, schedule
 from quorate.pipeline.task import Task
 from quorate.planning import form_of, open_fields, recipe, scale_of
 from quorate.release import guarantee_of
@@ -139,6 +140,30 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             public_digests=(("public pool", public_digest(task.inputs.public)),),
         ),
     )
+
+
+def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
+    """Gather all that is known of a report before the charge, from a ledger in memory that nobody pays for.
+
+    What cannot be said or written is found out for nothing.
+    """
+
+    def drafted() -> Facts:
+        with Ledger(budget=budget) as ledger:
+            charge = schedule(task, "draft")
+            nothing = ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released()
+            student = task.views.student.wrapped(task.student.learner, task.inputs.public)
+            result = RunResult(
+                student=student,
+                released=nothing,
+                queries=task.queries[:0],
+                charge=charge,
+                reservation=charge.reserve(ledger),
+                ensemble=None,
+            )
+            return facts(task, result, ledger, metadata)
+
+    return copy_context().run(drafted)  # the act of its caller has not charged anything
 
 
 def _word_of(found: Caution) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data import take
 from quorate.ensemble import (
     CommandTeacher,
@@ -102,29 +103,30 @@ def run_pipeline(
         ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
     interactive = task.recipe.mechanism.takes == "votes and predictions"
-    if task.strategy is None:
-        released = label(
-            counts,
-            task.recipe.mechanism,
-            reservation,
-            task.noise,
-            block=block_size(len(queries), task.noise, informed=interactive),
-            predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
-            progress=lambda done, total: see("labels", done, total),
-        )
-    else:
-        found = label_adaptively(
-            counts,
-            pool_of(task),
-            task.strategy,
-            task.recipe.mechanism,
-            reservation,
-            task.noise,
-            key=task.key,
-            progress=lambda done, total: see("labels", done, total),
-        )
-        queries, released = found.rows, found.released
-        stages.save(FINISHED, finished_key(task, charge.key), b"")
+    with unwarned():  # as an error, a warning would end what is charged by now
+        if task.strategy is None:
+            released = label(
+                counts,
+                task.recipe.mechanism,
+                reservation,
+                task.noise,
+                block=block_size(len(queries), task.noise, informed=interactive),
+                predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
+                progress=lambda done, total: see("labels", done, total),
+            )
+        else:
+            found = label_adaptively(
+                counts,
+                pool_of(task),
+                task.strategy,
+                task.recipe.mechanism,
+                reservation,
+                task.noise,
+                key=task.key,
+                progress=lambda done, total: see("labels", done, total),
+            )
+            queries, released = found.rows, found.released
+            stages.save(FINISHED, finished_key(task, charge.key), b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
     see("student", 1, 1)
@@ -331,8 +333,16 @@ def _stage(start: int) -> str:
 
 
 def teach(task: Task, queries: IntArray, released: Released) -> Any:
-    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did."""
-    student = task.student.fit(student_data_of(task, queries, released, purpose="student"))
+    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did.
+
+    The answers are charged by then: a warning that the user's process raises as an error does not end that.
+    """
+    data = student_data_of(task, queries, released, purpose="student")
+    try:
+        student = task.student.fit(data)
+    except Warning:
+        with unwarned():
+            student = task.student.fit(data)
     return task.views.student.wrapped(student, task.inputs.public)
 
 

@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.data import (
+    PrivateRecords,
     PublicPool,
     check_classes,
     check_features,
@@ -32,6 +34,7 @@ from quorate.data import (
     slot_bytes,
     take,
 )
+from quorate.data.checks import refuse_larger
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
@@ -39,14 +42,10 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
+from quorate.ensemble.largest_number import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
-
-HOLDS_PRIVATE = (
-    "holds the private rows again, or some of them; a score on them would be published without a charge. Give public "
-    "rows with labels, about nobody in the private table, or leave it out"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +86,10 @@ class Inputs:
     digests: Sequence[bytes]
     classes: tuple[Label, ...]
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
+
+    def records(self) -> PrivateRecords:
+        """Return by what the private rows are known again, once they are gone."""
+        return PrivateRecords(self.private.reveal().X, self.kinds)
 
 
 def check_inputs(
@@ -193,14 +196,14 @@ class View:
             some = take(pool, np.arange(min(2, n_rows(pool))))
             shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
             steps.append(("directions", FrozenEstimator(shown)))
-        return Pipeline([*steps, ("student", student)])
+        return Pipeline([*of_arrays(steps), ("student", student)])
 
     def unwrapped(self, published: Any) -> Any:
         """Return the student of a classifier that :meth:`wrapped` made."""
         return published if self.encoder is None and self.directions is None else published.steps[-1][1]
 
-    def check(self, rows: Rows, name: str) -> None:
-        """Refuse rows of which a number is infinite, or would become so on the way to the model.
+    def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
+        """Refuse rows of which a number is infinite, or would become so, or larger than that, on the way to the model.
 
         Raises
         ------
@@ -208,7 +211,7 @@ class View:
             Naming the columns and `name`, which is what the message calls the table.
         """
         if self.encoder is not None:
-            refuse_unscalable(self.encoder, rows, name)
+            refuse_unscalable(self.encoder, rows, name, largest=largest)
         elif is_frame(rows) and not self.reads_frames:
             refuse_infinite(rows, name)
 
@@ -324,6 +327,21 @@ def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str =
     frame = is_frame(rows)
     if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
         refuse_missing(rows, name=name, taker=f"the {role} {type(model).__name__}")
+
+
+def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
+    """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw.
+
+    Raises
+    ------
+    DataRefused
+        Naming the columns and the model.
+    """
+    largest = largest_number(model)
+    view.check(rows, name, largest=largest)
+    refuse_untaken(model, view, rows, name=name)
+    if largest < np.inf:
+        refuse_larger(rows, largest, name=name, taker=f"the teacher {type(model).__name__}")
 
 
 def _in_directions(view: View, pool: Rows, images: PoolDirections | None) -> View:

@@ -6,7 +6,7 @@ A mechanism of a user's own is named likewise: ``package.module:Class``. Nothing
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -333,3 +333,15 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
     }
     student: students.Student = made[method]()
     return student
+
+
+def scores_asked_for(mechanism: Any, *, prior_matching: bool) -> Callable[[Any, Any], Any] | None:
+    """Return how scores of a fitted teacher are asked for; None where a run looks at its classes alone."""
+    from quorate.ensemble.prior_matching import positive_scores
+    from quorate.mechanisms import for_runs
+
+    if prior_matching:
+        return positive_scores
+    chosen = for_runs().get(mechanism) if isinstance(mechanism, str) else mechanism
+    takes = None if chosen is None else chosen.takes
+    return (lambda model, rows: model.predict_proba(rows)) if takes == "scores" else None

@@ -7,18 +7,23 @@ or a value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from quorate.accounting.figures import plural
 from quorate.data import is_frame
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, in_words
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.data.scales import compared_scales
 from quorate.data.unit_keys import count_units
 from quorate.data.unlike_cells import unlike_cells
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, PrivacyWarning
 from quorate.mechanisms import own_statement
+from quorate.outcomes import frames_of_ours
 from quorate.pipeline.task import Task
 from quorate.types import Secret
 
@@ -107,6 +112,31 @@ def note_on_mechanism(task: Task) -> Iterator[Note]:
         yield Note("mechanism-of-the-owners-own", statement)
 
 
+def remarks(*makers: Callable[[], Iterable[Note]]) -> tuple[Note, ...]:
+    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here.
+
+    A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
+    cell holds would decide on either.
+
+    Examples
+    --------
+    >>> def one() -> Iterator[Note]:
+    ...     yield Note("slow", f"{np.float64(1e300) ** 2} seconds")
+    >>> remarks(one, lambda: [][0])
+    (Note(code='slow', words='inf seconds'),)
+    """
+    notes: list[Note] = []
+    for maker in makers:
+        try:
+            with np.errstate(all="ignore"):
+                notes += maker()
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # noqa: BLE001, S112 - what a library raises; a panic of polars is no Exception
+            continue
+    return tuple(notes)
+
+
 def private_notes(
     task: Task,
     *,
@@ -114,8 +144,9 @@ def private_notes(
     public: str = "the public rows",
     n_records: str = "n_records",
     n_rows: str = "n_rows",
+    ids: Callable[[], Iterable[Note]] = tuple,
 ) -> Secret[tuple[Note, ...]]:
-    """Return what there is to say about the private table.
+    """Return what there is to say about the private table where teachers vote.
 
     Parameters
     ----------
@@ -125,14 +156,96 @@ def private_notes(
         What the two tables are called.
     n_records, n_rows : str
         What declares the number of units, and of rows.
+    ids : callable
+        Makes what there is to say of ids that stand in public tables too, where those have a column of them.
 
     Notes
     -----
     Privacy: outside the guarantee. For the owner's terminal and the internal edition of the report alone.
     """
-    numbers = _declared_numbers(task, n_records=n_records, n_rows=n_rows)
+    inputs, called = task.inputs, {"private": private, "public": public}
+    return Secret(
+        (
+            *remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)),
+            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, inputs.kinds, **called)),
+            *promise_notes(task, **called, ids=ids).reveal(),
+        )
+    )
+
+
+def promise_notes(
+    task: Task,
+    *,
+    private: str = "X",
+    public: str = "the public rows",
+    ids: Callable[[], Iterable[Note]] = tuple,
+) -> Secret[tuple[Note, ...]]:
+    """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
+    inputs = task.inputs
+    scales = remarks(
+        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public),
+        ids,
+    )
+    return Secret(scales)
+
+
+def warn_of_promise(task: Task) -> None:
+    """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
+
+    Warns
+    -----
+    PrivacyWarning
+        At the line that called quorate.
+    """
+    for note in promise_notes(task).reveal():
+        warnings.warn(f"{note.code}: {note.words}", PrivacyWarning, stacklevel=frames_of_ours())
+
+
+def notes_on_tables(
+    rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
+) -> Secret[tuple[Note, ...]]:
+    """Return what a comparison of private rows with the public pool says, in either method.
+
+    Parameters
+    ----------
+    rows, pool : Rows
+        Private rows with the columns of the public pool, in its order and types; and the pool.
+    kinds : ColumnKinds
+        What each column is read as.
+    private, public : str
+        What the two tables are called.
+
+    Notes
+    -----
+    Privacy: outside the guarantee. For the owner's terminal alone; of the direct method, for a look that was asked for.
+    """
     called = {"private": private, "public": public}
-    return Secret((*numbers, *_cells(task, **called), *_scales(task, **called)))
+    return Secret(
+        remarks(
+            lambda: notes_on_cells(rows, pool, kinds, **called),
+            lambda: notes_on_scales(rows, pool, **called),
+        )
+    )
+
+
+def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str) -> Iterator[Note]:
+    """Yield that a public table names units of the private one, where it does.
+
+    Parameters
+    ----------
+    ids, others : iterable of bytes
+        Canonical ids of the private rows and of the public ones; an empty one is none.
+    private, public : str
+        What the two tables are called.
+    """
+    if not (set(ids) & set(others)).difference([b""]):
+        return
+    yield Note(
+        "public-rows-carry-private-ids",
+        f"rows of {public} carry ids of {private}: what is published rests on {public}, so that for whoever stands in "
+        "both tables the guarantee does not hold. Leave these rows out of it. Where the same id means two persons, "
+        "since each table counts its own, nothing is wrong",
+    )
 
 
 def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Note]:
@@ -153,22 +266,27 @@ def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[No
         )
 
 
-def _cells(task: Task, *, private: str, public: str) -> Iterator[Note]:
-    inputs = task.inputs
-    rows = inputs.private.reveal().X
-    found = unlike_cells(rows, inputs.public, inputs.kinds).reveal()
+def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Note]:
+    """Yield where private cells say nothing to who knows the public ones."""
+    found = unlike_cells(rows, pool, kinds).reveal()
     if found.empty:
         yield Note(
             "private-columns-are-empty",
             f"every cell is missing, or could not be read, in {in_words(list(found.empty))} of {private}, though not "
-            f"in {public}: teachers learn nothing from that, and are asked about rows that have it",
+            f"in {public}: nothing is learned from that, though the public rows have it",
+        )
+    if found.respelled:
+        yield Note(
+            "private-entries-are-spelled-otherwise",
+            f"entries of {in_words(list(found.respelled))} of {private} are those of {public} but for case, for blanks "
+            "or for the form of Unicode: they differ, so that they are other entries, and what they say is lost. Write "
+            "them in the same way in both",
         )
     if found.foreign:
         yield Note(
             "private-words-are-unknown",
-            f"{private} and {public} have no entry and no word in common in {in_words(list(found.foreign))}: nothing "
-            "that teachers learn of it tells them about the rows that they are asked about. See that both are written "
-            "in the same way",
+            f"{private} and {public} have nothing in common in {in_words(list(found.foreign))}: what is learned of it "
+            "tells nothing about public rows. See that both are written in the same way",
         )
     if found.blank > TOLERATED * n_rows(rows):
         share = "every row" if found.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
@@ -179,12 +297,13 @@ def _cells(task: Task, *, private: str, public: str) -> Iterator[Note]:
         )
 
 
-def _scales(task: Task, *, private: str, public: str) -> Iterator[Note]:
-    found = compared_scales(task.inputs.private.reveal().X, task.inputs.public).reveal()
+def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Note]:
+    """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
+    found = compared_scales(rows, pool).reveal()
     if found.fitted:
         yield Note(
             "private-columns-were-scaled",
-            f"{private} looks scaled by what was fitted on all of its rows, and {public} does not: "
+            f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
             f"{in_words(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does "
             "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
         )
@@ -193,9 +312,14 @@ def _scales(task: Task, *, private: str, public: str) -> Iterator[Note]:
         yield Note(
             "columns-on-other-scales",
             f"{private} and {public} look differently scaled: {in_words(other)}. If a scaler was applied to "
-            "one of them, teachers are asked about rows that they cannot know; and if it was fitted on the private "
+            "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "
             "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
         )
+
+
+def _verb(name: str) -> str:
+    """The verb of a table: of a file, or of rows."""
+    return "do" if name.endswith("rows") else "does"
 
 
 def idle_columns(public: Rows) -> tuple[list[str], list[str]]:

@@ -54,6 +54,7 @@ def plan(
     width: int | None = None,
     n_rows: int | None = None,
     unit: str = "record",
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
     online_answers: int = 0,
     n_labelled: int | None = None,
     teacher: Any = None,
@@ -88,6 +89,9 @@ def plan(
         Number of private rows, where a unit may have several.
     unit : str
         The word for one unit.
+    neighbours : {"auto", "add-or-remove", "replace"}
+        For which change of one unit ε is, as for :class:`quorate.PrivateLogisticRegression`; "auto" is add or remove,
+        since `n_records` is declared. Votes have one price for both. Other libraries mostly state ε for add or remove.
     online_answers : int
         Answers to be kept back for later questions.
     n_labelled : int, optional
@@ -143,9 +147,7 @@ def plan(
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     told = None if classes is None else check_classes(classes)
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
-    if side is not None:
-        n_public, width = side.n_distinct, side.views.width
-    floored = dict(zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True))
+    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
     facts = PublicFacts(
         n_records=n_records,
         n_public=needed("n_public", n_public),
@@ -154,7 +156,8 @@ def plan(
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
-        **floored,
+        neighbours=neighbours,
+        **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
@@ -273,7 +276,11 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
         return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
     try:
         outline = side.direct(feature_map).outline(
-            n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
+            n_classes=facts.n_classes,
+            n_units=facts.n_records or 1,
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+            neighbours=facts.relation,
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))

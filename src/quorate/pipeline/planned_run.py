@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from secrets import token_bytes
 from typing import Any
 
 import numpy as np
 
-from quorate.data import PrivateRecords, encode_labels, match_columns
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.data import PrivateRecords, encode_labels, match_columns, refuse_private_rows
+from quorate.errors import InvalidParameter
 from quorate.labelling import Released
-from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.task import Task
 from quorate.planning.expected import BASES, Expected
 from quorate.planning.plan_row import PlanRow
@@ -19,7 +17,7 @@ from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.report import ExpectedScore
-from quorate.types import IntArray, Secret
+from quorate.types import IntArray
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,8 +83,7 @@ class PlannedRun:
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
         codes = encode_labels(y, task.inputs.classes, name="labels")
-        if self._records.are_in(rows, codes):
-            raise DataRefused(f"the labelled rows {HOLDS_PRIVATE}")
+        refuse_private_rows(rows, self._records, name="the labelled rows")
         expected, commonest = rehearsed(task, self.row, rows, codes)
         truth = np.asarray(list(task.inputs.classes))[codes]
         return Comparison(
@@ -159,10 +156,7 @@ def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
         raise InvalidParameter("rehearsing needs the number of records; give n_records=")
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
     codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
-    private = task.inputs.private.reveal()
-    records = PrivateRecords(private.X, private.codes, Secret(token_bytes(32)), digests=private.digests)
-    if records.are_in(rows, codes):
-        raise DataRefused(f"evaluation {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name="evaluation")
     task = task.without_private_rows()
     return rehearsed(task, row_of(task), rows, codes)
 

@@ -18,13 +18,17 @@ from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
+    ChatTeacher,
     ClassifierTeacher,
     Partition,
     PriorMatchingTeacher,
+    Teacher,
     as_teacher,
     check_unfitted,
     with_classes,
 )
+from quorate.ensemble.pool import refuse_daemon
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
@@ -39,7 +43,7 @@ from quorate.pipeline.dry_run import (
     says_one_class,
 )
 from quorate.pipeline.inputs import Inputs, Views, check_inputs, directions_of_images, look
-from quorate.pipeline.models import default_teacher, is_linear
+from quorate.pipeline.models import default_teacher, is_linear, scores_asked_for
 from quorate.pipeline.recipe_notes import with_directions_told, with_requests_told
 from quorate.pipeline.task import Task
 from quorate.planning import (
@@ -118,8 +122,7 @@ def prepare(
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
     made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
     made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
-    if not config.allow_hopeless:
-        refuse_hopeless(made.considered)
+    refuse_hopeless(() if config.allow_hopeless else made.considered)
     return Task(
         inputs=inputs,
         views=views,
@@ -135,6 +138,7 @@ def prepare(
         preprocessing=config.preprocessing,
         prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
         batched=config.batched,
+        classes_by_shard=config.classes_by_shard,
         labels_only=config.labels_only,
         classes_were_read=config.classes_were_read,
         caveats=config.caveats,
@@ -201,14 +205,26 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDir
 
 
 def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
-    """Try what is the user's own on public rows; the models of quorate need no trial."""
+    """Try what is the user's own on public rows; the models of quorate need no trial.
+
+    Where teachers are fitted in children of this process, it must be one that may have any.
+    """
+    if config.rehearse and config.scheduler is None and not isinstance(asked.teacher, ChatTeacher):
+        refuse_daemon()
     if config.rehearse and config.teacher is not None and not config.built_in:
-        rehearse_teacher(as_teacher(asked.teacher, preprocessing=config.preprocessing), inputs, views)
+        teacher = _teacher(config, asked.teacher, inputs)
+        scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
+        rehearse_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
         asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
+
+
+def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
+    classes = None if config.classes_by_shard else inputs.classes
+    return as_teacher(model, preprocessing=config.preprocessing, classes=classes)
 
 
 def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
@@ -252,7 +268,7 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
     student.check(made.mechanism)
     informed = made.mechanism.takes == "votes and predictions"
-    if informed and not hasattr(student.learner, "predict_proba"):
+    if informed and not may_have(student.learner, "predict_proba"):
         raise InvalidParameter(
             f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
@@ -274,7 +290,7 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
     if config.teacher is None or not config.rehearse:
         return made
-    teacher = as_teacher(config.teacher, preprocessing=config.preprocessing)
+    teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
     return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))

@@ -357,7 +357,8 @@ def _material(
         codes=codes,
         in_pool=in_pool,
         teacher=as_teacher(
-            side.default_teacher if models.teacher is None else with_classes(teacher_named(models.teacher), classes)
+            side.default_teacher if models.teacher is None else with_classes(teacher_named(models.teacher), classes),
+            classes=classes,
         ),
         student=as_student(models.student),
         classes=tuple(classes),

@@ -10,6 +10,7 @@ holds a keyed hash of all that the votes are made from, by which a fit of other 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from quorate.errors import PreconditionFailed
@@ -79,10 +80,11 @@ def find_fit(ledger: Ledger, of: Callable[[str], Task]) -> tuple[Task, Charge] |
         From a number that names a fit to the task with that fit's key.
     """
     for nonce in nonces_of(ledger):
-        task = of(nonce)
-        charge = schedule(task, charge_name(task, nonce))
-        if charge.find(ledger) is not None:
-            return task, charge
+        for classes_by_shard in (True, False):  # which is another fit where a parameter of the teacher names a class
+            task = replace(of(nonce), classes_by_shard=classes_by_shard)
+            charge = schedule(task, charge_name(task, nonce))
+            if charge.find(ledger) is not None:
+                return task, charge
     return None
 
 

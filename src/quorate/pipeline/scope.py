@@ -7,7 +7,7 @@ from typing import Literal
 
 from quorate.accounting import Neighbouring
 from quorate.accounting.figures import several
-from quorate.accounting.neighbouring import ONE_RECORD, weakest
+from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, ROWS_ARE_PUBLIC, weakest
 from quorate.ensemble import (
     ClassifierTeacher,
     Partition,
@@ -20,7 +20,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
 from quorate.pipeline.task import Task
-from quorate.release.guarantee import BY_POSITION, N_IS_PUBLIC, ROWS_ARE_PUBLIC, SAID_LATER
+from quorate.release.guarantee import BY_POSITION, SAID_LATER
 
 LABELS_ONLY = (
     "the guarantee is for labels only: every feature, and the number of rows, is treated as public and is not protected"

@@ -73,6 +73,8 @@ class Task:
         Whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
     batched : bool
         Whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
+    classes_by_shard : bool
+        Whether a parameter of a classifier names a class by its number in a shard, as in runs begun before.
     labels_only : bool
         Whether features are public, and labels alone are protected.
     classes_were_read : bool
@@ -117,6 +119,7 @@ class Task:
     scheduler: DaskScheduler | None = None
     strategy: Strategy | None = None
     rows_were_read: bool = False
+    classes_by_shard: bool = False
 
     @property
     def n_classes(self) -> int:
@@ -148,13 +151,26 @@ class Task:
     def trainer(self) -> Teacher:
         """How one teacher is trained on its shard, and on public rows where it matches priors."""
         if not self.prior_matching:
-            return as_teacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+            return as_teacher(
+                self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
+            )
         return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
 
     @property
     def classifier(self) -> ClassifierTeacher:
         """How a classifier is trained on a shard, whatever votes are matched to."""
-        return ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        teacher = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        return teacher if self._classes_to_name is None else teacher.with_classes(self._classes_to_name)
+
+    @property
+    def _classes_to_name(self) -> tuple[Any, ...] | None:
+        return None if self.classes_by_shard else tuple(self.inputs.classes)
+
+    @property
+    def names_classes(self) -> bool:
+        """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
+        teacher = self.classifier if self.prior_matching else self.trainer
+        return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
 
     @property
     def solves(self) -> bool:
@@ -219,5 +235,7 @@ class Task:
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
             **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
+            # Teachers that were given other labels before have other votes.
+            **({"labels": "declared"} if self.names_classes else {}),
             **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
         }

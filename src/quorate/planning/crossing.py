@@ -2,21 +2,27 @@
 
 A sparse vector pays for the queries that it declines, and the stable ones are free; Gaussian noise grows like the root
 of their number. So there is a number of queries from which on a query of a given margin is more often answered rightly
-by the sparse vector, unless its threshold is out of reach for so few teachers.
+by the sparse vector, unless its threshold is out of reach for so few teachers. With many teachers both answer but for
+a probability that no float near 1 shows; so the logarithms of failing are compared, and a difference is one that
+matters only where Gaussian noise fails on one query in 1,000.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from math import expm1, inf, log, log1p
+from typing import Any, Literal
+
+import numpy as np
 
 from quorate.errors import InvalidParameter
-from quorate.mechanisms import Mechanism, NoisyCounts, StableSparseVector
-from quorate.planning.margins import answer_probabilities
+from quorate.mechanisms import NoisyCounts, StableSparseVector, distance_to_instability
+from quorate.planning.margins import leading, votes
 from quorate.planning.schedule import mechanism_for
 
 MOST_QUERIES = 10**7  # beyond which nobody asks
 CUTOFF = 10
+MATTERS = 1e-3  # where a query is answered wrongly less often, nobody will notice which mechanism answered
 AGREEMENTS = (1.0, 0.9, 0.7)
 
 
@@ -31,9 +37,12 @@ class Crossing:
     n_teachers, cutoff : int
         K and T.
     n_queries : int or None
-        The least m from which on it is; None where it never is.
+        The least m from which on it is, by a difference that matters; None where there is none.
     answered : float
         Probability that the sparse vector answers such a query.
+    difference : {"matters", "does not matter", "none"}
+        Whether it matters which of the two answers; "does not matter" where even :data:`MOST_QUERIES` queries of
+        Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
     """
 
     margin: float
@@ -41,12 +50,13 @@ class Crossing:
     cutoff: int
     n_queries: int | None
     answered: float
+    difference: Literal["matters", "does not matter", "none"]
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
             "margin": self.margin, "n_teachers": self.n_teachers, "cutoff": self.cutoff, "n_queries": self.n_queries,
-            "answered": round(self.answered, 6),
+            "answered": round(self.answered, 6), "difference": self.difference,
         }  # fmt: skip
 
 
@@ -73,30 +83,55 @@ def sparse_vector_from(
     True
     >>> sparse_vector_from(n_teachers=1_000, **task).n_queries
     2221
+    >>> sparse_vector_from(n_teachers=100_000, **task).difference
+    'does not matter'
     """
     budget: dict[str, Any] = {"n_classes": n_classes, "n_teachers": n_teachers, "epsilon": epsilon, "delta": delta}
     try:
         sparse = mechanism_for(StableSparseVector, {"cutoff": cutoff}, answers=cutoff, **budget)
-        answered = _right(sparse, n_teachers, n_classes, margin)
+        assert isinstance(sparse, StableSparseVector)  # noqa: S101 - it is what was asked for
+        declined = _log_declined(sparse, n_teachers, n_classes, margin)
     except InvalidParameter:  # the budget leaves no room for so many stages
-        answered = 0.0
+        declined = 0.0
+
+    def fails(n_queries: int) -> float:
+        gaussian = mechanism_for(NoisyCounts, {}, answers=n_queries, **budget)
+        assert isinstance(gaussian, NoisyCounts)  # noqa: S101 - it is what was asked for
+        return _log_wrong(gaussian, n_teachers, n_classes, margin)
 
     def better(n_queries: int) -> bool:
-        gaussian = mechanism_for(NoisyCounts, {}, answers=n_queries, **budget)
-        return answered > _right(gaussian, n_teachers, n_classes, margin)
+        wrong = fails(n_queries)
+        return wrong > declined and wrong >= log(MATTERS)
 
+    answered = -expm1(declined)
     told: dict[str, Any] = {"margin": margin, "n_teachers": n_teachers, "cutoff": cutoff, "answered": answered}
-    if answered <= 1 / n_classes or not better(MOST_QUERIES):
-        return Crossing(n_queries=None, **told)
+    if declined >= log1p(-1 / n_classes):  # no more often than a guess
+        return Crossing(n_queries=None, difference="none", **told)
+    if not better(MOST_QUERIES):
+        alike = max(fails(MOST_QUERIES), declined) < log(MATTERS)
+        return Crossing(n_queries=None, difference="does not matter" if alike else "none", **told)
     low, high = cutoff - 1, MOST_QUERIES  # fewer queries than may be declined take no sparse vector
     while high - low > max(1, low // 500):
         middle = round((low * high) ** 0.5) if low > 0 else (low + high) // 2
         middle = min(max(middle, low + 1), high - 1)
         low, high = (low, middle) if better(middle) else (middle, high)
-    return Crossing(n_queries=high, **told)
+    return Crossing(n_queries=high, difference="matters", **told)
 
 
-def _right(mechanism: Mechanism, n_teachers: int, n_classes: int, margin: float) -> float:
-    found = answer_probabilities(mechanism, n_teachers=n_teachers, n_classes=n_classes, margins=(margin,))
-    assert found is not None  # noqa: S101 - both state their laws
-    return found.plurality[0]
+def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, margin: float) -> float:
+    """Return the logarithm of the probability that a query of this margin is declined."""
+    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+    return sparse.stage_noise.log_decline(int(distance_to_instability(counts)[0]))
+
+
+def _log_wrong(gaussian: NoisyCounts, n_teachers: int, n_classes: int, margin: float) -> float:
+    """Return the logarithm of the probability that another class than the leading one is answered.
+
+    It is summed over the other classes, and never one less a probability. What is below what the law lists counts as
+    nothing.
+    """
+    counts = votes(np.array([leading(margin, n_teachers, n_classes)]), n_teachers, n_classes)
+    law = gaussian.answer_law(counts)
+    assert law is not None  # noqa: S101 - it states its law
+    wrong = float(np.sum(law[0, : n_classes - 1]))  # the leading class is the last one; then comes "no answer"
+    return log(wrong) if wrong > 0 else -inf

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from quorate.accounting.figures import at_least
+from quorate.accounting import epsilon
+from quorate.accounting.figures import at_least, at_most
+from quorate.accounting.neighbouring import OTHER, Neighbouring
 from quorate.direct.budgets import Outline
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
@@ -21,6 +23,9 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
         Its settings and noise.
     """
     settings = outline.settings
+    asked = Neighbouring.of(facts.relation, facts.unit)
+    other = Neighbouring.of(OTHER[facts.relation], facts.unit)
+    beside = epsilon(outline.event_for(OTHER[facts.relation]), facts.delta)
     return PlanRow(
         way="direct",
         name=NAME,
@@ -28,6 +33,7 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
         event=outline.event,
         why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
         f"{settings.clip:.3g} at most",
+        priced=f"ε = {at_most(facts.epsilon)} for {asked.changing}; {at_most(beside, 3)} for {other.changing}",
     )
 
 

@@ -112,7 +112,7 @@ class Plan:
             "facts": {
                 "unit": facts.unit, "n_records": facts.n_records, "n_rows": facts.n_rows, "n_public": facts.n_public,
                 "n_classes": facts.n_classes, "width": facts.width, "epsilon": facts.epsilon, "delta": facts.delta,
-                "online_answers": facts.online_answers,
+                "online_answers": facts.online_answers, "neighbours": facts.relation,
             },
             "first": self.first.key,
             "commonest_class": None if self.commonest is None else round(self.commonest, 4),

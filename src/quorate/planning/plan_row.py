@@ -46,6 +46,8 @@ class PlanRow:
         Accuracy of the student; None where nothing tells it.
     cannot : str
         Why this cannot answer, or is not to be had here; empty where it can.
+    priced : str
+        ε by what is compared, where the two relations have prices of their own; empty where one holds for both.
     why : str
         What speaks for it, in one sentence without a full stop.
     """
@@ -64,6 +66,7 @@ class PlanRow:
     share_noise: float | None = None
     expected: Expected | None = None
     cannot: str = ""
+    priced: str = ""
     why: str = ""
 
     @property
@@ -94,5 +97,6 @@ class PlanRow:
             "by_margin": None if self.probabilities is None else self.probabilities.tree(),
             "expected": None if self.expected is None else self.expected.tree(),
             "cannot": self.cannot or None,
+            "priced": self.priced or None,
             "why": self.why,
         }

@@ -5,16 +5,21 @@ Functions of the public pool alone. What they say of it, they would say whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from quorate.data import is_frame
-from quorate.data.column_kinds import ColumnKinds
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dates import date_like
-from quorate.data.decimal_commas import has_thousands
+from quorate.data.decimal_commas import comma_number, has_thousands
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
 from quorate.data.rows import Rows
+from quorate.data.written_numbers import written_number
 from quorate.outcomes import Caution, Severity, caution
 
 COLUMNS_OF_DATES = "columns-of-dates"
@@ -24,6 +29,13 @@ MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
 FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
 FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
+MOSTLY_NUMBERS = "columns-of-mostly-numbers"
+ENTRIES_LOST = "columns-with-entries-that-are-no-numbers"
+FEW_NUMBERS, FEW_OTHERS = 20, 5  # different entries: as few numbers may be codes, and as few others marks
+MOST, NEARLY_ALL = 0.5, 0.9  # share of the entries
+QUOTED = 3  # entries in a sentence
+_CENSORED = re.compile(r"[<>\u2264\u2265~=]+\s*[+-]?\d")
+_CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
 
 
 def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Caution, ...]:
@@ -46,16 +58,27 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     ['columns-of-dates', 'columns-of-distinct-texts']
     """
     if not is_frame(pool):
-        return _dates([], name), _distinct([], name), _commas([], name), _marks([], name)
+        return tuple(made([], name) for made in (_dates, _distinct, _commas, _marks, _mostly, _unread))
     kinds = kinds or ColumnKinds()
     looked = {name for name, as_kind in kinds.kinds.items() if as_kind not in ("category", "dropped")} | kinds.asked
     dates = [each for each in date_like(pool) if each not in looked]
     marks = [each for each in numbers_with_marks(pool) if each not in looked]
     rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
-    rare = [each for each in dict.fromkeys(rare) if each not in looked | {*dates, *marks}]
+    mostly = [each for each in mostly_numbers(pool) if each.column not in looked | {*dates, *marks}]
+    unread = [each for each in not_numbers(pool, kinds) if each.column in kinds.asked]
+    rare = [
+        each for each in dict.fromkeys(rare) if each not in looked | {*dates, *marks, *(of.column for of in mostly)}
+    ]
     commas = [each for each in kinds.kinds if each in kinds.commas - kinds.asked]
     images = [each for each in image_columns(pool) if each in rare]
-    return _dates(dates, name), _distinct(rare, name, images), _commas(commas, name), _marks(marks, name)
+    return (
+        _dates(dates, name),
+        _distinct(rare, name, images),
+        _commas(commas, name),
+        _marks(marks, name),
+        _mostly(mostly, name),
+        _unread(unread, name),
+    )
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:
@@ -75,8 +98,106 @@ def numbers_with_marks(pool: Rows) -> list[str]:
 
 
 def _are_marked(different: set[str]) -> bool:
-    marked = {text for text in different if has_thousands(text)}
-    return bool(marked) and all(text.strip().lstrip("+-").isdigit() for text in different - marked)
+    unread = {text for text in different if math.isnan(written_number(text))}
+    return bool(unread) and all(has_thousands(text) for text in unread)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEntries:
+    """The entries of a public column that are no numbers: some of them, how they differ, and the share of numbers."""
+
+    column: str
+    numbers: float
+    some: tuple[str, ...]
+    written: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What the column holds, public entries quoted."""
+        quoted = ", ".join(repr(each) for each in self.some)
+        said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
+        return f"column {self.column!r}, {self.numbers:.0%} numbers: {quoted}{said}"
+
+
+def mostly_numbers(pool: Rows) -> list[OtherEntries]:
+    """Return the text columns of a public frame of which most entries are numbers, and the others are not.
+
+    Different numbers have to be many, since numbers that repeat may be codes; and they have to be nine tenths of the
+    entries; or the other entries few different ones, or numbers with a mark, as below a limit of detection (``<0.5``).
+
+    Examples
+    --------
+    >>> import polars
+    >>> crp = [f"{i / 10}" for i in range(70)] + ["<0.5"] * 30
+    >>> mostly_numbers(polars.DataFrame({"crp": crp, "room": [f"{i}{'AB'[i % 2]}" for i in range(100)]}))
+    [OtherEntries(column='crp', numbers=0.7, some=('<0.5',), written=())]
+    """
+    found = []
+    for place, (name, family) in enumerate(families(pool).items()):
+        if family != "text":
+            continue
+        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
+        numbers = [text for text in counts if not math.isnan(_plain(text))]
+        others = sorted(counts.keys() - set(numbers))
+        share = sum(counts[text] for text in numbers) / max(1, counts.total())
+        marked = {text: how for text in counts if (how := _marked_how(text))}
+        as_meant = len(numbers) + len(marked.keys() & others)
+        if marked and as_meant >= NEARLY_ALL * len(counts) and as_meant > FEW_NUMBERS:
+            written = tuple(sorted(set(marked.values())))
+            found.append(OtherEntries(name, share, _some(counts, marked), written))
+        elif others and len(numbers) > FEW_NUMBERS and share >= MOST:
+            censored = sum(counts[text] for text in others if _CENSORED.match(text.strip()))
+            if share >= NEARLY_ALL or len(others) <= FEW_OTHERS or share + censored / counts.total() >= NEARLY_ALL:
+                found.append(OtherEntries(name, share, _some(counts, others)))
+    return found
+
+
+def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
+    """Return the columns of a public frame that are read as numbers and hold other entries, which count as missing.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"crp": ["1.5", "trace", "n/a", "2"]})
+    >>> not_numbers(pool, ColumnKinds({"crp": "number"}, asked=frozenset({"crp"})))
+    [OtherEntries(column='crp', numbers=0.5, some=('trace',), written=())]
+    """
+    found = []
+    for place, (name, family) in enumerate(families(pool).items()):
+        if family != "text" or kinds.kinds.get(name) != "number":
+            continue
+        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
+        read = comma_number if name in kinds.commas else written_number
+        numbers = sum(times for text, times in counts.items() if not math.isnan(read(text)))
+        others = [text for text in counts if math.isnan(read(text)) and text.strip().lower() not in MISSING_MARKS]
+        if others:
+            found.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
+    return found
+
+
+def _plain(text: str) -> float:
+    number = written_number(text)
+    return comma_number(text) if math.isnan(number) else number
+
+
+def _marked_how(text: str) -> str | None:
+    """Say what keeps a number from being read as one, where something does that a person reads over."""
+    bare = text.strip()
+    if math.isnan(_plain(bare)):
+        for how, without in (
+            ("a minus sign that is no hyphen (U+2212)", bare.replace("\N{MINUS SIGN}", "-")),
+            ("a percent sign", bare.removesuffix("%").rstrip()),
+            ("a currency", _CURRENCY.sub("", bare).strip()),
+        ):
+            if without != bare and not math.isnan(_plain(without)):
+                return how
+        return None
+    return "blanks around them" if bare != text else None
+
+
+def _some(counts: Counter[str], chosen: Iterable[str]) -> tuple[str, ...]:
+    """Return the most frequent of some entries, to be quoted."""
+    return tuple(sorted(chosen, key=lambda text: (-counts[text], text))[:QUOTED])
 
 
 def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
@@ -142,3 +263,20 @@ def _marks(names: list[str], pool: str) -> Caution:
         "plain numbers (1234 or 1.234) in all tables; or name the column as numeric, and a comma is the decimal mark"
     )
     return caution(MARKS_IN_NUMBERS, Severity.WARNING, words if names else None)
+
+
+def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+    words = (
+        f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
+        f"word of its own, since the others are none: {'; '.join(each.words for each in columns_)}. Name such a column "
+        "as numeric, and what is no number counts as missing; or write plain numbers (12.5) in all tables"
+    )
+    return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
+
+
+def _unread(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+    words = (
+        f"entries of {in_words([each.column for each in columns_])} of {pool} are no numbers and count as missing, "
+        f"there and in the private table: {'; '.join(each.words for each in columns_)}"
+    )
+    return caution(ENTRIES_LOST, Severity.WARNING, words if columns_ else None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from quorate.arguments import count, real
+from quorate.accounting.neighbouring import Relation
+from quorate.arguments import count, one_of, real
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +33,10 @@ class PublicFacts:
         neither, and then each unit counts as one row.
     unit : str
         The word for one private unit.
+    neighbours : {"auto", "add-or-remove", "replace"}
+        For which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan.
+    why_neighbours : str
+        The reason, as part of a sentence, where it is none of these two.
 
     Raises
     ------
@@ -53,6 +59,13 @@ class PublicFacts:
     online_answers: int = 0
     n_rows: int | None = None
     unit: str = "record"
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
+    why_neighbours: str = ""
+
+    @property
+    def relation(self) -> Relation:
+        """For which change of one unit the rounds of the direct method are priced; votes have one price for both."""
+        return "replace" if self.neighbours == "replace" else "add-or-remove"
 
     @property
     def rows(self) -> int | None:
@@ -66,5 +79,6 @@ class PublicFacts:
                 count(name, getattr(self, name), at_least=1)
         for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
             count(name, getattr(self, name), at_least=least)
+        one_of("neighbours", self.neighbours, ("auto", "add-or-remove", "replace"))
         real("epsilon", self.epsilon, above=0)
         real("delta", self.delta, above=0, below=1)

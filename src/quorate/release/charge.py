@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from quorate.accounting import Event
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import BudgetExhausted, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.release.guarantee import SAID_LATER
@@ -36,6 +37,8 @@ class Charge:
         Which part of a composed event pays for each purpose.
     remedy : str, optional
         What its owner can do where the budget refuses it, in the words of what is released; without a full stop.
+    also : (Neighbouring, Event), optional
+        The other of the two relations, and what the release is for it.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class Charge:
     seeded: bool
     charged_to: Mapping[str, int] | None = None
     remedy: str | None = None
+    also: tuple[Neighbouring, Event] | None = None
 
     @property
     def client(self) -> str:
@@ -72,6 +76,7 @@ class Charge:
                 client=self.client,
                 scope=self._scope_on(ledger),
                 charged_to=self.charged_to,
+                also=self.also,
             )
 
     def reserve(self, ledger: Ledger) -> Reservation:
@@ -85,6 +90,7 @@ class Charge:
                 client=self.client,
                 scope=self._scope_on(ledger),
                 charged_to=self.charged_to,
+                also=self.also,
             )
 
     def _scope_on(self, ledger: Ledger) -> GuaranteeScope:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger.files import keep_owner
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
@@ -15,11 +16,15 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:
 
 
 def write_beside(path: Path, content: bytes, *, mode: int) -> Path:
-    """Write `content` to a hidden file beside `path`, durably, and return where it is."""
+    """Write `content` to a hidden file beside `path`, durably, and return where it is.
+
+    It has the owner of the file that it is to replace, also where root writes it.
+    """
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(file.fileno(), mode)
+        keep_owner(file.fileno(), path)
         file.write(content)
         file.flush()
         os.fsync(file.fileno())

@@ -6,25 +6,23 @@ import math
 from typing import TYPE_CHECKING
 
 from quorate.accounting import Guarantee
-from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER
-from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting.guarantee import SEEDED, SEEDED_EARLIER, OtherRelation
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger
+from quorate.ledger.scope import relation_that_holds
 from quorate.release.source import SEEDED_CLIENT
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
 
-N_IS_PUBLIC = "the number of private units was read off the data and is treated as public"
-ROWS_ARE_PUBLIC = (
-    "the number of private rows was read off the data and is treated as public: the tables that are compared have as "
-    "many rows"
-)
 NOT_DURABLE = (
     "the ledger was kept in memory: nothing durable was recorded, and what other fits on the same data cost is not "
     "counted"
 )
 EARLIER = "ε and δ include what earlier runs on the same data spent from the same ledger"
+ALL_OR_NONE = (
+    "adding or removing one {unit} is about all of their rows; a change of some of them counts as replacing the {unit}"
+)
 #: How sentences begin that version 0.1 did not say of the same settings: its charges go on without them.
 SAID_LATER = ("the models hold an object of the class ",)
 BY_POSITION = (
@@ -96,7 +94,19 @@ def guarantee_of(
         accounting=f"{rule}, priced before {before} and composed by {ledger.budget.composition}"
         f"{' with what earlier runs were charged' * several}; quorate {version('quorate')}",
         caveats=(*scope.caveats, *caveats),
+        also=spent_otherwise(ledger),
     )
+
+
+def spent_otherwise(ledger: Ledger) -> tuple[OtherRelation, ...]:
+    """Return ε and δ charged so far for the other of the two relations, where every charge tells it."""
+    known = ledger.spent_otherwise
+    if known is None:
+        return ()
+    relation, spent = known
+    if spent.epsilon is None or spent.delta is None:
+        return ()
+    return (OtherRelation(neighbours=relation.stated, epsilon=spent.epsilon, delta=spent.delta),)
 
 
 def spent_of(ledger: Ledger) -> tuple[float, float]:
@@ -117,15 +127,15 @@ def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
 
     Examples
     --------
+    >>> from quorate.accounting.neighbouring import N_IS_PUBLIC
     >>> written = GuaranteeScope(
     ...     unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC))
     >>> weakest_that_holds(written)
     GuaranteeScope(unit='record', neighbours='replace one record', caveats=('the number of private units was read ...
     """
-    relation, caveats = scope.neighbouring, scope.caveats
-    if relation.change == "add-remove-replace" and not {N_IS_PUBLIC, ROWS_ARE_PUBLIC}.isdisjoint(caveats):
-        relation = Neighbouring.of("replace", relation.unit, owner_states=relation.owner_states)
-    if relation.change != "add-remove-replace":  # it is about removing and adding, which nothing promises then
+    caveats = scope.caveats
+    relation = relation_that_holds(scope)
+    if not relation.change.startswith("add"):  # it is about removing and adding, which nothing promises then
         caveats = tuple(caveat for caveat in caveats if caveat != BY_POSITION)
     return GuaranteeScope.about(relation, caveats=caveats)
 

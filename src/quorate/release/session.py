@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from quorate.accounting.neighbouring import Change
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt, Verified
 from quorate.ledger.budget import Composition
@@ -88,24 +90,57 @@ class RollbackGuard:
         self._receipt = Receipt(ledger.head.sequence, ledger.head.hash)
 
 
-def composition_of(given: GivenLedger) -> Composition:
-    """Tell how the ledger that an estimator was given adds up what is charged; a new one adds ε and δ.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LedgerTerms:
+    """What a ledger says of the next charge before it is made; by default that of a new one, which adds ε and δ.
+
+    Parameters
+    ----------
+    composition : {"sum", "zcdp"}
+        How it adds up what is charged.
+    relation : str or None
+        The change that everything on it is guaranteed for; None where each would do.
+    charged : frozenset of (str, str)
+        Client and key of each charge that was made.
 
     Examples
     --------
-    >>> composition_of(None), composition_of(Ledger(budget=Budget(1.0, 1e-5, composition="zcdp")))
+    >>> LedgerTerms().composition, terms_of(Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))).composition
     ('sum', 'zcdp')
     """
+
+    composition: Composition = "sum"
+    relation: Change | None = None
+    charged: frozenset[tuple[str, str]] = frozenset()
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> LedgerTerms:
+        """Read an open ledger."""
+        charged = frozenset((each.client, each.key) for each in ledger.reservations())
+        return cls(composition=ledger.budget.composition, relation=ledger.relation, charged=charged)
+
+    def holds(self, beginning: str, client: str) -> bool:
+        """Whether a client made a charge under a key that begins so."""
+        return any(by == client and key.startswith(beginning) for by, key in self.charged)
+
+
+def terms_of(given: GivenLedger) -> LedgerTerms:
+    """Return the terms of the ledger that an estimator was given."""
     if isinstance(given, Ledger):
-        return given.budget.composition
+        return LedgerTerms.of(given)
     if given is None or not Path(given).exists():
-        return "sum"
+        return LedgerTerms()
+    return terms_in(lambda: Ledger(Path(given)))
+
+
+def terms_in(open_ledger: Callable[[], Ledger], default: LedgerTerms | None = None) -> LedgerTerms:
+    """Return the terms of a ledger that is opened for it, or `default` where it has no entry yet."""
     try:
-        with Ledger(Path(given)) as ledger:
-            return ledger.budget.composition
+        with open_ledger() as ledger:
+            return LedgerTerms.of(ledger)
     except PreconditionFailed as refusal:
-        if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
-            return "sum"
+        if type(refusal) is PreconditionFailed:  # its opening was interrupted
+            return LedgerTerms() if default is None else default
         raise
 
 

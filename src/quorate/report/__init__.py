@@ -45,7 +45,7 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.report.audited import said_of_sizes
+    from quorate.report.audited import said_of_sight, said_of_sizes
     from quorate.report.card import model_card
     from quorate.report.chart import Axis, Chart
     from quorate.report.checks import Check
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
         AttackCurve,
         Audit,
         AuditLine,
+        ChargeLine,
         Choice,
         Comparison,
         ExpectedScore,
@@ -89,6 +90,7 @@ __all__ = [
     "AttackCurve",
     "Audit",
     "AuditLine",
+    "ChargeLine",
     "Comparison",
     "ExpectedScore",
     "StageLine",
@@ -107,6 +109,7 @@ __all__ = [
     "render_html",
     "render_json",
     "model_card",
+    "said_of_sight",
     "said_of_sizes",
     "miss_rate",
     "worlds_told_apart",

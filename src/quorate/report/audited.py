@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from quorate.accounting.figures import at_least, at_most
 from quorate.report import drawing
 from quorate.report.element import Child, element
@@ -49,18 +51,19 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
             ),
         ),
         *_comparisons(facts.audit),
+        *(element("p", sentence) for sentence in said_of_sight(facts.audit.sees, facts.audit.does_not_see)),
         *_sizes(facts.audit),
     )
 
 
 def _comparisons(found: Audit) -> tuple[Child, ...]:
-    """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
+    """Return how often answers came beside how often they should, if that was compared."""
     if not found.comparisons:
         return ()
     stage = found.stage
     return (
         table(
-            "How often the sparse vector gave certain answers to made-up votes, and how often it should give them.",
+            "How often certain answers or noise came on made-up data, and how often they should.",
             ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
             (
                 (
@@ -94,6 +97,18 @@ def _sizes(found: Audit) -> tuple[Child, ...]:
     if found.sizes is None:
         return ()
     return (element("p", " ".join(said_of_sizes(found.sizes))),)
+
+
+def said_of_sight(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[str, ...]:
+    """Say which kinds of fault an audit looked for, and which it did not.
+
+    Examples
+    --------
+    >>> said_of_sight(["noise that is missing"], ["votes that are counted wrongly"])
+    ('It would see: noise that is missing.', 'It cannot see: votes that are counted wrongly.')
+    """
+    said = (("It would see", sees), ("It cannot see", does_not_see))
+    return tuple(f"{begin}: {'; '.join(kinds)}." for begin, kinds in said if kinds)
 
 
 def said_of_sizes(sizes: FaultSizes) -> tuple[str, ...]:

@@ -34,8 +34,8 @@ def where_a_unit_goes(facts: Facts) -> tuple[str, str]:
     """How far one unit moves a sum."""
     unit, rounds = facts.setup.unit, _of(facts)
     words = (
-        f"in each round one {unit} adds a vector of length {at_most(rounds.clip)} at most; "
-        f"{facts.guarantee.neighbouring.changing} moves the sum by at most twice that, which is what the noise is for"
+        f"in each round one {unit} adds a vector of length {at_most(rounds.clip)} at most; adding or removing one "
+        "moves the sum by at most that, replacing one by at most twice that"
     )
     return "Contribution", words
 

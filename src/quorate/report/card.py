@@ -62,6 +62,7 @@ def model_card(facts: Facts) -> str:
                 ("δ", f"{unpromised}at most {at_most(facts.guarantee.delta)}"),
                 ("unit", setup.unit),
                 ("neighbouring data sets", facts.guarantee.neighbours),
+                *((("ε, by what is compared", facts.guarantee.figures),) if facts.guarantee.also else ()),
                 ("mechanism", facts.guarantee.mechanism),
                 ("accounting", facts.guarantee.accounting),
                 ("charged", f"ε {at_most(spending.spent_epsilon)} of {at_most(spending.budget_epsilon)}"),

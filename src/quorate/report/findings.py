@@ -279,6 +279,24 @@ class StageLine(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ChargeLine(Plain):
+    """What a ledger was charged, beside the price of what the code that releases declares.
+
+    Examples
+    --------
+    >>> ChargeLine(charged_epsilon=1.0, released_epsilon=1.0, violated=False).violated
+    False
+    """
+
+    charged_epsilon: float
+    released_epsilon: float
+    violated: bool
+
+    def _check(self) -> None:
+        require(self.charged_epsilon >= 0 and self.released_epsilon >= 0, "a charge compares two epsilons >= 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FaultSize(Plain):
     """A fault that an audit finds, as small as it was measured to find it.
 
@@ -345,7 +363,11 @@ class Audit(Plain):
     lines : tuple of AuditLine
         Attacks.
     comparisons : tuple of Comparison
-        Of a sparse vector's answers with their distribution.
+        Of answers with their distribution.
+    charge : ChargeLine or None
+        What was charged beside what is released; None where that was not compared.
+    sees, does_not_see : tuple of str
+        Kinds of fault that it looked for, each with its size, and kinds that it did not.
     stage : StageLine or None
         The exact loss of one of its stages.
     sizes : FaultSizes or None
@@ -361,11 +383,15 @@ class Audit(Plain):
     comparisons: tuple[Comparison, ...] = ()
     stage: StageLine | None = None
     sizes: FaultSizes | None = None
+    charge: ChargeLine | None = None
+    sees: tuple[str, ...] = ()
+    does_not_see: tuple[str, ...] = ()
 
     @property
     def violated(self) -> bool:
         """Whether anything that was measured contradicts what was claimed."""
-        parts = (*self.lines, *self.comparisons, *((self.stage,) if self.stage else ()))
+        stage, charge = (self.stage,) if self.stage else (), (self.charge,) if self.charge else ()
+        parts = (*self.lines, *self.comparisons, *stage, *charge)
         return any(part.violated for part in parts)
 
     def _check(self) -> None:

@@ -8,6 +8,8 @@ from math import sqrt
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from quorate.ambient import plain_decimals
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -32,6 +34,7 @@ def power_of_ten(written: str) -> str:
     return ten if mantissa == "1" else f"{mantissa} × {ten}"
 
 
+@plain_decimals()
 def percent(share: float) -> str:
     """Write a share in [0, 1] as a percentage with one decimal, rounded half to even.
 

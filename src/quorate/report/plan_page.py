@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from quorate.accounting import trade_off, trade_off_of
+from quorate.planning.crossing import MATTERS, Crossing
 from quorate.planning.expected import Expected
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
@@ -227,13 +228,19 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
     return (drawing.chart(chart), element("p", visible(words)))
 
 
+def _from(crossing: Crossing) -> str:
+    if crossing.n_queries is not None:
+        return f"{crossing.n_queries:,}"
+    return "no difference that matters" if crossing.difference == "does not matter" else "never"
+
+
 def _limits(plan: Plan) -> tuple[Child, ...]:
     unable = [(name_of(row), visible(row.cannot)) for row in plan.rows if row.cannot]
     crossings = [
         (
             f"{each.n_teachers:,}",
             f"{each.margin:g}",
-            "never" if each.n_queries is None else f"{each.n_queries:,}",
+            _from(each),
             percent(each.answered),
         )
         for each in plan.crossings
@@ -243,7 +250,7 @@ def _limits(plan: Plan) -> tuple[Child, ...]:
         pairs(unable) if unable else element("p", "Every row of the plan can answer."),
         table(
             "From how many queries on a sparse vector answers a vote of this margin more often than Gaussian noise "
-            "gets it right.",
+            f"gets it right, and Gaussian noise fails on at least one in {1 / MATTERS:,.0f}.",
             ("#Teachers", "#Margin", "#Queries", "#Answered"),
             crossings,
         ),

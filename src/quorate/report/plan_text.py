@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from textwrap import wrap
 
-from quorate.accounting.figures import at_most, several
+from quorate.accounting.figures import at_most, plural, several
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.planning.by_epsilon import AtEpsilon
+from quorate.planning.crossing import MATTERS, MOST_QUERIES
 from quorate.planning.expected import BASES
 from quorate.planning.margins import AnswerProbabilities
 from quorate.planning.plan import Plan
@@ -104,12 +106,25 @@ def _noise(row: PlanRow) -> str:
 def _first(plan: Plan) -> list[str]:
     first = plan.first
     lines = _words("first", f"{name_of(first)}: {first.why}")
+    lines += _words("compares", compared(plan)) if any(row.priced for row in plan.answering) else []
     if first.expected is not None:
         lines += _words("rests on", BASES[first.expected.basis])
     votes = next((row for row in plan.answering if row.probabilities is not None), None)
     if votes is not None and votes.probabilities is not None:
         lines += _words("labels", margins_in_words(votes, votes.probabilities))
     return lines
+
+
+def compared(plan: Plan) -> str:
+    """Say for which change of one unit the rows' ε is, and what the rounds of the direct method cost for the other."""
+    priced = next(row.priced for row in plan.answering if row.priced)
+    declared = f"the number of {plural(plan.facts.unit)} is declared"
+    reason = plan.facts.why_neighbours or (declared if plan.facts.neighbours == "auto" else "it was asked for")
+    changing = Neighbouring.of(plan.facts.relation, plan.facts.unit).changing
+    return (
+        f"ε of every row is for {changing}, since {reason}. Gradient rounds: {priced}. Votes: one price for adding, "
+        "removing and replacing"
+    )
 
 
 def name_of(row: PlanRow) -> str:
@@ -170,6 +185,12 @@ def _crossing(plan: Plan) -> list[str]:
     if not plan.crossings:
         return []
     most = plan.crossings[-1].n_teachers
+    if not found and any(each.difference == "does not matter" for each in plan.crossings):
+        return _words(
+            "sparse",
+            f"no difference that matters between a sparse vector and Gaussian noise: with {most:,} teachers, at up to "
+            f"{MOST_QUERIES:,} queries, either fails on fewer than one unanimous vote in {1 / MATTERS:,.0f}",
+        )
     if not found:
         return _words(
             "sparse",

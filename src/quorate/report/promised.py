@@ -143,6 +143,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
             (
                 ("Unit of privacy", facts.setup.unit),
                 ("Neighbouring data sets", guarantee.neighbours),
+                *((("ε, by what is compared", guarantee.figures),) if guarantee.also else ()),
                 words.where_a_unit_goes(facts),
                 ("Composition", f"{added[spending.composition]}; fixed when the ledger was opened"),
                 *(("Budget raised", line) for line in sentences.raises(facts)),

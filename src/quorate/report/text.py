@@ -108,7 +108,9 @@ def guarantee_line(facts: Facts) -> str:
         return f"none: {sentences.SEEDED}"
     promised = facts.guarantee
     earlier = "; not for what an earlier run with seeded noise wrote" * promised.seeded_earlier
-    return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}"
+    figures = promised.figures if promised.also else ""
+    both = f": {figures}" * bool(figures)
+    return f"{sentences.bound(promised.epsilon, promised.delta)} for {promised.neighbouring.any_one}{earlier}{both}"
 
 
 def _weak(facts: Facts) -> list[str]:

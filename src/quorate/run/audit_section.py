@@ -6,10 +6,10 @@ from typing import Any
 
 from quorate.audit import ScheduleAudit
 from quorate.audit.detectable import DetectableSize, Sizes
-from quorate.report import Audit, AuditLine, Comparison, FaultSize, FaultSizes, StageLine
+from quorate.report import Audit, AuditLine, ChargeLine, Comparison, FaultSize, FaultSizes, StageLine
 
 
-def audit_section(schedule: ScheduleAudit, sizes: Sizes) -> Audit:
+def audit_section(schedule: ScheduleAudit, sizes: Sizes | None) -> Audit:
     """Return what was found about the mechanism, as a report shows it."""
     return Audit(
         lines=tuple(
@@ -37,7 +37,16 @@ def audit_section(schedule: ScheduleAudit, sizes: Sizes) -> Audit:
         stage=None
         if (stage := schedule.stage) is None
         else StageLine(claimed_epsilon=stage.claimed, exact_epsilon=stage.exact),
-        sizes=fault_sizes(sizes),
+        sizes=None if sizes is None else fault_sizes(sizes),
+        charge=None
+        if (charge := schedule.charge) is None
+        else ChargeLine(
+            charged_epsilon=charge.charged_epsilon,
+            released_epsilon=charge.released_epsilon,
+            violated=charge.violated,
+        ),
+        sees=schedule.sees,
+        does_not_see=schedule.does_not_see,
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Event
+from quorate.arguments import for_shell
 from quorate.audit import (
     Attack,
     ScheduleAudit,
@@ -31,11 +32,11 @@ from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
-from quorate.report import Check, Facts, render_html, render_json, said_of_sizes
+from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
 from quorate.report.checks import name_of
 from quorate.run.audit_section import audit_section, fault_sizes, size_tree
-from quorate.run.batch import LoadedRun
 from quorate.run.folder import RunFolder
+from quorate.run.loaded import LoadedRun
 from quorate.run.published import FACTS, publish_files
 from quorate.types import Watch
 
@@ -56,8 +57,9 @@ class RunAudit:
     ----------
     schedule : ScheduleAudit
         On the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact distribution.
-    sizes : Sizes
-        How small a fault the audit of the mechanism would have found, as far as that was measured.
+    sizes : Sizes or None
+        How small a fault the audit of the mechanism would have found, as far as that was measured; None where
+        :attr:`ScheduleAudit.sees` says it.
     delta : float
         The run's δ.
     shards : ShardAudit or None
@@ -77,7 +79,7 @@ class RunAudit:
     """
 
     schedule: ScheduleAudit
-    sizes: Sizes
+    sizes: Sizes | None
     delta: float
     shards: ShardAudit | None
     without_shards: str | None
@@ -119,6 +121,8 @@ class RunAudit:
             )
         if self.schedule.stage is not None and self.schedule.stage.violated:
             told.append("VIOLATED: one sparse-vector stage loses more than was charged for it, by an exact sum.")
+        if self.schedule.charge is not None and self.schedule.charge.violated:
+            told.append(self.schedule.charge.verdict)
         if self.shards is not None and self.shards.violated:
             told.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
         if not told:
@@ -131,9 +135,14 @@ class RunAudit:
         return " ".join(told)
 
     @property
+    def said_of_sight(self) -> tuple[str, ...]:
+        """Which kinds of fault were looked for, and which were not, in sentences."""
+        return said_of_sight(self.schedule.sees, self.schedule.does_not_see)
+
+    @property
     def said_of_sizes(self) -> tuple[str, ...]:
         """How small a fault would have been found, in sentences."""
-        return said_of_sizes(fault_sizes(self.sizes))
+        return () if self.sizes is None else said_of_sizes(fault_sizes(self.sizes))
 
     @property
     def told_of_shards(self) -> str:
@@ -154,7 +163,18 @@ class RunAudit:
             "comparisons": [
                 asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
             ],
-            "sizes": {
+            "charge": None
+            if (charge := self.schedule.charge) is None
+            else {
+                "charged_epsilon": charge.charged_epsilon,
+                "released_epsilon": charge.released_epsilon,
+                "violated": charge.violated,
+            },
+            "sees": list(self.schedule.sees),
+            "does_not_see": list(self.schedule.does_not_see),
+            "sizes": None
+            if self.sizes is None
+            else {
                 "measured_at_this_setting": self.sizes.here,
                 "faults": [size_tree(size) for size in self.sizes.rows],
                 "verdict": " ".join(self.said_of_sizes),
@@ -275,7 +295,7 @@ def charged_event(batch: LoadedRun) -> Event:
         root = batch.folder.root
         raise PreconditionFailed(
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
-            f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
+            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
     return reservation.event
 

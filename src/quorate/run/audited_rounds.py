@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from quorate.audit.detectable import Sizes
+from quorate.arguments import for_shell
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
@@ -47,7 +47,7 @@ def audit_direct(
         root = run.folder.root
         raise PreconditionFailed(
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
-            f"nothing to audit; put them back as they were, or run them first: quorate run {root}"
+            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
     rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
@@ -61,10 +61,11 @@ def audit_direct(
         seed=seed,
         n_jobs=n_jobs,
         watch=watch,
+        neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
     )
     return RunAudit(
         schedule=found,
-        sizes=Sizes(rows=(), here=False),  # none was measured
+        sizes=None,
         delta=task.delta,
         shards=None,
         without_shards=ALONE,

@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data import PrivateRecords, encode_labels, is_same_table, match_columns, row_digests
+from quorate.arguments import for_shell, shown
+from quorate.data import encode_labels, match_columns, refuse_private_rows
 from quorate.data.formats import Table
+from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
-from quorate.data.spreadsheets import csv_text
 from quorate.data.workspace import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
-from quorate.ledger import Ledger
-from quorate.mechanisms import Values
-from quorate.outcomes import Caution
 from quorate.pipeline.config import RunConfig, allowed_memory
-from quorate.pipeline.facts import RunMetadata, facts, score
-from quorate.pipeline.flow import RunResult, run_pipeline, schedule
+from quorate.pipeline.facts import RunMetadata, draft, facts, score
+from quorate.pipeline.flow import RunResult, run_pipeline
 from quorate.pipeline.foreseen import foreseen
-from quorate.pipeline.inputs import HOLDS_PRIVATE
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
 from quorate.pipeline.prepare import prepare
-from quorate.pipeline.resumed import content_key
-from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
 from quorate.pipeline.task import Task
 from quorate.planning import is_hopeless, refuse_hopeless
-from quorate.release import Charge
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.source import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
+from quorate.run.labels_file import labels_csv
+from quorate.run.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.run.notes import public_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
+from quorate.run.prepared import Evaluation, explain_settings_change, publish_run, readers_of, unit_word, write_draft
 from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
@@ -48,41 +43,7 @@ from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
 from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
 from quorate.students import PromptStudent
-from quorate.types import Secret, Watch
-
-SEEDED_MARK = "seeded noise: reproducible, therefore not private"
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedRun(PreparedRun):
-    """A run's folder, what it asks for, and the task that follows from its files."""
-
-    task: Task
-    evaluation: Evaluation | None
-
-    @property
-    def charge_key(self) -> str:
-        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
-
-    @property
-    def charge(self) -> Charge:
-        """What the run asks of its ledger."""
-        return schedule(self.task, self.charge_key)
-
-    @property
-    def cautions(self) -> tuple[Caution, ...]:
-        """What its owner should hear before the budget is spent, from public facts alone."""
-        return self.task.recipe.cautions
-
-    @property
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
-        return self.task.fingerprint
-
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return what the run asks of any ledger."""
-        return self.charge
+from quorate.types import Watch
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
@@ -140,8 +101,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
     patient = replace(config, allow_hopeless=True)
-    run = of(patient)
-    others = _earlier(patient, run)
+    run = named_as_begun(of, patient, folder)
+    others = earlier_configs(patient, run)
     refused = not settings.run.allow_hopeless and is_hopeless(run.task.recipe.considered)
     if not (others or refused) or has_begun(run):  # the ledger is read where something hangs on it alone
         return run
@@ -207,38 +168,6 @@ def _scheduler(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
     return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
 
 
-def _earlier(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
-    """Return what earlier versions made of the same settings, where something was made and it may have been by them.
-
-    They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
-    """
-    if not (run.folder.may_have_begun or any(run.folder.private.glob("*.stage"))):
-        return []
-    settings, found = run.settings, []
-    fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
-    if run.task.solves and not fitted.batched:
-        found.append(fitted)
-    if run.task.inputs.kinds.changed and not settings.data.kinds.named:
-        found += [replace(each, ruled=False) for each in (config, *found)]
-    if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
-        found.append(replace(fitted, recipe="0.1"))
-    return found
-
-
-def has_begun(run: LoadedRun) -> bool:
-    """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
-    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
-    if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
-        return True
-    if not run.folder.may_have_begun:
-        return False
-    try:
-        with run.folder.look_into_ledger() as ledger:
-            return run.charge.find(ledger) is not None
-    except PreconditionFailed:  # it was killed before the first entry; whatever else it is, the run itself will meet
-        return False
-
-
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
     """Return what ``[mechanism]`` says of the queries: how many, or what chooses them.
 
@@ -286,11 +215,9 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
     task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
-    private = task.inputs.private.reveal()
-    records = PrivateRecords(private.X, private.codes, Secret(secrets.token_bytes(32)), digests=private.digests)
-    same = is_same_table(private.X, rows, digests=(private.digests, row_digests(rows)))
-    if same_source(data.evaluation, data.private) or same or records.are_in(rows, codes):
+    if same_source(data.evaluation, data.private):
         raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name="[data] evaluation")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
 
 
@@ -329,17 +256,20 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(batch.settings)
+    )
     with batch.open_ledger() as ledger:
         with explain_settings_change(batch, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
+            if batch.charge.find(ledger) is None:
+                batch.charge.check_affordable(ledger)
+                write_draft(folder, draft(task, ledger.budget, metadata))
             result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        metadata = RunMetadata(
-            title=folder.root.resolve().name,
-            command=command,
-            started=started,
-            utility=_utility(batch, result, extra or Utility()),
-            readers=readers_of(batch.settings),
+        metadata = replace(metadata, utility=_utility(batch, result, extra or Utility()))
+        made = replace(
+            facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-        made = replace(facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     return publish(batch, result, made)
 
 
@@ -360,34 +290,6 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
     return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
-
-
-def labels_csv(task: Task, result: RunResult) -> str:
-    """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
-
-    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.spreadsheets`).
-    The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
-    """
-    released = result.released
-    read = released.mechanism.answers
-    columns = read.columns([str(each) for each in task.inputs.classes]) if isinstance(read, Values) else []
-    numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
-    rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
-    names = ["row", "label", "status", *columns]
-    if task.noise.seeded:
-        names.append("guarantee")
-    lines = []
-    for row, code, status, values in zip(
-        result.queries.tolist(), released.codes.tolist(), released.statuses, rows, strict=True
-    ):
-        answered = code >= 0
-        line = [row, task.inputs.classes[code] if answered else "", status]
-        if columns:
-            line += values if answered else [""] * len(columns)
-        if task.noise.seeded:
-            line.append(f"none: {SEEDED_MARK}")
-        lines.append(line)
-    return csv_text(names, lines)
 
 
 def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:

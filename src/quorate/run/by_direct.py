@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,10 +53,16 @@ class Direct(Method):
         return Secret(())
 
     def execute(
-        self, run: DirectRun, *, command: str, watch: Watch | None = None, expected: Expected | None = None
+        self,
+        run: DirectRun,
+        *,
+        command: str,
+        watch: Watch | None = None,
+        expected: Expected | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> Facts:
         """Go the whole way."""
-        return direct_run.execute_direct(run, command=command, watch=watch)
+        return direct_run.execute_direct(run, command=command, watch=watch, tell=tell)
 
     def audit(self, run: DirectRun, **how: Any) -> RunAudit:
         """Attack the rounds on public rows with made-up labels."""

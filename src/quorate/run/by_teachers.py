@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from quorate.pipeline.planned_run import expected_of, expected_score
 from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run import batch, notes
-from quorate.run.batch import LoadedRun
+from quorate.run.loaded import LoadedRun
 from quorate.run.method import Method
 from quorate.run.settings import Settings
 from quorate.run.typed import in_settings
@@ -58,8 +59,18 @@ class Teachers(Method):
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
 
+    def promise_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return notes.promise_notes(run.settings.data, run.task)
+
     def execute(
-        self, run: LoadedRun, *, command: str, watch: Watch | None = None, expected: Expected | None = None
+        self,
+        run: LoadedRun,
+        *,
+        command: str,
+        watch: Watch | None = None,
+        expected: Expected | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> Facts:
         """Go the whole way."""
         extra = None if expected is None else Utility(expected=expected_score(expected))

@@ -53,6 +53,8 @@ def chosen(document: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, 
         for key in ("n_jobs", "jobs", "allow_hopeless", "scheduler", "plain_tcp", "shared_folder"):
             made.get("run", {}).pop(key, None)
         made.get("data", {}).pop("n_rows", None)
+    else:  # votes have one price for adding, removing and replacing
+        made.get("method", {}).pop("neighbours", None)
     for name, section in choice.items():
         made[name] = {**made.get(name, {}), **section}
     return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.arguments import count
+from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels
 from quorate.data.reading import has_named_columns
 from quorate.direct.schema import codes_of_text
@@ -17,9 +18,10 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.facts import direct_facts
+from quorate.pipeline.direct.facts import direct_draft, direct_facts
 from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.foreseen import cautions_of, foreseen
+from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
 from quorate.release import Charge
@@ -29,7 +31,15 @@ from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
 from quorate.run.notes import direct_notes
-from quorate.run.prepared import Evaluation, PreparedRun, explain_settings_change, publish_run, readers_of, unit_word
+from quorate.run.prepared import (
+    Evaluation,
+    PreparedRun,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    unit_word,
+    write_draft,
+)
 from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
@@ -108,6 +118,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
             composition=settings.budget.composition,
+            neighbours=method.neighbours,
         ),
         private.X,
         private.y,
@@ -117,6 +128,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         noise=noise,
         stages=FolderStages(folder.private),
         codes=codes_of_text,
+        terms=folder.terms(settings.budget.composition),
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
 
@@ -151,7 +163,7 @@ def _feature_map(given: str | Path) -> Any:
 
 
 def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
-    """Read the public rows with labels. Whether private ones are among them is not looked at: that would tell of them.
+    """Read the public rows with labels. Whether private ones are among them is asked once the rounds are over.
 
     Raises
     ------
@@ -193,7 +205,14 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
     }
 
 
-def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+def execute_direct(
+    run: DirectRun,
+    *,
+    command: str,
+    watch: Watch | None = None,
+    extra: Utility | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Facts:
     """Go the rounds, or on from where a killed run stopped, and write the public side.
 
     Parameters
@@ -206,25 +225,34 @@ def execute_direct(run: DirectRun, *, command: str, watch: Watch | None = None, 
         ``watch(stage, done, total)``.
     extra : Utility, optional
         Figures that the owner reveals beside the model's.
+    tell : callable, optional
+        Prints a line on the owner's terminal, and nowhere else: that the score was left out.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = run.task, run.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(run.settings)
+    )
     with run.open_ledger() as ledger:
         with explain_settings_change(run, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
+            if (charge := run.charge_on(ledger)).find(ledger) is None:
+                charge.check_affordable(ledger)
+                write_draft(folder, *direct_draft(task, ledger.budget, metadata))
             result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        metadata = RunMetadata(
-            title=folder.root.resolve().name,
-            command=command,
-            started=started,
-            utility=_utility(run, result.model, extra or Utility()),
-            readers=readers_of(run.settings),
+        metadata = replace(metadata, utility=_utility(run, result.model, extra or Utility(), tell))
+        made = replace(
+            direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-        made = replace(direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {metadata.title}")
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
     return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 
-def _utility(run: DirectRun, model: Any, extra: Utility) -> Utility:
+def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
     if run.evaluation is None:
+        return extra
+    if run.task.records.are_in(run.evaluation.X):
+        if tell is not None:
+            tell(score_left_out("[data] evaluation"))
         return extra
     return replace(extra, student=score(model, run.evaluation.X, run.evaluation.truth, run.task.classes))

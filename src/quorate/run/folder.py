@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -20,9 +21,13 @@ from urllib.parse import quote
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.anchor import AnchorFile
-from quorate.ledger.files import beside, both_missing, had_ledger
+from quorate.ledger.budget import Composition
+from quorate.ledger.failures import reason_of
+from quorate.ledger.files import beside, both_missing, had_ledger, keep_owner
+from quorate.ledger.state import Head
 from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
+from quorate.release.session import LedgerTerms, terms_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,11 @@ class RunFolder:
         url = self.ledger_url
         return Ledger(self.ledger) if url is None else Ledger(store=store_at(self._with_key(url), create=False))
 
+    def terms(self, composition: Composition) -> LedgerTerms:
+        """Return what the ledger says of its next charge; what a new one would, where there is none to look into."""
+        new = LedgerTerms(composition=composition)
+        return terms_in(self.look_into_ledger, new) if self.may_have_begun else new
+
     def _with_key(self, url: str) -> str:
         """Add the place of the key: the run's own, of which every server has a copy."""
         key = quote(str(beside(self.ledger.absolute(), ".key")))
@@ -105,7 +115,7 @@ class RunFolder:
 
     @property
     def head(self) -> Path:
-        """The newest entry of the ledger when it was last let go of, kept away from the ledger and its anchor."""
+        """The newest entry of the ledger, kept away from the ledger and its anchor."""
         return self.private / "ledger.head"
 
     def open_ledger(
@@ -113,8 +123,8 @@ class RunFolder:
     ) -> AbstractContextManager[Ledger]:
         """Open the run's ledger for one act, which keeps every other process out until it is over.
 
-        Its newest entry is noted on the private side, when it is opened and when it is let go of, so that an older
-        ledger is missed even where its anchor was put back together with it.
+        Its newest entry is noted on the private side, with each commit, so that an older ledger is missed even where
+        its anchor was put back together with it, and even where this process was killed.
 
         Parameters
         ----------
@@ -169,9 +179,13 @@ class RunFolder:
 
     def make(self) -> None:
         """Create the two sides of the boundary."""
-        self.private.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for side in (self.private, self.public):
+            if not side.is_dir():
+                side.mkdir(mode=0o700 if side == self.private else 0o777, parents=True, exist_ok=True)
+                descriptor = os.open(side, os.O_RDONLY | os.O_DIRECTORY)
+                keep_owner(descriptor, side.parent)
+                os.close(descriptor)
         self.private.chmod(0o700)  # mkdir's mode is subject to the umask, and to nothing where it existed already
-        self.public.mkdir(parents=True, exist_ok=True)
 
     def place_for_rows(self, *, begin: bool) -> Path:
         """Return where rows may lie that memory does not hold: the private side, or here while there is none yet."""
@@ -189,19 +203,25 @@ class NotedHead(RollbackGuard):
         self._file = AnchorFile(folder.head, at=lambda _: None)
 
     def check(self, ledger: Ledger) -> None:
-        """Hold the ledger against the entry noted last, then note its newest one."""
-        folder = self._folder
-        if not folder.private.is_dir():
-            return
-        slots = self._file.slots()
-        if slots is not None and slots.torn:  # it is replaced as a whole, so that no crash explains a damaged part
+        """Hold the ledger against the entry noted last, then note its newest one, and each that it writes from now on.
+
+        So whoever is killed has noted all that left.
+        """
+        if self._folder.private.is_dir():
+            self._hold_against_the_note(ledger)
+            ledger.follow(self._follow)
+
+    def _hold_against_the_note(self, ledger: Ledger) -> None:
+        folder, slots = self._folder, self._file.slots()
+        noted = None if slots is None else slots.newest
+        if folder.ledger_url is not None:  # what other servers wrote, up to what was noted at least
+            ledger.refresh()
+        if slots is not None and slots.torn and noted is not None and noted.sequence >= ledger.head.sequence:
+            # A power cut tears a note whose entry is on the disk already: the ledger goes on beyond the other slot.
             raise LedgerIntegrityError(
                 f"a part of private/{folder.head.name} is damaged, and what it named may be newer than the rest: "
                 "whether the ledger is the newest is unknown; restore the newest ones together"
             )
-        noted = None if slots is None else slots.newest
-        if folder.ledger_url is not None:  # what other servers wrote, up to what was noted at least
-            ledger.refresh()
         if noted is None and folder.has_published:
             copied = f", or copy {folder.ledger.name}.anchor there if you know that it is"
             raise LedgerIntegrityError(
@@ -216,8 +236,19 @@ class NotedHead(RollbackGuard):
                     f"{self._named} is older than private/{folder.head.name}, or of another run; restore the newest "
                     "ones, nothing is released until then"
                 ) from None
-        if noted != ledger.head:
+        if noted != ledger.head or (slots is not None and slots.torn):
             self._file.replace(ledger.head)
+
+    def _follow(self, head: Head) -> None:
+        """Note an entry that is on stable storage, without a wait for the disk of its own."""
+        try:
+            self._file.write(head, wait=False)
+        except OSError as error:
+            raise LedgerIntegrityError(
+                f"private/{self._folder.head.name} could not be written ({reason_of(error)}); nothing is released "
+                "until the ledger is opened and verified again",
+                charged="the last charge was recorded",
+            ) from error
 
     @property
     def _named(self) -> str:
@@ -225,5 +256,8 @@ class NotedHead(RollbackGuard):
         return f"{folder.ledger.name}, with its anchor," if folder.ledger_url is None else "the ledger of ledger.url"
 
     def note(self, ledger: Ledger) -> None:
-        """Do the same when the ledger is let go of."""
-        self.check(ledger)
+        """Do the same when the ledger is let go of, for the last time."""
+        ledger.follow(None)
+        self._file.close()
+        if self._folder.private.is_dir():
+            self._hold_against_the_note(ledger)

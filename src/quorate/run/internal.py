@@ -20,7 +20,7 @@ from quorate.ensemble import (
 from quorate.pipeline.flow import shards_of, votes
 from quorate.pipeline.task import Task
 from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
-from quorate.run.batch import LoadedRun
+from quorate.run.loaded import LoadedRun
 from quorate.run.notes import private_notes
 from quorate.run.stages import FolderStages
 from quorate.types import IntArray, Secret, derive

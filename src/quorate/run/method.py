@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,24 @@ class Method(ABC):
     def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
 
+    def promise_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return Secret(())
+
     @abstractmethod
-    def execute(self, run: Any, *, command: str, watch: Watch | None = None, expected: Expected | None = None) -> Facts:
-        """Go the whole way, or on from where a killed run stopped, and write the public side."""
+    def execute(
+        self,
+        run: Any,
+        *,
+        command: str,
+        watch: Watch | None = None,
+        expected: Expected | None = None,
+        tell: Callable[[str], None] | None = None,
+    ) -> Facts:
+        """Go the whole way, or on from where a killed run stopped, and write the public side.
+
+        `tell` prints a line on the owner's terminal, and nowhere else.
+        """
 
     @abstractmethod
     def audit(self, run: Any, **how: Any) -> RunAudit:

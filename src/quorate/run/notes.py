@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from quorate.data import column_names
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
-from quorate.pipeline.notes import Note, note_on_mechanism, note_on_unseen_rows, notes_on_pool
+from quorate.direct.schema import slots_of
+from quorate.pipeline.notes import (
+    Note,
+    note_on_mechanism,
+    note_on_shared_ids,
+    note_on_unseen_rows,
+    notes_on_pool,
+    remarks,
+)
 from quorate.pipeline.notes import private_notes as notes_on_private
+from quorate.pipeline.notes import promise_notes as notes_on_promise
 from quorate.pipeline.task import Task
 from quorate.run.data_settings import DataSettings
 from quorate.types import Secret
 
-__all__ = ["Note", "direct_notes", "notes_on_public", "private_notes", "public_notes"]
+__all__ = [
+    "Note",
+    "direct_notes",
+    "notes_on_ids",
+    "notes_on_public",
+    "private_notes",
+    "promise_notes",
+    "public_notes",
+]
 
 
 def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
-    yield from notes_on_public(data, task.inputs.public)
-    yield from note_on_mechanism(task)
+    yield from remarks(lambda: notes_on_public(data, task.inputs.public), lambda: note_on_mechanism(task))
 
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
@@ -42,7 +58,7 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
     compare = f"column {data.label!r} of {own} before the run"
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare)
     if data.public is not None:
-        yield from notes_on_public(data, pool)
+        yield from remarks(lambda: notes_on_public(data, pool))
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
@@ -53,4 +69,34 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
         public=data.pool.name,
         n_records="[data] n_records",
         n_rows="[data] n_rows",
+        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
     )
+
+
+def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+    """Return those of them that say that the guarantee will not hold: `quorate run` says them before it charges."""
+    return notes_on_promise(
+        task,
+        private=data.private.name,
+        public=data.pool.name,
+        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
+    )
+
+
+def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Note]:
+    """Yield which public tables carry ids of private rows: where they have the column of ids that is left out of them.
+
+    Parameters
+    ----------
+    unit_keys : iterable of bytes
+        Canonical ids of the private rows; an empty one is none.
+    """
+    if data.unit is None:
+        return
+    ids = set(unit_keys)
+    for path in (data.public, data.evaluation):
+        if path is None or not has_named_columns(path) or data.unit not in column_names(path):
+            continue
+        table = read_table(path, text_columns=[data.unit])
+        others, _ = slots_of(table[data.unit], len(table))
+        yield from note_on_shared_ids(ids, others, private=data.private.name, public=path.name)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing import current_process
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.data import check_features, match_columns, row_digests, take
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
@@ -23,11 +25,11 @@ from quorate.pipeline.flow import (
     memo_of,
     teachers,
 )
-from quorate.pipeline.inputs import refuse_untaken
+from quorate.pipeline.inputs import refuse_asked
 from quorate.pipeline.prompted import are_prompts
 from quorate.pipeline.stages import FINISHED
 from quorate.release import NEVER_ASKED
-from quorate.run.batch import LoadedRun
+from quorate.run.loaded import LoadedRun
 from quorate.run.prepared import publish_facts
 from quorate.run.published import is_finished, read_facts
 from quorate.run.stages import FolderStages
@@ -140,7 +142,7 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         finished = noted is not None
     if reservation is None or not finished:
         raise PreconditionFailed(
-            f"the labels of this run are not all released yet; first: quorate run {batch.folder.root}"
+            f"the labels of this run are not all released yet; first: quorate run {for_shell(batch.folder.root)}"
         )
     queries, mechanism = task.queries, task.recipe.mechanism
     if task.strategy is None:
@@ -156,7 +158,8 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         memo=memo_of(task, queries, released),
         n_classes=task.n_classes,
         purposes=answering_purposes(task, reservation),
-        votes_first=are_prompts(task),
+        # No worker is to be had in a daemonic process, which is known before the draw.
+        votes_first=are_prompts(task) or current_process().daemon,
     )
     online.recall_stored()
     return online
@@ -176,8 +179,7 @@ def _new_rows(batch: LoadedRun, asked: Any) -> Any:
         check_features(asked, name, allow_missing=True), task.inputs.public, called=(name, "the public pool")
     )
     _, rows = match_columns(task.inputs.public, rows)  # in the order of the pool, in which the teachers know them
-    task.views.teacher.check(rows, name)
-    refuse_untaken(task.teacher, task.views.teacher, rows, name=name)
+    refuse_asked(task.teacher, task.views.teacher, rows, name=name)
     return rows
 
 

@@ -25,7 +25,8 @@ from quorate.pipeline.stages import stage_key
 from quorate.planning.learning_curve import LearningCurve
 from quorate.release import Charge
 from quorate.release.purposes import TUNING
-from quorate.run.batch import LoadedRun, load_run
+from quorate.run.batch import load_run
+from quorate.run.loaded import LoadedRun
 from quorate.run.settings import Settings, read_settings, settings_of
 from quorate.run.typed import in_settings
 

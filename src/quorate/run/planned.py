@@ -14,6 +14,7 @@ from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.pipeline.direct.relation import ChosenRelation, choose_relation
 from quorate.pipeline.models import model_of, student_of
 from quorate.pipeline.planned import plan
 from quorate.planning import open_fields
@@ -21,6 +22,7 @@ from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, in_words, keep_choice
 from quorate.run.data_settings import DataSettings
+from quorate.run.folder import RunFolder
 from quorate.run.prepared import unit_word
 from quorate.run.run_settings import refuse_more_than_the_cap
 from quorate.run.settings import Settings, read_settings, settings_from, settings_of
@@ -81,6 +83,8 @@ def plan_folder(
     by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
     if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
         before(TAKES_A_WHILE)
+    unit = "record" if data.unit is None else unit_word(data.unit)
+    relation = _relation(RunFolder(root), settings, unit)
     public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
     words = names_typed(records_by_option=by_option)
     try:
@@ -89,7 +93,8 @@ def plan_folder(
             classes=data.classes,
             n_records=n_records,
             n_rows=data.n_rows if n_rows is None else n_rows,
-            unit="record" if data.unit is None else unit_word(data.unit),
+            unit=unit,
+            neighbours=relation.noise or "replace",
             epsilon=settings.run.epsilon or settings.budget.epsilon,
             delta=settings.run.delta or settings.budget.delta,
             learning_curve=learning_curve,
@@ -102,7 +107,21 @@ def plan_folder(
     except QuorateError as error:
         raise error_as_typed(error, **words) from None
     notes = (as_typed(note, **words) for note in made.notes)
-    return replace(made, notes=(*notes, *_notes_on_drop(data)))
+    facts = replace(made.facts, why_neighbours=relation.why)
+    return replace(made, facts=facts, notes=(*notes, *_notes_on_drop(data)))
+
+
+def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
+    """Return for which change of one unit a run would be, as it would find its ledger; only numbers are declared here.
+
+    An option of the plan that tells the number declares nothing: the run would read it off the data.
+    """
+    return choose_relation(
+        settings.method.neighbours,
+        n_was_read=settings.data.n_records is None,
+        held=folder.terms(settings.budget.composition).relation,
+        unit=unit,
+    )
 
 
 def _points_as_typed(said: re.Match[str]) -> str:

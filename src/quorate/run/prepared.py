@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
-from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
+from quorate.arguments import for_shell, shown
+from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.rules import OTHER_DATA
 from quorate.release import Charge
-from quorate.release.files import write_atomically
+from quorate.release.files import write_atomically, write_beside
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, StudentFile, model_card, render_html, render_json
 from quorate.run.folder import RunFolder
@@ -118,15 +119,16 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
     """
     folder = RunFolder(root)
     if not folder.has_ledger:
-        return "nothing was charged"
+        return NOTHING_CHARGED
     if run is None or not folder.may_have_begun:
         return None
     with run.folder.look_into_ledger() as ledger:
         charge = run.charge_on(ledger)
         if charge.find(ledger) is None:
-            return "nothing was charged"
+            return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
-    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: quorate run {root} goes on"
+    again = f"quorate run {for_shell(root)}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: {again} goes on"
 
 
 def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
@@ -198,7 +200,8 @@ def _of_other_data(folder: RunFolder) -> str:
     anew = "" if charged else ". Nothing was charged to it yet, so that a run of these data may begin in a new folder"
     return (
         f"the ledger of {folder.root} is bound to another data set; put its tables back, or, if they were changed but "
-        f"are the same release, say so with a reason: quorate ledger open {folder.root} --same-release REASON{anew}"
+        f"are the same release, say so with a reason: quorate ledger open {for_shell(folder.root)} "
+        f"--same-release REASON{anew}"
     )
 
 
@@ -219,8 +222,8 @@ def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
 def _raised(run: PreparedRun, cap: str = "the larger cap for all runs together") -> str:
     return (
         f"write {cap} into [budget] of {run.folder.settings}, and the part of the next "
-        f"run into [run] epsilon and [run] delta; then: quorate ledger open {run.folder.root} --raise-budget REASON; "
-        f"then: quorate run {run.folder.root}"
+        f"run into [run] epsilon and [run] delta; then: quorate ledger open {for_shell(run.folder.root)} "
+        f"--raise-budget REASON; then: quorate run {for_shell(run.folder.root)}"
     )
 
 
@@ -284,6 +287,25 @@ def publish_facts(folder: RunFolder, made: Facts) -> None:
     publish_files(folder, _told(made))
 
 
+def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> None:
+    """Write what can be said before the charge to both sides of the folder, and take it away again.
+
+    What no file takes (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
+
+    Parameters
+    ----------
+    folder : RunFolder
+        The run's folder.
+    made : Facts
+        A draft of them.
+    model : estimator, optional
+        What is to be published, where its form is known.
+    """
+    content = b"".join([*_told(made).values(), b"" if model is None else student_bytes(model)])
+    for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
+        write_beside(side / "draft", content, mode=mode).unlink()
+
+
 def _told(made: Facts) -> dict[str, bytes]:
     return {
         "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
@@ -297,8 +319,8 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
     """Where things are, for the terminal."""
     places = [side / STUDENT for side in (folder.public, folder.private)]
     return Outputs(
-        report=str(folder.public / "report.html"),
-        student=str(next(filter(Path.exists, places), places[0])),
+        report=shown(folder.public / "report.html"),
+        student=shown(next(filter(Path.exists, places), places[0])),
         next_command=next_command,
     )
 
@@ -309,7 +331,7 @@ def student_bytes(student: Any) -> bytes:
     Raises
     ------
     InvalidParameter
-        If skops cannot. The labels were charged by then.
+        If skops cannot.
     """
     from quorate.deferred import skops
 
@@ -318,7 +340,6 @@ def student_bytes(student: Any) -> bytes:
     except Exception as error:
         raise InvalidParameter(
             f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
-            "[student] model. The labels are stored: the same command goes on from there",
-            charged="the labels were charged, once",
+            "[student] model. What is stored stays: the same command goes on from there"
         ) from error
     return bytes(written)

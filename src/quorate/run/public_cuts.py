@@ -190,7 +190,8 @@ def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> d
     DataRefused
         If the pool is the private table given again, or has no such column.
     """
-    common = [name for name in getattr(pool, "columns", ()) if name in list(private.columns)]
+    known = set(private.columns)
+    common = [name for name in getattr(pool, "columns", ()) if name in known]
     if common and is_same_table(_said(private, common), _said(pool, common)):
         raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
     found = dict(Binning.from_pool(pool, columns, levels=levels).cuts)

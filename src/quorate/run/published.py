@@ -16,6 +16,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from quorate.arguments import for_shell
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.release.files import write_atomically
 from quorate.run.folder import RunFolder
@@ -105,7 +106,9 @@ def read_facts(root: Path) -> Facts:
             )
         if not root.is_dir():
             raise PreconditionFailed(f"there is no folder {root}; give the folder of a run")
-        raise PreconditionFailed(f"{root} has no finished run yet; start or resume it with: quorate run {root}")
+        raise PreconditionFailed(
+            f"{root} has no finished run yet; start or resume it with: quorate run {for_shell(root)}"
+        )
     from quorate.report import Facts
 
     return Facts.from_json(read_published(folder, FACTS).decode("utf-8"))
@@ -169,8 +172,8 @@ def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]
     if sums is None and not unverified:
         raise PreconditionFailed(
             f"this run was finished by a version that did not note what it published (there is no private/"
-            f"{folder.published.name}). quorate run {root} notes it; or look at the files in public/, and export them "
-            "as they are with --unverified"
+            f"{folder.published.name}). quorate run {for_shell(root)} notes it; or look at the files in public/, and "
+            "export them as they are with --unverified"
         )
     names = sorted(sums if sums is not None else (each for each in NAMES if os.path.lexists(folder.public / each)))
     return {name: read_published(folder, name) for name in names}

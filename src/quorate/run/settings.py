@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from quorate.arguments import nearest, one_of, real
+from quorate.arguments import for_shell, nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import NAMES
 from quorate.pipeline.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
@@ -37,6 +37,7 @@ Auto = Literal["auto"]
 STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("teachers", "direct", "auto")
+_OF_EITHER = {"teachers": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_TEACHERS = (
     ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
@@ -53,6 +54,7 @@ class MethodSettings:
     text: tuple[str, ...] = ()
     rounds: int | None = None
     clip: float | None = None
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -185,7 +187,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     if "sites" in document:
         raise InvalidParameter(
             f"{folder / 'quorate.toml'} lists [[sites]], whose votes are added up, and there is no run to check, start "
-            f"or look at; the command is: quorate votes combine {folder}"
+            f"or look at; the command is: quorate votes combine {for_shell(folder)}"
         )
     for name, section in document.items():
         if name not in sections:
@@ -274,15 +276,26 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         ]
         if others:
             _refuse_of_other_method(others, "teachers", 'and [method] by = "direct" has none', 'by = "teachers"')
-    elif more := [f"[method] {key}" for key in method.given if key != "by"]:
+    elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by] and not _is_open(key, method)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
+    if method.given.get("neighbours") == "add-or-remove" and "n_records" not in document.get("data", {}):
+        raise InvalidParameter(
+            '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
+            "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
+        )
     return MethodSettings(
         by=by,  # type: ignore[arg-type]
         feature_map=_feature_map(method, folder),
         text=method.names("text"),
         rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
+        neighbours=method.choice("neighbours", ("auto", "add-or-remove", "replace")),  # type: ignore[arg-type]
     )
+
+
+def _is_open(key: str, method: Section) -> bool:
+    """Whether a key leaves to a method what both know: votes have one price for every change of a unit."""
+    return key == "neighbours" and method.given[key] == "auto"
 
 
 def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import for_shell
 from quorate.errors import LedgerBusy
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
@@ -141,7 +142,7 @@ class RunStatus:
     def told(self) -> str:
         """Where it stands in words, with what is typed as it is typed."""
         if self.state is State.INTERRUPTED:
-            return f"interrupted; quorate run {self.run} goes on"
+            return f"interrupted; quorate run {for_shell(self.run)} goes on"
         return str(self.state)
 
     @property
@@ -152,13 +153,13 @@ class RunStatus:
             case State.RUNNING:
                 return "wait for the process that holds the ledger"
             case State.FINISHED if report.exists():
-                return f"open {report}" + f", or: quorate export {self.run} --to outbox" * (not self.seeded)
+                return f"open {report}" + f", or: quorate export {for_shell(self.run)} --to outbox" * (not self.seeded)
             case State.FINISHED:
-                return f"quorate report {self.run} writes the report again, which is gone"
+                return f"quorate report {for_shell(self.run)} writes the report again, which is gone"
             case State.INTERRUPTED:
-                return f"quorate run {self.run}"
+                return f"quorate run {for_shell(self.run)}"
             case State.NOT_STARTED:
-                return f"quorate check {self.run}"
+                return f"quorate check {for_shell(self.run)}"
 
     def tree(self) -> dict[str, Any]:
         """Return the status as ``quorate status --json`` prints it."""

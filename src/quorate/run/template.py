@@ -34,6 +34,8 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
 #                              # themselves, and takes feature_map, text, rounds and clip here: then leave out
 #                              # [teachers], [mechanism], [student] and n_jobs; "auto" is the first row of quorate plan
+# neighbours = "auto"          # "direct": epsilon is for "add-or-remove" or "replace" of a unit; "auto" is the first
+#                              # where n_records is declared
 
 [budget]
 # epsilon = 1.0                # to be filled in: the cap for the life of these data. There is no default, it is your

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from quorate.errors import LedgerBusy, LedgerIntegrityError
 from quorate.service import openapi
 from quorate.service.answers import Answers, Point
 from quorate.service.dashboard import Page
@@ -24,7 +25,7 @@ from quorate.service.history import History
 from quorate.service.keys import Key, KeyFile, Scope
 from quorate.service.problems import Problem
 from quorate.service.records import METRICS_TYPE, Records
-from quorate.service.requests import RateLimit, RequestKeys, key_of, question_of, read_body
+from quorate.service.requests import RateLimit, RequestKeys, key_of, known_keys, question_of, read_body
 from quorate.service.settings import ServiceSettings
 from quorate.service.turns import AnsweringThreads
 
@@ -34,6 +35,9 @@ PAGE_HEADERS = {
     "frame-ancestors 'none'; form-action 'none'",
     "referrer-policy": "no-referrer",
 }
+
+
+ENDS_WITHIN: Final = 5.0  # seconds for a thread that still answers somebody who has gone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,14 +118,19 @@ class Service:
         self.threads = AnsweringThreads(
             self.served.answers,
             max_waiting=self.settings.max_waiting,
-            failed=lambda kind: self.records.event("failed", kind=kind),
+            failed=self._log_failure,
         )
         self.records.event("started", run=self.served.title, method=self.served.method)
         try:
             yield
         finally:
-            self.threads.stop()
-            self.records.event("stopped")
+            ended = self.threads.stop(ENDS_WITHIN)  # what is under way was waited for already
+            self.records.event("stopped" if ended else "stopped in the middle of an answer")
+
+    def _log_failure(self, error: BaseException) -> None:
+        """Log what went wrong: of the ledger's own errors their sentence, which holds no row; of others their kind."""
+        why = str(error) if isinstance(error, LedgerIntegrityError | LedgerBusy) else None
+        self.records.event("failed", kind=type(error).__name__, why=why)
 
     # --- what the routes do ------------------------------------------------------------------------------------
 
@@ -133,6 +142,7 @@ class Service:
         body = await read_body(request, self.settings)
         asked, one = question_of(body, request.headers, key, self.served.features, max_rows=self.settings.max_rows)
         self._request_keys.check(asked)
+        request.state.charges = True
         reply = await self.threads.ask(asked)
         if isinstance(reply, Problem):
             raise reply
@@ -205,8 +215,14 @@ class Service:
         return _json({"status": "live"})
 
     async def ready(self, _: Request) -> Response:
-        """Say whether it would answer a question."""
-        return _json({"status": "ready"}) if self.healthy else refusal(Problem("unhealthy"))
+        """Say whether it would answer a question: whether the ledger admits charges, and the keys can be read."""
+        if not self.healthy:
+            return refusal(Problem("unhealthy"))
+        try:
+            known_keys(self.keys)
+        except Problem as problem:
+            return refusal(problem)
+        return _json({"status": "ready"})
 
     # --- around them -------------------------------------------------------------------------------------------
 
@@ -219,6 +235,9 @@ class Service:
                 key = key_of(request, self.keys, scope)
                 client = key.client
                 sent = await handler(request, key)
+                self.records.request(
+                    path, sent.response.status_code, client=client, points=sent.points, charged=sent.charged
+                )
             except Problem as problem:
                 self.records.request(path, problem.status, client=client, code=problem.code)
                 return refusal(problem)
@@ -226,15 +245,16 @@ class Service:
                 self.records.event("left", route=path, client=client)
                 return Response(status_code=400)
             except Exception as error:  # noqa: BLE001 - its message may hold what was asked
-                self.records.event("failed", kind=type(error).__name__)
+                self._log_failure(error)
                 self.records.request(path, 500, client=client, code="internal-error")
-                return refusal(Problem("internal-error", charged=True))
-            self.records.request(
-                path, sent.response.status_code, client=client, points=sent.points, charged=sent.charged
-            )
+                return _broken(request)
             return sent.response
 
         return endpoint
+
+    async def broken(self, request: Request, _: Exception) -> Response:
+        """Refuse where an error came up around the routes; the server logs its kind."""
+        return _broken(request)
 
     async def elsewhere(self, _: Request, error: Exception) -> Response:
         """Refuse an address or a method that there is not."""
@@ -257,7 +277,7 @@ def create_app(service: Service) -> FastAPI:
         redoc_url=None,
         redirect_slashes=False,
         lifespan=service.running,
-        exception_handlers={404: service.elsewhere, 405: service.elsewhere},
+        exception_handlers={404: service.elsewhere, 405: service.elsewhere, 500: service.broken},
     )
     with_key = openapi.problems(*openapi.OF_ANY_KEY)
     label = {
@@ -278,7 +298,7 @@ def create_app(service: Service) -> FastAPI:
             _add(app, path, endpoint, summary, responses, method="POST", more=asked)
         else:
             _add(app, path, endpoint, summary, responses)
-    ready = {**openapi.status_response("ready"), **openapi.problems("unhealthy")}
+    ready = {**openapi.status_response("ready"), **openapi.problems("overloaded", "unhealthy")}
     _add(app, "/livez", service.live, "Whether the process answers.", openapi.status_response("live"), needs_key=False)
     _add(app, "/readyz", service.ready, "Whether it would answer a question.", ready, needs_key=False)
     described = _described(app)
@@ -325,6 +345,11 @@ def refusal(problem: Problem) -> Response:
     if problem.status in (408, 413):
         headers["connection"] = "close"  # the rest of the body is not read
     return Response(problem.body(), status_code=problem.status, headers=headers)
+
+
+def _broken(request: Request) -> Response:
+    """Refuse where something went wrong; whether anything may be charged hangs on how far the request came."""
+    return refusal(Problem("internal-error", charged=getattr(request.state, "charges", False)))
 
 
 def _json(tree: Any) -> Response:

@@ -58,7 +58,7 @@ class Refused(Exception):
         self.status = status
         self.code = str(problem.get("code", "unknown"))
         self.field = problem.get("field")
-        self.charged = bool(problem.get("charged", False))
+        self.charged = bool(problem.get("charged", status >= 500))  # what is no problem of the service says nothing
         told = [problem.get("title") or f"HTTP status {status}.", problem.get("detail"), self.field]
         super().__init__(" ".join([f"{self.code}:", *(str(part) for part in told if part)]))
 

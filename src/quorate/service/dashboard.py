@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from quorate.accounting.figures import at_most
+from quorate.arguments import for_shell
 from quorate.report.drawing import gauge
 from quorate.report.element import Markup, element, join
 from quorate.report.layout import document, pairs, section, table
@@ -209,8 +210,8 @@ class Page:
             table("When the service was started", ("purpose", "#drawn", "#reserved", "#share"), rows),
             pairs(
                 (
-                    ("a run that was interrupted", element("code", f"quorate run {self.title}")),
-                    ("to see every entry", element("code", f"quorate ledger show {self.title}")),
+                    ("a run that was interrupted", element("code", f"quorate run {for_shell(self.title)}")),
+                    ("to see every entry", element("code", f"quorate ledger show {for_shell(self.title)}")),
                 ),
                 class_="pairs small",
             ),

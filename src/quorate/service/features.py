@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -45,6 +45,8 @@ class Column:
         Whether a cell may be missing, as null.
     centre, scale : float
         A number of which the distance from the centre is infinite in units of the scale is refused.
+    largest : float
+        The largest number, in size, that the declared kinds of models hold, as it is and in units of the scale.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Column:
     nullable: bool = True
     centre: float = 0.0
     scale: float = 1.0
+    largest: float = inf
 
     def cell(self, value: Any, place: str) -> Any:
         """Return one cell, or refuse it."""
@@ -60,7 +63,9 @@ class Column:
         match self.kind:
             case "number" if type(value) in (int, float):
                 number = float(value)
-                if not (abs(number) <= LARGEST and isfinite((number - self.centre) / self.scale)):
+                scaled = (number - self.centre) / self.scale
+                bound = min(self.largest, LARGEST)
+                if not (abs(number) <= bound and isfinite(scaled) and abs(scaled) <= self.largest):
                     raise Problem("value-out-of-range", "the number is too large", field=place)
                 return number
             case "truth" if type(value) is bool:
@@ -92,7 +97,15 @@ class Features:
     sparse: bool
 
     @classmethod
-    def of(cls, pool: Rows, *, encoder: Any = None, nullable: bool = True, complete: Sequence[str] = ()) -> Features:
+    def of(
+        cls,
+        pool: Rows,
+        *,
+        encoder: Any = None,
+        nullable: bool = True,
+        complete: Sequence[str] = (),
+        largest: float = inf,
+    ) -> Features:
         """Read them off the public pool.
 
         Parameters
@@ -105,6 +118,8 @@ class Features:
             Whether the models take missing values.
         complete : sequence of str
             Columns that must have a value all the same.
+        largest : float
+            The largest number, in size, that the declared kinds of models hold.
 
         Raises
         ------
@@ -114,7 +129,9 @@ class Features:
         if not is_frame(pool):
             places = range(width(pool))
             return cls(
-                tuple(Column(str(place), "number", nullable=False) for place in places), False, kind(pool) == "sparse"
+                tuple(Column(str(place), "number", nullable=False, largest=largest) for place in places),
+                False,
+                kind(pool) == "sparse",
             )
         units = {} if encoder is None else public_units(encoder, pool)
         found = []
@@ -128,7 +145,7 @@ class Features:
             if family == "number" and _holds_truth(pool, name):
                 found.append(Column(name, "truth", may_lack))
             else:
-                found.append(Column(name, family, may_lack or family == "missing", centre, scale))
+                found.append(Column(name, family, may_lack or family == "missing", centre, scale, largest))
         return cls(tuple(found), True, False)
 
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:

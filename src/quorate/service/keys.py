@@ -10,10 +10,11 @@ import fcntl
 import hmac
 import json
 import os
+import pwd
 import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
@@ -21,6 +22,8 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger.failures import reason_of
+from quorate.ledger.files import keep_owner
 from quorate.release.files import write_atomically
 
 Scope: TypeAlias = Literal["ask", "read", "admin"]
@@ -116,7 +119,7 @@ class KeyFile:
         Raises
         ------
         PreconditionFailed
-            If the file is damaged.
+            If the file is damaged, or may not be read.
         """
         self._refresh()
         return tuple(self._keys.values())
@@ -187,8 +190,10 @@ class KeyFile:
         """Hold the keys while they are changed: two commands at once lose nothing of each other."""
         if not self._path.parent.is_dir():
             raise PreconditionFailed(f"there is no folder {self._path.parent}; first: quorate run")
-        lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with _readable(self._path.parent):
+            lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
         try:
+            keep_owner(lock, self._path.parent)
             fcntl.flock(lock, fcntl.LOCK_EX)
             self._seen = None
             self._refresh()
@@ -201,7 +206,8 @@ class KeyFile:
 
     def _refresh(self) -> None:
         try:
-            told = self._path.stat()
+            with _readable(self._path):
+                told = self._path.stat()
         except FileNotFoundError:
             self._seen, self._keys = None, {}
             return
@@ -211,9 +217,30 @@ class KeyFile:
             self._seen = seen
 
 
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Turn what keeps a file of the keys from being opened into a line that names it and its owner."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        with suppress(OSError, KeyError):
+            owner = pwd.getpwuid(path.stat().st_uid).pw_name
+            raise PreconditionFailed(
+                f"{path} cannot be used ({reason_of(error)}); it belongs to {owner}: run this as that user (sudo -u "
+                f"{owner}), or give the file to who serves the run (chown)"
+            ) from error
+        raise PreconditionFailed(
+            f"{path} cannot be used ({reason_of(error)}); run this as who owns the run's folder"
+        ) from error
+
+
 def _read(path: Path) -> dict[str, Key]:
     try:
-        tree = json.loads(path.read_bytes())
+        with _readable(path):
+            content = path.read_bytes()
+        tree = json.loads(content)
         if tree["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301
         keys = [Key(**{**key, "scopes": tuple(key["scopes"])}) for key in tree["keys"]]

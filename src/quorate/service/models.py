@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from quorate.arguments import for_shell
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import PreconditionFailed
@@ -47,7 +48,7 @@ def open_student(folder: RunFolder, *, trusted: Sequence[str] = ()) -> Any:
         place=f"public/{STUDENT}",
         trusted=trusted,
         name_them_in="trusted_types of service.toml",
-        anew=f"quorate run {folder.root} writes it anew",
+        anew=f"quorate run {for_shell(folder.root)} writes it anew",
     )
 
 

@@ -10,16 +10,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from quorate.arguments import shown
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame
 from quorate.ensemble import Ensemble
+from quorate.ensemble.largest_number import largest_number
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
 from quorate.release.guarantee import spent_of
-from quorate.run.batch import LoadedRun, load_run
+from quorate.run.batch import load_run
 from quorate.run.folder import RunFolder
+from quorate.run.loaded import LoadedRun
 from quorate.run.online import open_online, run_teachers, tell
 from quorate.run.published import read_facts
 from quorate.run.settings import Settings, settings_of
@@ -75,7 +78,7 @@ def opened(
         )
     student = open_student(folder, trusted=service.trusted_types)
     told = {
-        "title": folder.root.resolve().name,
+        "title": shown(folder.root.resolve().name),
         "classes": settings.data.classes,
         "guarantee": json.loads(facts.guarantee.to_json()),
     }
@@ -128,7 +131,8 @@ def _direct(
         head=head.hash,
     )
     pool = pool_of(settings)
-    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text)
+    largest = largest_number(student)
+    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text, largest=largest)
     answers = ModelAnswers(predictor(student, student_kinds(settings, pool, student)), features, standing)
     told |= {"verified_at": verified_at, "history": history}
     return Served(method="direct", answers=answers, features=features, **told)
@@ -148,7 +152,9 @@ def features_of(run: LoadedRun, student: Any) -> Features:
     """Return what a row must look like for teachers and student alike."""
     view, pool = run.task.views.teacher, run.task.inputs.public
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
-    return Features.of(pool, encoder=encoder_of(student) if view.encoder is None else view.encoder, nullable=nullable)
+    encoder = encoder_of(student) if view.encoder is None else view.encoder
+    largest = min(largest_number(run.task.teacher), largest_number(student))
+    return Features.of(pool, encoder=encoder, nullable=nullable, largest=largest)
 
 
 def pool_of(settings: Settings) -> Rows:

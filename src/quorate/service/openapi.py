@@ -9,7 +9,7 @@ from quorate.service.features import LARGEST, CellKind, Features
 from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
 
 #: What may become of any request that needs a key.
-OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-error", "unhealthy")
+OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-error", "overloaded", "unhealthy")
 OF_A_QUESTION: Final = tuple(code for code in PROBLEMS if code not in ("not-found", "method-not-allowed", *OF_ANY_KEY))
 
 _TYPES: Final[dict[CellKind, str]] = {"number": "number", "truth": "boolean", "text": "string", "missing": "null"}

@@ -7,7 +7,6 @@ answering took. A count of declined answers is a count of what was released.
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,12 +31,8 @@ _HELP = {
         "counter",
         "Answers charged to requests that were answered, since the start; lost ones are only in answers_left.",
     ),
+    "quorate_log_dropped_total": ("counter", "Lines of the log that could not be written."),
 }
-
-
-def to_stderr(line: str) -> None:
-    """Write one line of the log."""
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - the log
 
 
 @dataclass(slots=True)
@@ -47,7 +42,9 @@ class Records:
     Parameters
     ----------
     write : callable
-        Takes one line of the log.
+        Takes one line of the log; it neither waits nor fails (:mod:`.log`).
+    dropped : callable
+        Returns how many lines of the log were dropped.
     clock : callable
         Returns the time, with a time zone.
 
@@ -60,7 +57,8 @@ class Records:
     '{"time": "2026-01-02T00:00:00+00:00", "event": "request", "route": "/v1/label", "status": 200, "client": "key:ab", "answered": 1, "charged": 1}'
     """  # noqa: E501  a line of the log is one line
 
-    write: Callable[[str], None] = to_stderr
+    write: Callable[[str], None]
+    dropped: Callable[[], int] = lambda: 0
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     requests: Counter[tuple[str, int]] = field(default_factory=Counter)
     problems: Counter[str] = field(default_factory=Counter)
@@ -118,6 +116,7 @@ class Records:
                 f'{{by="{by}",status="{status}"}}': n for (by, status), n in sorted(self.points.items())
             },
             "quorate_charged_total": {"": self.charged},
+            "quorate_log_dropped_total": {"": self.dropped()},
         }
         lines = []
         for name, (kind, told) in _HELP.items():

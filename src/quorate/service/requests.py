@@ -14,6 +14,7 @@ from typing import Any, Final
 from starlette.requests import Request
 
 from quorate.errors import PreconditionFailed
+from quorate.ledger.failures import is_shortage
 from quorate.service.answers import Asked
 from quorate.service.features import Features
 from quorate.service.keys import Key, KeyFile, Scope
@@ -43,15 +44,29 @@ def key_of(request: Request, keys: KeyFile, scope: Scope) -> Key:
             token = _password(credentials.strip())
         case _:
             raise Problem("key-missing", "send it as: Authorization: Bearer quorate_…")
-    try:
-        key = keys.find(token)
-    except PreconditionFailed:
-        raise Problem("unhealthy", "the keys cannot be read; see the folder of the run") from None
+    key = known_keys(keys, lambda: keys.find(token))
     if key is None:
         raise Problem("key-refused")
     if not key.may(scope):
         raise Problem("scope-missing", f'the scope "{scope}" is needed')
     return key
+
+
+def known_keys(keys: KeyFile, read: Callable[[], Key | None] = lambda: None) -> Key | None:
+    """Return what `read` finds among the keys, which are read anew where they were changed.
+
+    Raises
+    ------
+    Problem
+        If they cannot be read.
+    """
+    try:
+        keys.keys()
+        return read()
+    except PreconditionFailed as failure:
+        if failure.__cause__ is not None and is_shortage(failure.__cause__):
+            raise Problem("overloaded") from None
+        raise Problem("unhealthy", "the keys cannot be read; see private/ in the folder of the run") from None
 
 
 def _password(credentials: str) -> str:

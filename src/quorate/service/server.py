@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import signal
-import socket
 import ssl
+import sys
+import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from socket import socket
 from typing import Any
 
 import uvicorn
@@ -21,6 +25,7 @@ from starlette.routing import Route
 
 from quorate.errors import PreconditionFailed
 from quorate.service.app import Service, create_app
+from quorate.service.connections import BACKLOG, SPARE, descriptors_for, impatient, listening
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
 
@@ -34,7 +39,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._records = records
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+    async def startup(self, sockets: list[socket] | None = None) -> None:
         """Begin to listen, and log it with the port that was had."""
         await super().startup(sockets)
         for server in self.servers if self.started else ():
@@ -49,16 +54,44 @@ class _Server(uvicorn.Server):
 
 
 class _ToRecords(logging.Handler):
-    """Puts what uvicorn says into the service's own log: its words without what they are about."""
+    """Puts what uvicorn, asyncio and other packages say into the service's own log, without what it is about."""
 
     def __init__(self, records: Records) -> None:
         super().__init__(logging.WARNING)
         self._records = records
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log the fixed part of a message; its arguments and tracebacks may hold what was asked."""
-        kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else None
-        self._records.event("server", said=str(record.msg).partition("\n")[0][:200] if not kind else None, kind=kind)
+        """Log where a message comes from and the kind of error; of uvicorn's own its fixed part.
+
+        Arguments, tracebacks, and messages of other packages may hold what was asked.
+        """
+        error = record.exc_info[1] if record.exc_info else None
+        is_fixed = record.name.startswith("uvicorn") and error is None
+        said = str(record.msg).partition("\n")[0][:200] if is_fixed else None
+        self._records.event("server", source=record.name, said=said, **_kind_of(error))
+
+
+def _kind_of(error: BaseException | None) -> dict[str, str]:
+    if error is None:
+        return {}
+    code = errno.errorcode.get(error.errno or 0) if isinstance(error, OSError) else None
+    return {"kind": type(error).__name__, **({} if code is None else {"code": code})}
+
+
+@contextmanager
+def _logged(records: Records) -> Iterator[None]:
+    """Have everything that this process says of itself go to the log of the service, and nothing beside it."""
+    root, hook, unraisable = logging.getLogger(), threading.excepthook, sys.unraisablehook
+    shown = warnings.showwarning
+    before, root.handlers = root.handlers, [_ToRecords(records)]
+    threading.excepthook = lambda told: records.event("server", source="thread", kind=told.exc_type.__name__)
+    sys.unraisablehook = lambda told: records.event("server", source="object", kind=told.exc_type.__name__)
+    warnings.showwarning = lambda *_, **__: None  # what is warned of may depend on private rows
+    try:
+        yield
+    finally:
+        root.handlers, threading.excepthook, sys.unraisablehook = before, hook, unraisable
+        warnings.showwarning = shown
 
 
 _CANNOT_LISTEN = "the service could not listen on {0.host}:{0.port}; choose another --port, or end what is there"
@@ -72,43 +105,40 @@ def serve(service: Service) -> None:
     PreconditionFailed
         If the address cannot be had.
     """
-    logger = logging.getLogger("uvicorn")
-    logger.handlers, logger.propagate = [_ToRecords(service.records)], False
-    try:
+    with _logged(service.records):
         asyncio.run(_serving(service))
-    except SystemExit:  # with which uvicorn ends where it cannot listen
-        raise PreconditionFailed(_CANNOT_LISTEN.format(service.settings)) from None
 
 
 async def _serving(service: Service) -> None:
-    settings = service.settings
+    settings, most = service.settings, descriptors_for(service.settings.max_connections)
     questions = _config(
         create_app(service),
         settings,
-        host=settings.host,
-        port=settings.port,
         lifespan="on",
         ssl_certfile=settings.tls_cert,
         ssl_keyfile=settings.tls_key,
     )
-    servers = [_Server(questions, service.records)]
-    if settings.metrics_port:  # of this machine alone, and so without TLS
-        metrics = _config(_metrics_app(service), settings, host="127.0.0.1", port=settings.metrics_port, lifespan="off")
-        servers.append(_Server(metrics, service.records))
+    servers = [(_Server(questions, service.records), listening(settings.host, settings.port, most=most))]
+    if settings.metrics_port:  # of this machine alone, and so without TLS; to be had where no other connection is
+        metrics = _config(_metrics_app(service), settings, lifespan="off")
+        beside = listening("127.0.0.1", settings.metrics_port, most=most + SPARE // 4)
+        servers.append((_Server(metrics, service.records), beside))
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
-        for server in servers:
+        for server, _ in servers:
             server.should_exit = True
 
     for number in STOPPING:
         loop.add_signal_handler(number, stop)
     try:
-        results = await asyncio.gather(*(server.serve() for server in servers), return_exceptions=True)
+        results = await asyncio.gather(
+            *(server.serve(sockets=sockets) for server, sockets in servers), return_exceptions=True
+        )
     finally:
         for number in STOPPING:
             loop.remove_signal_handler(number)
-    if not all(server.started for server in servers) or any(isinstance(each, BaseException) for each in results):
+    if not all(server.started for server, _ in servers) or any(isinstance(each, BaseException) for each in results):
         raise PreconditionFailed(_CANNOT_LISTEN.format(settings))
 
 
@@ -142,6 +172,8 @@ def _config(app: FastAPI | Starlette, settings: ServiceSettings, **own: Any) -> 
     return uvicorn.Config(
         app,
         **own,
+        http=impatient(settings.body_seconds),
+        backlog=BACKLOG,
         log_config=None,
         access_log=False,
         server_header=False,
@@ -153,7 +185,8 @@ def _config(app: FastAPI | Starlette, settings: ServiceSettings, **own: Any) -> 
 
 
 def _metrics_app(service: Service) -> Starlette:
-    return Starlette(routes=[Route("/metrics", partial(_metrics, service))])
+    routes = [Route("/metrics", partial(_metrics, service))]
+    return Starlette(routes=routes, exception_handlers={500: service.broken})
 
 
 async def _metrics(service: Service, _: Request) -> Response:

@@ -49,9 +49,12 @@ class ServiceSettings:
     max_rows : int
         Rows that one request may have.
     body_seconds : float
-        How long a body may take to arrive.
+        How long a body may take to arrive; and the first request of a connection, from when it was opened.
     max_waiting : int
         Requests that may wait for an answer at a time.
+    max_connections : int
+        Connections that may be open at a time; further ones wait to be taken. Where the limit of the process on open
+        files is lower and may not be raised, that holds, less some files of the service's own.
     requests_per_minute : int
         How often one key may ask; 0 for no limit.
     metrics_port : int
@@ -72,6 +75,7 @@ class ServiceSettings:
     max_rows: int = 1_000
     body_seconds: float = 10.0
     max_waiting: int = 1_024
+    max_connections: int = 2_048
     requests_per_minute: int = 0
     metrics_port: int = 0
     shutdown_seconds: float = 30.0
@@ -85,7 +89,7 @@ class ServiceSettings:
                 raise InvalidParameter(
                     f"{name} must be a whole number from 0 to {LARGEST_PORT}, got {getattr(self, name)}"
                 )
-        for name in ("max_body", "max_rows", "max_waiting"):
+        for name in ("max_body", "max_rows", "max_waiting", "max_connections"):
             count(name, getattr(self, name), at_least=1)
         for name in ("body_seconds", "shutdown_seconds"):
             real(name, getattr(self, name), above=0)

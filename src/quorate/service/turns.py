@@ -12,9 +12,10 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
-from quorate.errors import LedgerIntegrityError
+from quorate.errors import LedgerBusy, LedgerIntegrityError
 from quorate.service.answers import Answers, Asked, Reply
 from quorate.service.problems import Problem
 
@@ -34,7 +35,7 @@ class AnsweringThreads:
     threads : int
         How many blocks are under way at a time.
     failed : callable, optional
-        Told the name of what went wrong, in one of the threads.
+        Told what went wrong, in one of the threads; what it raises is nobody's.
 
     Notes
     -----
@@ -47,7 +48,7 @@ class AnsweringThreads:
         *,
         max_waiting: int = 1_024,
         threads: int = 2,
-        failed: Callable[[str], None] = lambda _: None,
+        failed: Callable[[BaseException], None] = lambda _: None,
     ) -> None:
         self._answers = answers
         self._max_waiting = max_waiting
@@ -79,13 +80,18 @@ class AnsweringThreads:
             self._turn.notify()
         return await future
 
-    def stop(self) -> None:
-        """Answer what waits, and end; what comes after is refused. Returns when the threads have ended."""
+    def stop(self, seconds: float | None = None) -> bool:
+        """Answer what waits, and end; what comes after is refused.
+
+        Returns when the threads have ended, or after so many seconds; whether they have ended.
+        """
         with self._turn:
             self._stopping = True
             self._turn.notify_all()
+        until = None if seconds is None else time.monotonic() + seconds
         for thread in self._threads:
-            thread.join()
+            thread.join(None if until is None else max(0.0, until - time.monotonic()))
+        return not any(thread.is_alive() for thread in self._threads)
 
     def _run(self) -> None:
         while block := self._next():
@@ -133,20 +139,29 @@ class AnsweringThreads:
             self.blocks += 1
         try:
             replies = self._answers.answer(block)
-            for kind in {
-                type(each.__cause__).__name__ for each in replies if isinstance(each, Problem) and each.__cause__
-            }:
-                self._failed(kind)  # why is logged, and not told
-            return replies
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the thread, nor be told
-            if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
-                self.healthy = False
-            self._failed(type(error.__cause__ if isinstance(error, Problem) else error).__name__)
-            if self.healthy and len(block) > 1:  # one request must not be what another one fails by
-                return [reply for asked in block for reply in self._answered([asked])]
-            if self.healthy and isinstance(error, Problem):  # found before anything was charged
-                return [error]
-            return [Problem("internal-error" if self.healthy else "unhealthy", charged=True) for _ in block]
+            return self._not_answered(block, error)
+        causes = [each.__cause__ for each in replies if isinstance(each, Problem) and each.__cause__]
+        for cause in {(type(each), str(each)): each for each in causes}.values():
+            self._note(cause)  # why is logged, and not told
+        return replies
+
+    def _not_answered(self, block: Sequence[Asked], error: Exception) -> Sequence[Reply]:
+        """Say what becomes of requests that failed together."""
+        if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
+            self.healthy = False
+        self._note(error.__cause__ if isinstance(error, Problem) and error.__cause__ else error)
+        if not self.healthy:
+            return [Problem("unhealthy", charged=True) for _ in block]
+        if isinstance(error, LedgerBusy):  # nothing was written
+            return [Problem("overloaded") for _ in block]
+        if len(block) > 1:  # one request must not be what another one fails by
+            return [reply for asked in block for reply in self._answered([asked])]
+        return [error if isinstance(error, Problem) else Problem("internal-error", charged=True)]
+
+    def _note(self, error: BaseException) -> None:
+        with suppress(Exception):  # what is said of an error must not end the thread
+            self._failed(error)
 
 
 def _tell(told: Sequence[tuple[asyncio.Future[Reply], Reply]]) -> None:

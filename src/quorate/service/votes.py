@@ -17,6 +17,7 @@ from typing import Any
 from quorate.data import row_digests, take
 from quorate.data.rows import Rows, n_rows
 from quorate.errors import (
+    NOTHING_CHARGED,
     BudgetExhausted,
     InvalidParameter,
     PreconditionFailed,
@@ -269,13 +270,14 @@ class EnsembleAnswers:
             case BudgetExhausted() if self._refuse:
                 return Problem("budget-spent", ASK_FEWER, answers_left=self._online.left)
             case TeachersSilent():
-                charged_in_part = outcome.charged != TeachersSilent("").charged
-                return Problem("teachers-silent", str(outcome.charged), charged=charged_in_part)
+                charged_in_part = outcome.charged not in (None, NOTHING_CHARGED)
+                return Problem("teachers-silent", outcome.charged or NOTHING_CHARGED, charged=charged_in_part)
             case PreconditionFailed():
                 return Problem("idempotency-key-reused")
-            case QuorateError() if outcome.__cause__ is not None:  # counting failed, or storing, after the draw
-                problem = Problem("internal-error", str(outcome), charged=True)
-                problem.__cause__ = outcome.__cause__
+            case QuorateError() if outcome.__cause__ is not None:  # what was drawn for it, or for others, was lost
+                charged_for_it = outcome.charged not in (None, NOTHING_CHARGED)
+                problem = Problem("internal-error" if charged_for_it else "overloaded", str(outcome))
+                problem.charged, problem.__cause__ = charged_for_it, outcome.__cause__
                 return problem
             case _:
                 charged, receipt = 0, None

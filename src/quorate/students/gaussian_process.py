@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.arguments import real
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
 from quorate.deferred import optimize, special
@@ -77,7 +78,8 @@ class ProcessShares:
             return float(np.sum((special.softmax(factor * means, axis=1) - shares) ** 2))
 
         factor = float(optimize.minimize_scalar(distance, bounds=(0, SHARPEST), method="bounded").x)
-        return Pipeline([*steps, ("shares", logistic_of(factor * self.weights, factor * self.intercepts, classes))])
+        last = logistic_of(factor * self.weights, factor * self.intercepts, classes)
+        return Pipeline([*of_arrays(steps), ("shares", last)])
 
 
 def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> ProcessShares:

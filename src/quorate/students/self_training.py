@@ -9,6 +9,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data import n_rows, take
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities, fit_student
 from quorate.students.student import EstimatorStudent
@@ -62,7 +63,7 @@ class SelfTraining(EstimatorStudent):
         super().__post_init__()
         real("threshold", self.threshold, at_least=0, below=1)
         count("max_iter", self.max_iter, at_least=1)
-        if not hasattr(self.learner, "predict_proba"):
+        if not may_have(self.learner, "predict_proba"):
             raise InvalidParameter(
                 f"SelfTraining asks the student how sure it is, and {type(self.learner).__name__} has no "
                 "predict_proba; choose another classifier, or SpreadLabels"

@@ -29,6 +29,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.arguments import real
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
 from quorate.data.feature_maps.standardizer import PoolStandardizer
@@ -92,7 +93,7 @@ class VoteShares:
         standard = self.geometry.standard
         scaled = self.weights / standard.scale
         last = logistic_of(scaled, self.intercepts - scaled @ standard.mean, classes)
-        return Pipeline([*self.geometry.steps(rows), ("shares", last)])
+        return Pipeline([*of_arrays(self.geometry.steps(rows)), ("shares", last)])
 
 
 def logistic_of(weights: FloatArray, intercepts: FloatArray, classes: Any) -> Any:

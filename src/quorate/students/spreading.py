@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows
 from quorate.students.declared import fit_student, spread
@@ -82,7 +82,6 @@ class SpreadLabels(EstimatorStudent):
 
     def reached(self, data: StudentData) -> FloatArray:
         """Return what share of each class has reached each public point, ``(n_public, n_classes)``."""
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.semi_supervised import LabelPropagation, LabelSpreading
 
         rows, labels = data.labels()
@@ -90,7 +89,6 @@ class SpreadLabels(EstimatorStudent):
         codes[rows] = labels
         shared = {"kernel": "knn", "n_neighbors": min(self.neighbours, len(codes)), "max_iter": MAX_ITERATIONS}
         flow = LabelSpreading(alpha=self.alpha, **shared) if self.method == "spreading" else LabelPropagation(**shared)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # what has not settled yet is an estimate too
+        with unwarned():  # what has not settled yet is an estimate too
             flow.fit(data.coordinates(data.points).measured(data.points), codes)
         return spread(flow.label_distributions_, flow.classes_, range(len(data.classes)))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import of_arrays
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
 from quorate.data.rows import kind, take
 from quorate.students.shares import check_shares
@@ -67,7 +68,7 @@ class TreeShares:
         which, codes, weights = once_per_class(onto_simplex(self._mean(points)))
         last = ExtraTreesClassifier(random_state=0)  # of all trees, a forest asks skops to trust the least
         last.fit(points[which], np.asarray(list(classes))[codes], sample_weight=weights)
-        return Pipeline([*steps, ("shares", last)])
+        return Pipeline([*of_arrays(steps), ("shares", last)])
 
     def _mean(self, points: FloatArray) -> FloatArray:
         return np.column_stack([each.predict(points) for each in self.regressors])

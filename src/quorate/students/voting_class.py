@@ -21,9 +21,9 @@ class VotingClass(EstimatorStudent):
     r"""Learn a vote of hypotheses by AdaBoost, from the labels that were released.
 
     A majority of teachers from a class H is usually not in H, so that a student from H may fail where the ensemble
-    does not. It is in :math:`\mathrm{Vote}_K(H)`, whose VC dimension is at most K times that of H. Where noisy votes
-    were released, every public point gets the class with the largest share that :class:`VoteShareStudent` estimates:
-    boosting turns to the points it gets wrong, and does not bear with labels that noise has changed.
+    does not. It is in :math:`\mathrm{Vote}_K(H)`, whose VC dimension can be more than K times that of H (Notes). Where
+    noisy votes were released, every public point gets the class with the largest share that :class:`VoteShareStudent`
+    estimates: boosting turns to the points it gets wrong, and does not bear with labels that noise has changed.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class VotingClass(EstimatorStudent):
     -----
     Theorem 20: with probability :math:`1 - 2\gamma` the error beyond that of the infinite ensemble is at most
     :math:`4T/m + 5(Kd + \log(4/\gamma))/m`, where T bounds the number of points labelled otherwise than it would. Its
-    proof needs :math:`Kd\log(2em/d)` for Kd (:func:`quorate.theory.lzcw21_theorem_20_by_growth`).
+    proof needs :math:`Kd\log(2em/d)` for Kd (:func:`quorate.theory.lzcw21_theorem_20_by_growth`): there is a class of
+    VC dimension 2 whose votes of K = 2 have VC dimension 5.
 
     References
     ----------

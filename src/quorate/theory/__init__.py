@@ -19,6 +19,7 @@ from quorate.deferred import on_demand
 from quorate.theory.relative_entropy import relative_entropy  # a file has this name too: it cannot be loaded later
 
 if TYPE_CHECKING:
+    from quorate.theory.bns15_active import bns15_theorem_5_6, bns15_theorem_5_8_shape
     from quorate.theory.bns15_bounds import (
         bns15_theorem_b_2,
         bns15_theorem_b_3,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
         bns15_theorem_3_3_rows_shape,
         bns15_theorem_4_13_shape,
         bns15_theorem_4_14_shape,
-        bns15_theorem_5_8_shape,
+        bns15_theorem_4_16_shape,
     )
     from quorate.theory.btt18 import (
         btt18_algorithm_2_noise,
@@ -67,7 +68,12 @@ if TYPE_CHECKING:
         btt18_theorem_3_4_shape,
         btt18_theorem_3_5_shape,
     )
-    from quorate.theory.btt18a import btt18a_agreeing_parts, btt18a_theorem_3_11, btt18a_theorem_3_11_at_any_epsilon
+    from quorate.theory.btt18a import (
+        btt18a_agreeing_parts,
+        btt18a_corollary_3_9,
+        btt18a_theorem_3_11,
+        btt18a_theorem_3_11_at_any_epsilon,
+    )
     from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
     from quorate.theory.disagreement import disagreement_coefficient
     from quorate.theory.lwy25 import (
@@ -103,6 +109,7 @@ if TYPE_CHECKING:
         lzcw21_algorithm_2_noise,
         lzcw21_lemma_3,
         lzcw21_lemma_3_at_any_epsilon,
+        lzcw21_lemma_46,
         lzcw21_proposition_18_cutoff,
         lzcw21_proposition_18_teachers,
         lzcw21_proposition_18_teachers_by_distance,
@@ -136,6 +143,7 @@ __all__ = [
     "btt18_theorem_4_2_shape",
     "btt18_theorem_4_3_shape",
     "btt18a_agreeing_parts",
+    "btt18a_corollary_3_9",
     "btt18a_theorem_3_11",
     "btt18a_theorem_3_11_at_any_epsilon",
     "btt18a_theorem_2",
@@ -145,6 +153,7 @@ __all__ = [
     "lzcw21_algorithm_2_noise",
     "lzcw21_lemma_3",
     "lzcw21_lemma_3_at_any_epsilon",
+    "lzcw21_lemma_46",
     "lzcw21_proposition_18_cutoff",
     "lzcw21_proposition_18_teachers",
     "lzcw21_proposition_18_teachers_by_distance",
@@ -188,6 +197,8 @@ __all__ = [
     "bns15_theorem_3_3_rows_shape",
     "bns15_theorem_4_13_shape",
     "bns15_theorem_4_14_shape",
+    "bns15_theorem_4_16_shape",
+    "bns15_theorem_5_6",
     "bns15_theorem_5_8_shape",
     "lwy25_claim_3_2_others_shape",
     "lwy25_claim_3_2_relabelled_shape",

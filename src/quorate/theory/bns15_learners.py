@@ -1,4 +1,4 @@
-r"""What the learners of BNS15 ask for: its Theorems 3.3, 4.13, 4.14 and 5.8, and the claims on LabelBoost.
+r"""What the learners of BNS15 ask for: its Theorems 3.3, 4.13, 4.14 and 4.16, and the claims on LabelBoost.
 
 d is the number of bits of a point of the domain, S the labelled rows and T those to be relabelled. A name that ends in
 ``_shape`` returns an expression that the paper gives up to constants, with constant 1.
@@ -369,28 +369,30 @@ def bns15_theorem_4_14_shape(vc_dimension: int, alpha: float, beta: float, epsil
     return bns15_theorem_4_13_shape(vc_dimension, alpha, beta) / real("epsilon", epsilon, above=0)
 
 
-def bns15_theorem_5_8_shape(vc_dimension: int, alpha: float, beta: float) -> float:
-    r"""Return the labels that a private active learner asks for: :math:`\frac1\alpha VC\log\frac1{\alpha\beta}`, whatever ε is.
+def bns15_theorem_4_16_shape(vc_dimension: int, alpha: float, beta: float, epsilon: float) -> float:
+    r"""Return the labels of LabelBoost where no concept need be right: :math:`\frac1{\alpha^2\varepsilon}VC\log\frac1{\alpha\beta}`.
 
-    From an (α, β, 1, δ, n, n)-learner SubSampling makes a (λα, λβ, ε, δ, O(n/ε), m)-active learner, for a constant λ.
+    From an (α, β, 1, δ, n, n)-learner of F it makes a (λα, λβ, ε, δ, O(n/ε), m)-agnostic learner using F.
 
     Parameters
     ----------
     vc_dimension : int
-        VC(C) ≥ 1.
+        VC(F) ≥ 1.
     alpha, beta : float
         In (0, 1).
+    epsilon : float
+        ε > 0.
 
     References
     ----------
-    BNS15 (Beimel, Nissim, Stemmer), Theorem 5.8.
+    BNS15 (Beimel, Nissim, Stemmer), Theorem 4.16, of which the paper gives no proof.
 
     Examples
     --------
-    >>> round(bns15_theorem_5_8_shape(2, 0.1, 0.1), 1)
-    92.1
+    >>> round(bns15_theorem_4_16_shape(2, 0.1, 0.1, 0.5))
+    1842
     """  # noqa: E501  a formula is one line
-    return bns15_theorem_4_13_shape(vc_dimension, alpha, beta)
+    return bns15_theorem_4_14_shape(vc_dimension, alpha, beta, epsilon) / alpha
 
 
 def _checked(vc_dimension: int, alpha: float, beta: float) -> tuple[int, float, float]:

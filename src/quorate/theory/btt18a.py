@@ -1,6 +1,6 @@
-r"""Online queries by subsample and aggregate: Theorem 3.11 of BTT18a, the first version of BTT18.
+r"""Online queries by subsample and aggregate: Corollary 3.9 and Theorem 3.11 of BTT18a, the first version of BTT18.
 
-The numbers in its statement are those that LZCW21 repeats in its Lemma 3.
+The numbers in the theorem are those that LZCW21 repeats in its Lemma 3.
 """
 
 from __future__ import annotations
@@ -9,9 +9,50 @@ from math import log, sqrt
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.theory.btt18 import btt18_algorithm_2_noise
+from quorate.theory.lzcw21_cutoff import lzcw21_lemma_46
 
 _SHARE = 3 / 4  # of data sets on which f gives its usual value
 _NEEDED = 2 / 3  # of the K values
+
+
+def btt18a_corollary_3_9(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    r"""Return the distance from which on :math:`A_{OQR}` answers every query: :math:`w + \varphi`.
+
+    Where at most T of m adaptively chosen queries have a distance to instability of no more than this, all others are
+    answered with their own value, with probability at least 1 − β.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta, beta : float
+        In (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and m ≥ 1.
+
+    Returns
+    -------
+    float
+        The distance, not rounded.
+
+    Notes
+    -----
+    The proof adds the threshold w of :math:`A_{OQR}` to the φ of the sparse vector's utility, which is
+    :func:`lzcw21_lemma_46`. Both have δ/2 here, as the noise of :func:`btt18_algorithm_2_noise` has: the other half is
+    the threshold's.
+
+    References
+    ----------
+    BTT18a (Bassily, Thakkar, Thakurta 2018, arXiv:1803.05101), Corollary 3.9, put together as its proof says.
+
+    Examples
+    --------
+    >>> round(btt18a_corollary_3_9(1.0, 1e-5, 10, 1_000, 0.05))
+    5614
+    """
+    _, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
+    return threshold + lzcw21_lemma_46(epsilon, delta / 2, cutoff, n_queries, beta)
 
 
 def btt18a_theorem_3_11(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:

@@ -126,6 +126,42 @@ def lzcw21_lemma_3_at_any_epsilon(epsilon: float, delta: float, cutoff: int, n_q
     return floor(6 * (threshold + 3 * scale * log((n_queries + cutoff) / (2 * beta)) + 1)) + 1
 
 
+def lzcw21_lemma_46(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    r"""Return how far above its threshold the sparse vector answers: :math:`\varphi = \log(2mT/\beta)\sqrt{512\, T\log(1/\delta)}/\varepsilon`.
+
+    Where at most T of m queries are at or below :math:`w + \varphi`, all others pass with probability at least 1 − β.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta, beta : float
+        In (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and m ≥ 1.
+
+    Notes
+    -----
+    Proof, with :math:`\lambda = \sqrt{32\, T\log(1/\delta)}/\varepsilon` (Algorithm 6 prints ε under the root, with
+    which the lemma fails for a large ε): :math:`\varphi = 4\lambda x` for :math:`x = \log(2mT/\beta)`. The noise of a
+    query is below :math:`-2\lambda x` with probability :math:`e^{-x}/2`, that of one of at most T + 1 thresholds above
+    :math:`2\lambda x` with :math:`e^{-2x}/2`; together that is below β.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 46; Dwork and Roth (2014).
+
+    Examples
+    --------
+    >>> round(lzcw21_lemma_46(1.0, 1e-5, 10, 1_000, 0.05))
+    3132
+    """  # noqa: E501  a formula is one line
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
+    beta = real("beta", beta, above=0, below=1)
+    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
+    return log(2 * n_queries * cutoff / beta) * sqrt(512 * cutoff * log(1 / delta)) / epsilon
+
+
 def lzcw21_theorem_5_cutoff(error: float, n_queries: int, beta: float) -> float:
     r"""Return the cut-off of Theorem 5: :math:`T = 3\left(E[Err(\hat h_1)]m + \sqrt{m\log(m/\beta)/2}\right)`, as printed.
 

@@ -528,7 +528,7 @@ def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], fact
 def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn(how: Any) -> None:
     """With 30 units and 1,500 rows that play them, the noise of the rounds is fifty times as much."""
     pool = np.random.default_rng(0).normal(size=(100, 3))
-    task: dict[str, Any] = {"classes": [0, 1], "n_records": 30, "epsilon": 2.0, "delta": 1e-5, "n_teachers": [5]}
+    task: dict[str, Any] = {"classes": [0, 1], "n_records": 30, "epsilon": 1.0, "delta": 1e-5, "n_teachers": [5]}
     direct = next(row for row in quorate.plan(pool, **task, **how).rows if row.way == "direct")
     assert direct.expected is not None
     assert direct.expected.low < 0.6

@@ -8,13 +8,13 @@ test holds that against rows alone.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data.columns import families
 from quorate.data.rows import Rows, is_frame, n_rows, take
 from quorate.deferred import sparse
@@ -88,8 +88,7 @@ class FittedTransformer:
 
         A failure says nothing, and a warning is not heard: it would be an answer about the row.
         """
-        with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with np.errstate(all="ignore"), unwarned():
             if self.batched and n_rows(rows):
                 try:
                     return _numbers(self.transformer.transform(rows))

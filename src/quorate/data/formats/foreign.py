@@ -6,11 +6,11 @@ file, the format and the kind of error.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from quorate.ambient import unwarned
 from quorate.data.formats.format import Format, ReadsEach, Table, TableFormat, cannot_read_each_row
 from quorate.errors import DataRefused
 
@@ -54,8 +54,7 @@ class Foreign:
             If it raises anything, or returns something else.
         """
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with unwarned():
                 found = read()
             failure = "" if isinstance(found, kind) else f"it returns no {kind.__name__}"
         except Exception as error:  # noqa: BLE001 - another package's code

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data import take
 from quorate.types import FloatArray, IntArray
 
@@ -57,14 +57,12 @@ class Erm:
             else:
                 often = np.repeat(np.arange(len(codes)), np.ceil(weights).astype(np.int64))
                 X, codes = take(X, often), codes[often]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it has not converged is no news to anybody, a thousand times a run
+        with unwarned():  # that it has not converged is no news to anybody, a thousand times a run
             return learner.fit(X, codes, **told)
 
     def predict(self, model: Any, X: Any) -> IntArray:
         """Classes ``(n_points,)`` by a fitted model."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             return np.asarray(model.predict(X), dtype=np.int64)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.labelling.active.erm import seed_of
 from quorate.labelling.active.strategy import History, Strategy
 from quorate.types import IntArray
@@ -53,8 +53,7 @@ class KMeans(Strategy):
         """The point nearest to each centre, among its cluster's own, ``(n_clusters,)``; the cluster of each point."""
         from sklearn.cluster import KMeans as Clusters
 
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # fewer clusters than asked for, where points coincide
+        with unwarned():  # fewer clusters than asked for, where points coincide
             found = Clusters(min(self.n, pool.shape[0]), n_init=1, random_state=seed_of(rng)).fit(pool)
         distances = found.transform(pool)
         names, clusters = np.unique(found.labels_, return_inverse=True)

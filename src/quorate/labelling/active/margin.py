@@ -9,6 +9,7 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.data import take
+from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
 from quorate.labelling.active.erm import Erm, seed_of
 from quorate.labelling.active.strategy import History, Strategy
@@ -50,7 +51,7 @@ class Margin(Strategy):
         super().__post_init__()
         if self.batch is not None:
             object.__setattr__(self, "batch", count("batch", self.batch, at_least=1))
-        if self.learner is not None and not hasattr(self.learner, "predict_proba"):
+        if self.learner is not None and not may_have(self.learner, "predict_proba"):
             raise InvalidParameter(
                 f"learner must have predict_proba, got {type(self.learner).__name__}; it says how sure it is"
             )

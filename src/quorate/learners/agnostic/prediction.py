@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee
+from quorate.accounting import ApproxDP, Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
-from quorate.errors import DataRefused, InvalidParameter, SecretRefused
+from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
 from quorate.labelling.memo import distinct
 from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
@@ -24,17 +25,16 @@ from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
+from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.plan import RowsNeeded
-from quorate.learners.private_learner import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
 from quorate.outcomes import warn_of
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
-from quorate.release.guarantee import N_IS_PUBLIC
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
-from quorate.release.target import floor_epsilon
+from quorate.release.target import floor_budget, floor_epsilon
 from quorate.types import Secret
 
 _THEOREM = "LWY25 Theorem 4.2, every constant stated,"
@@ -54,6 +54,8 @@ class AgnosticPrediction(BaseEstimator):
         The class.
     epsilon : float
         ε of all predictions together.
+    delta : float, default 0.0
+        δ of all predictions together. Where it is above 0, m predictions cost about √m times one; else m times.
     n_queries : int, default 1
         How many predictions there may be, of distinct points.
     alpha, beta : float, default 0.1
@@ -85,16 +87,18 @@ class AgnosticPrediction(BaseEstimator):
     -----
     Privacy: given the relabelled rows, one replaced row changes one hypothesis and so one vote: each answer is
     :math:`\varepsilon_p`-DP, and all of them, whatever is asked and however it was chosen after earlier answers,
-    :math:`\varepsilon_A = n_{queries}\, \varepsilon_p`. With the relabelling they cost what
-    :class:`~quorate.learners.agnostic.price.AgnosticPrice` says of that :math:`\varepsilon_A`. Each ``fit`` draws a
-    sample of its own and is charged again, also in the same ledger.
+    :math:`(\varepsilon_A, \delta_A)`-DP by the exact composition of pure releases; at δ = 0,
+    :math:`\varepsilon_A = n_{queries}\, \varepsilon_p` (:mod:`~quorate.learners.agnostic.voting` has the proof). With
+    the relabelling they cost what :class:`~quorate.learners.agnostic.price.AgnosticPrice` says of that. Each ``fit``
+    draws a sample of its own and is charged again, also in the same ledger.
 
     Error: :math:`\varphi(a_0 + a_1 + a_2)` (:mod:`~quorate.learners.agnostic.bound`) and
     :func:`~quorate.learners.agnostic.voting.voting_error`, together.
 
     References
     ----------
-    LWY25 (Li, Wang, Ye), Lemma 4.1 and Theorem 4.2; Dwork and Feldman (2018), arXiv:1803.10266.
+    LWY25 (Li, Wang, Ye), Lemmas 3.1 and 4.1 and Theorem 4.2; Dwork and Feldman (2018), arXiv:1803.10266; Kairouz, Oh
+    and Viswanath (2015), Theorem 3.3; Nandi and Bassily (2020), arXiv:1907.13553, for many predictions.
 
     Examples
     --------
@@ -114,6 +118,7 @@ class AgnosticPrediction(BaseEstimator):
         *,
         concepts: ConceptClass,
         epsilon: float,
+        delta: float = 0.0,
         n_queries: int = 1,
         alpha: float = 0.1,
         beta: float = 0.1,
@@ -126,6 +131,7 @@ class AgnosticPrediction(BaseEstimator):
     ) -> None:
         self.concepts = concepts
         self.epsilon = epsilon
+        self.delta = delta
         self.n_queries = n_queries
         self.alpha = alpha
         self.beta = beta
@@ -162,27 +168,34 @@ class AgnosticPrediction(BaseEstimator):
         QuorateWarning
             For each caution about the budget, with its code, before anything is charged.
         """
-        epsilon, n_queries = self._checked_epsilon(), self.n_queries
+        with act():
+            return self._prepare(X, y, groups=groups)
+
+    def _prepare(self, X: Any, y: Any, *, groups: Any | None) -> Self:
+        """Do what :meth:`fit` does."""
+        target, n_queries = self._target(), self.n_queries
         refuse_groups("AgnosticPrediction", groups)
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         sample = self._checked(X, y)
-        plan = self._plan(sample.n_labelled, epsilon)
+        plan = self._plan(sample.n_labelled, *target)
+        event = plan.price.event
+        delta = event.delta if isinstance(event, ApproxDP) else 0.0
         missed = tuple(short_of(self.alpha, plan.excess, _THEOREM))
         if self.rows == "theorem" and missed:
             raise DataRefused(f'rows="theorem": {missed[0]}. Change it, or take rows="any"')
 
         n_rows = sample.n_labelled + sample.n_unlabelled
-        warn_of(budget_cautions(n_rows, epsilon, 0.0, REPLACE_ONE_RECORD.unit))
+        warn_of(budget_cautions(n_rows, *target, REPLACE_ONE_RECORD.unit))
         charge = Charge(
-            event=plan.price.event,
-            delta=0.0,
+            event=event,
+            delta=delta,
             purposes={PURPOSE: n_queries},
             # A sample of its own for each fit, and so a charge of its own.
             key=f"agnostic prediction {secrets.token_hex(16)}",
             scope=GuaranteeScope.about(REPLACE_ONE_RECORD, caveats=(N_IS_PUBLIC, LABELLED_IS_PUBLIC)),
             seeded=noise.seeded,
         )
-        budget = Budget(epsilon, 0.0)
+        budget = Budget(*target)
         fingerprints_key = fingerprint_key(ledger_location(self.ledger))
         guard = RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
@@ -193,8 +206,8 @@ class AgnosticPrediction(BaseEstimator):
             hypotheses = self._hypotheses(sample.points.reveal()[known], labels[known].astype(np.uint8), plan, noise)
             promised = guarantee_of(
                 ledger,
-                plan.price.event,
-                delta=0.0,
+                event,
+                delta=delta,
                 mechanism=f"at most {n_queries:,} predictions at ε = {plan.mechanism.epsilon:.4g} each, by "
                 f"{plan.n_hypotheses:,} concepts learned on parts of {plan.price.n_sampled:,} of {sample.n_labelled:,} "
                 f"labelled rows, sampled in secret and relabelled by a choice at ε = {plan.price.choice_epsilon:.4g}",
@@ -268,7 +281,7 @@ class AgnosticPrediction(BaseEstimator):
         InvalidParameter
             If a constructor argument is out of range, or no number of rows is enough.
         """
-        return self._rows_needed(self._checked_epsilon())
+        return self._rows_needed(*self._target())
 
     def plan_for(self, n_labelled: int) -> PredictionPlan:
         """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
@@ -278,7 +291,7 @@ class AgnosticPrediction(BaseEstimator):
         InvalidParameter, DataRefused
             If an argument is wrong, or there are too few rows for any plan.
         """
-        return self._plan(count("n_labelled", n_labelled, at_least=2), self._checked_epsilon())
+        return self._plan(count("n_labelled", n_labelled, at_least=2), *self._target())
 
     def __getstate__(self) -> dict[str, Any]:
         if hasattr(self, "_kept"):
@@ -290,7 +303,7 @@ class AgnosticPrediction(BaseEstimator):
 
     # --- what it is made of --------------------------------------------------------------------------------------
 
-    def _checked_epsilon(self) -> float:
+    def _target(self) -> tuple[float, float]:
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)
         count("n_queries", self.n_queries, at_least=1)
@@ -299,7 +312,9 @@ class AgnosticPrediction(BaseEstimator):
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
             raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
         real("epsilon", self.epsilon, at_most=LARGEST_TARGET, hint="no larger one is a promise: lower it")
-        return floor_epsilon(self.epsilon)
+        if not real("delta", self.delta, at_least=0, below=1):
+            return floor_epsilon(self.epsilon), 0.0
+        return floor_budget(self.epsilon, self.delta)
 
     def _checked(self, X: Any, y: Any) -> Sample:
         sample = read_sample(self.concepts, X, y, self.classes)
@@ -307,10 +322,11 @@ class AgnosticPrediction(BaseEstimator):
             raise DataRefused("y must hold at least two labels; some rows give scores and some are relabelled")
         return sample
 
-    def _plan(self, n_rows: int, epsilon: float, *, wanted: float | None = None) -> PredictionPlan:
+    def _plan(self, n_rows: int, epsilon: float, delta: float, *, wanted: float | None = None) -> PredictionPlan:
         plan = plan_predictions(
             n_rows,
             epsilon=epsilon,
+            delta=delta,
             n_queries=self.n_queries,
             growth=growth_of(self.concepts),
             beta=self.beta,
@@ -321,9 +337,9 @@ class AgnosticPrediction(BaseEstimator):
         choice_at(plan.price, self.selection)
         return plan
 
-    def _rows_needed(self, epsilon: float) -> RowsNeeded:
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
         labelled = rows_for(
-            self.alpha, lambda n_rows: self._plan(n_rows, epsilon, wanted=1.0).excess, start=least_rows(epsilon)
+            self.alpha, lambda n_rows: self._plan(n_rows, epsilon, delta, wanted=1.0).excess, start=least_rows(epsilon)
         )
         return RowsNeeded(labelled=labelled, unlabelled=0, theorem=_THEOREM)
 

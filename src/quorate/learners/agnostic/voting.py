@@ -1,12 +1,25 @@
-"""The plan of private predictions: how many hypotheses vote, and what is proven of their votes (LWY25, Lemma 4.1)."""
+r"""The plan of private predictions: how many hypotheses vote, and what is proven of their votes (LWY25, Lemma 4.1).
+
+**Composition.** LWY25's Lemma 3.1 takes any :math:`(\varepsilon_A, \delta_A)`-DP learner on the relabelled rows. For
+whoever asks, and however each point was chosen after earlier answers, the answers are the transcript of
+:math:`n_{queries}` releases from those rows, each :math:`\varepsilon_p`-DP: one exchanged row changes one part, one
+hypothesis, one vote. A strategy of asking is a public random variable, so that the transcript is a randomized function
+of the rows, and pure releases chosen adaptively compose exactly as randomized response does (Kairouz, Oh, Viswanath
+2015, Theorem 3.3). So the transcript is :math:`(\varepsilon_A, \delta_A)`-DP for the :math:`\varepsilon_A` that
+:func:`quorate.accounting.epsilon` gives at :math:`\delta_A`, which grows as
+:math:`\sqrt{n_{queries} \log(1/\delta_A)}`; at :math:`\delta_A = 0` it is :math:`n_{queries}\,\varepsilon_p`. That
+the transcript is drawn piece by piece changes nothing: the relabelled rows are drawn once, before the first answer.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from math import exp
+from math import exp, log, sqrt
 
+from quorate.accounting import PureDP, Repeated
+from quorate.accounting import epsilon as composed_epsilon
 from quorate.learners.agnostic.bound import EVENTS, Growth, consistent_error, disagreement, relabelling_error
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.search import best_split
@@ -16,6 +29,7 @@ _WRONG_SHARES = (0.2, 0.27, 1 / 3, 0.4)  # t
 _ERRORS = tuple(2.0**-k for k in (1, 2, 3, 5, 8, 12))  # the α for which LWY25 would take r hypotheses
 _WORTH_HAVING = 0.4  # a coin errs with 1/2
 _LEAST_SHARE = 4.0**-6
+_STEPS = 30  # of a bisection: to nine digits
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,6 +97,53 @@ def voting_error(
     return min(each / t + exp(-epsilon * n_hypotheses * (1 - 2 * t) / 2) / 2 for t in _WRONG_SHARES)
 
 
+def least_epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
+    r"""Return an ε of each answer with which all cost at most :math:`(\varepsilon_A, \delta_A)`: by closed forms.
+
+    The sum of all, or by :math:`\varepsilon_p^2/2`-zCDP (Bun and Steinke 2016), whichever is larger.
+
+    Examples
+    --------
+    >>> price = AgnosticPrice(n=10**6, n_sampled=1_000, choice_epsilon=1e-4, learner_epsilon=1.0, learner_delta=1e-6)
+    >>> f"{least_epsilon_of_each(price, 1):.3f} {least_epsilon_of_each(price, 1_000):.4f}"
+    '1.000 0.0059'
+    """
+    together = price.learner_epsilon
+    by_sum = together / n_queries * (1 - 2**-50)
+    if not price.learner_delta:
+        return by_sum
+    surprise = -log(price.learner_delta)
+    root_of_rho = together / (sqrt(surprise + together) + sqrt(surprise))
+    return max(by_sum, root_of_rho * sqrt(2 / n_queries) * (1 - 2**-30))
+
+
+def epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
+    """Return the largest ε of each answer with which all cost at most the learner's part, by the exact composition.
+
+    Examples
+    --------
+    >>> price = AgnosticPrice(n=10**6, n_sampled=1_000, choice_epsilon=1e-4, learner_epsilon=1.0, learner_delta=1e-6)
+    >>> f"{epsilon_of_each(price, 1_000):.4f}"
+    '0.0075'
+    """
+    low = least_epsilon_of_each(price, n_queries)
+    if not price.learner_delta:
+        return low
+
+    def fits(epsilon: float) -> bool:
+        return composed_epsilon(Repeated(PureDP(epsilon), n_queries), price.learner_delta) <= price.learner_epsilon
+
+    if not fits(low):  # closed forms hold; a rounding may not
+        return price.learner_epsilon / n_queries * (1 - 2**-50)
+    high = 2 * low
+    while fits(high):
+        low, high = high, 2 * high
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
 def plan_predictions(
     n_rows: int,
     *,
@@ -90,10 +151,11 @@ def plan_predictions(
     n_queries: int,
     growth: Growth,
     beta: float,
+    delta: float = 0.0,
     wanted: float = 0.0,
     fits: Callable[[int], bool] = lambda _: True,
 ) -> PredictionPlan:
-    """Split ε on `n_rows` labelled rows so that the proven error is least; a function of public figures.
+    """Split (ε, δ) on `n_rows` labelled rows so that the proven error is least; a function of public figures.
 
     Where so few rows prove nothing that was `wanted`, or that a coin has not, the terms that fall with the rows are
     divided by 4 until they would: answers are better than a coin's long before that can be shown.
@@ -110,6 +172,8 @@ def plan_predictions(
         A bound on the number of dichotomies on so many points.
     beta : float
         Where the bound may fail, in (0, 1).
+    delta : float
+        δ of all predictions together; 0 adds up their ε.
     wanted : float
         An error beyond the best concept's that is good enough to be proven; 1 proves what can be.
     fits : callable, optional
@@ -130,31 +194,29 @@ def plan_predictions(
     """
     each = beta / EVENTS
 
-    def one_of(price: AgnosticPrice) -> PrivatePrediction:
-        return PrivatePrediction(price.learner_epsilon / n_queries * (1 - 2**-50))
-
-    def voting(price: AgnosticPrice, share: float) -> tuple[float, int]:
+    def voting(price: AgnosticPrice, share: float, exact: float | None = None) -> tuple[float, int]:
         """Return the error with the best number of hypotheses, and that number."""
-        one = one_of(price)
+        one = PrivatePrediction(exact or least_epsilon_of_each(price, n_queries))
         sizes = {min(one.n_hypotheses(error), price.n_sampled) for error in _ERRORS} | {1}
         return min(
             (voting_error(price.n_sampled, size, one.epsilon, growth, each, share=share), size)
             for size in sorted(sizes)
         )
 
-    def excess(price: AgnosticPrice, share: float) -> float:
+    def excess(price: AgnosticPrice, share: float, exact: float | None = None) -> float:
         relabelled = disagreement(relabelling_error(price, growth, each), price.n_sampled, growth, each)
-        return share * relabelled + voting(price, share)[0]
+        return share * relabelled + voting(price, share, exact)[0]
 
     share = 1.0
     while True:
-        split = best_split(n_rows, epsilon=epsilon, delta=0.0, excess=partial(excess, share=share), fits=fits)
+        split = best_split(n_rows, epsilon=epsilon, delta=delta, excess=partial(excess, share=share), fits=fits)
         if split.excess <= max(wanted, _WORTH_HAVING) or wanted >= 1 or share <= _LEAST_SHARE:
             break
         share /= 4
+    exact = epsilon_of_each(split.price, n_queries)  # the search has closed forms: this one takes its time
     return PredictionPlan(
         price=split.price,
-        mechanism=one_of(split.price),
-        n_hypotheses=voting(split.price, share)[1],
-        excess=excess(split.price, 1.0),
+        mechanism=PrivatePrediction(exact),
+        n_hypotheses=voting(split.price, share, exact)[1],
+        excess=excess(split.price, 1.0, exact),
     )

@@ -13,7 +13,7 @@ from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
-from quorate.learners.concepts.domain import PublicDomain, grid, public_dichotomies, public_domain
+from quorate.learners.concepts.domain import PublicDomain, grid, n_listed, public_dichotomies, public_domain
 from quorate.learners.concepts.enumeration import refuse_beyond
 from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points
@@ -112,7 +112,8 @@ class ExponentialLearner(PrivateLearner):
         A list of classifiers, a class on a grid of at most 4,096 points, or any class with a `domain`.
     domain : table of numbers, optional
         The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
-        has on them. A row elsewhere is taken all the same, and the error bound does not count it.
+        has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says
+        so.
     epsilon : float
         ε > 0.
     alpha, beta : float, default 0.1
@@ -201,6 +202,9 @@ class ExponentialLearner(PrivateLearner):
         """
         listed = None if self.domain is None else public_domain(self.domain, most=MOST_LISTED)
         return whole_class(self._concept_class, self.limit, listed)
+
+    def _listed_points(self) -> int | None:
+        return n_listed(self._concept_class, self.domain)
 
     def _check_arguments(self) -> None:
         real("alpha", self.alpha, above=0, below=1)

@@ -49,6 +49,21 @@ def grid(concept_class: ConceptClass) -> Points:
     return np.indices([2**width for width in widths]).reshape(len(widths), -1).T.astype(np.int64)
 
 
+def n_listed(concepts: ConceptClass, domain: Any) -> int | None:
+    """Return how many points a listed domain has; None where none is given, or it is the whole grid of the class.
+
+    Examples
+    --------
+    >>> from quorate.learners.concepts import Thresholds
+    >>> n_listed(Thresholds(2), [[0], [3], [3]]), n_listed(Thresholds(2), [[0], [1], [2], [3]])
+    (2, None)
+    """
+    if domain is None:
+        return None
+    n_points = len({tuple(point) for point in np.asarray(domain).tolist()})
+    return None if n_points == concepts.domain_size else n_points
+
+
 def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> Concepts:
     """Return one concept for every dichotomy on points that are *public*: their real number is held against the limit.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.ambient import unwarned
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond, symmetric_difference_vc
@@ -66,8 +66,7 @@ class Member:
     def _predicted(self, points: Points) -> NDArray[Any] | None:
         """Return a number for each row, or None where the classifier fails on the table."""
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a warning may quote a row
+            with unwarned():  # a warning may quote a row
                 predicted = np.asarray(self.classifier.predict(points))
         except MemoryError:
             raise  # a fact of the machine, not of the rows

@@ -14,7 +14,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
 from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
-from quorate.learners.concepts.domain import public_dichotomies
+from quorate.learners.concepts.domain import n_listed, public_dichotomies
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.generic.net import Net
 from quorate.learners.plan import delta_of
@@ -229,6 +229,9 @@ class GenericLearner(PrivateLearner):
             epsilon=epsilon,
             net=net,
         )
+
+    def _listed_points(self) -> int | None:
+        return n_listed(self._concept_class, getattr(self.sanitizer, "domain", None))
 
     def _check_points(self, points: Points) -> None:
         self.sanitizer.check(points, self._concept_class)

@@ -174,7 +174,7 @@ class LabelBoost(TransformedLearner):
         """The base learner as Lemma 4.12 needs it."""
         return self._base_at(self.alpha / 11, self.beta / 2)
 
-    def _constants(self, base: PrivateLearner, target: Price) -> Constants:
+    def _constants(self, base: PrivateLearner, target: Price, *, printed: bool = False) -> Constants:
         n_base = self.base_rows
         if n_base is None:
             needs = self._base_needs(base)
@@ -187,6 +187,7 @@ class LabelBoost(TransformedLearner):
             beta=self.beta / 2,
             target=target,
             domain_size=self._concept_class.domain_size,
+            printed=printed,
         )
         return PaperConstants(task) if self.constants == "paper" else TightConstants(task)
 
@@ -196,8 +197,15 @@ class LabelBoost(TransformedLearner):
         return RowsNeeded(labelled=labelled, unlabelled=unlabelled, theorem=theorem)
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan:
+        return self._plan_by(self._constants(self._inner, Price(epsilon, delta)), n_labelled, n_unlabelled)
+
+    def _earlier_plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan | None:
+        # Version 0.2.0.dev0 asked Theorem B.5 alone: its sizes are part of what such a fit is known by.
+        constants = self._constants(self._inner, Price(epsilon, delta), printed=True)
+        return self._plan_by(constants, n_labelled, n_unlabelled) if self.constants == "tight" else None
+
+    def _plan_by(self, constants: Constants, n_labelled: int, n_unlabelled: int) -> BoostPlan:
         base = self._inner
-        constants = self._constants(base, Price(epsilon, delta))
         schedule = constants.schedule(n_labelled, n_unlabelled)
         needed = constants.rows_needed()
         base_fit = self._base_fit(base, schedule.drawn)

@@ -7,14 +7,17 @@ and calls all of it S. After the last one the base learner is run on rows drawn 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil
 
+from quorate.learners.agnostic.bound import disagreement
+from quorate.learners.amplification.counts import smallest_count
 from quorate.learners.amplification.price import Price, worst_of
 from quorate.learners.amplification.with_replacement import with_replacement
 from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
 from quorate.renamed import stored_as
-from quorate.theory.bns15_bounds import bns15_theorem_b_5
+from quorate.theory.bns15_bounds import bns15_theorem_b_5, sauer
 from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
 
 
@@ -154,16 +157,29 @@ def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]
     return bns15_algorithm_3_accuracy(alpha, beta, i)
 
 
+@lru_cache(maxsize=256)
 def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
-    r"""Return how many labelled rows BNS15's Theorem B.5 asks for, for an empirical error of α to mean one of 10α.
+    r"""Return how many labelled rows are enough for an empirical error of α to mean one of 10α, of all pairs at once.
 
-    :math:`\frac{48}{10\alpha}\left(10\, VC \log\frac{48e}{10\alpha} + \log\frac{5}{\beta}\right)`.
+    The smaller of two bounds on one event: BNS15's Theorem B.5,
+    :math:`\frac{48}{10\alpha}\left(10\, VC \log\frac{48e}{10\alpha} + \log\frac{5}{\beta}\right)`, and Vapnik's
+    relative deviations (:func:`~quorate.learners.agnostic.bound.disagreement`) with Sauer's lemma.
 
     Examples
     --------
-    >>> rows_to_generalise(1, 0.01, 0.05)
-    36645
+    >>> rows_to_generalise(1, 0.01, 0.05), rows_of_theorem_b_5(1, 0.01, 0.05)
+    (964, 36645)
     """
+
+    def enough(n_rows: int) -> bool:
+        return disagreement(alpha, n_rows, lambda n_points: sauer(n_points, vc), beta) <= 10 * alpha
+
+    printed = rows_of_theorem_b_5(vc, alpha, beta)
+    return smallest_count(enough, 1) if enough(printed) else printed
+
+
+def rows_of_theorem_b_5(vc: int, alpha: float, beta: float) -> int:
+    """Return how many rows BNS15's Theorem B.5 alone asks for; plans of 0.2.0.dev0 knew no other bound."""
     return ceil(bns15_theorem_b_5(vc, 10 * alpha, beta))
 
 

@@ -8,7 +8,7 @@ from typing import Final, Protocol
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price
 from quorate.learners.concepts import DICHOTOMY_LIMIT
-from quorate.learners.label_boost.schedule import BoostSchedule
+from quorate.learners.label_boost.schedule import BoostSchedule, rows_of_theorem_b_5, rows_to_generalise
 from quorate.theory.bns15_bounds import sauer
 
 #: No choice among more candidates than this: their scores would fill the memory.
@@ -36,6 +36,8 @@ class BoostTask:
         What LabelBoost may cost.
     domain_size : int or None
         Points of the domain, where it is finite.
+    printed : bool
+        Whether Theorem B.5 alone says how many rows generalise, as in plans of 0.2.0.dev0.
 
     Examples
     --------
@@ -51,6 +53,11 @@ class BoostTask:
     beta: float
     target: Price
     domain_size: int | None = None
+    printed: bool = False
+
+    def rows_to_generalise(self, alpha: float, beta: float) -> int:
+        """Return on how many rows an error of α means one of at most 10α."""
+        return (rows_of_theorem_b_5 if self.printed else rows_to_generalise)(self.vc, alpha, beta)
 
     def can_score(self, n_rows: int) -> bool:
         """Return whether so many rows have no more dichotomies than fit into the memory."""

@@ -2,8 +2,9 @@ r"""LabelBoost with the largest keep-rates that give the target back.
 
 It follows BNS15's accounting of errors: iteration i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and
 :math:`\beta_i = \beta/(4 \cdot 2^i)`, its chosen concept errs on at most :math:`\alpha_i` of the kept labelled rows by
-Claim 4.2, so on at most :math:`10\alpha_i` of the distribution by Theorem B.5, and the last concept on at most 11α, but
-for 2β, by Lemma 4.12.
+Claim 4.2, so on at most :math:`10\alpha_i` of the distribution by
+:func:`~quorate.learners.label_boost.schedule.rows_to_generalise`, and the last concept on at most 11α, but for 2β, by
+Lemma 4.12.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from quorate.learners.label_boost.schedule import (
     iteration_accuracy,
     largest_relabelled,
     price_of,
-    rows_to_generalise,
 )
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
 
@@ -54,7 +54,7 @@ class TightConstants:
     --------
     >>> tight = TightConstants(BoostTask(base=Price(1.0), n_base=100, vc=1, alpha=0.1, beta=0.1, target=Price(1.0)))
     >>> tight.rows_needed()
-    (2560, 0)
+    (171, 0)
     """
 
     task: BoostTask
@@ -143,7 +143,7 @@ def _theorem_rounds(task: BoostTask, labelled: int, epsilon_0: float) -> tuple[R
     while labelled < enough:
         alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
         kept = _kept(task, labelled, epsilon_0, labelled=True)
-        if kept < rows_to_generalise(task.vc, alpha, beta):
+        if kept < task.rows_to_generalise(alpha, beta):
             return None
         room = largest_relabelled(task.vc, alpha, beta, kept, epsilon_0) - kept
         kept_taken = floor(min(room, enough - kept))
@@ -164,8 +164,8 @@ def _rows_at_the_end(task: BoostTask) -> int:
 
 
 def _rows_for_the_theorem(task: BoostTask) -> int:
-    """Return how many of them the error bound asks for, too: Lemma 4.12's last use of Theorem B.5."""
-    return max(_rows_at_the_end(task), rows_to_generalise(task.vc, task.alpha, task.beta / 2))
+    """Return how many of them the error bound asks for, too: Lemma 4.12's last use of that bound."""
+    return max(_rows_at_the_end(task), task.rows_to_generalise(task.alpha, task.beta / 2))
 
 
 def _resampled_within(task: BoostTask, n_rows: int, n_draws: int) -> bool:

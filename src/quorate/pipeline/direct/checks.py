@@ -52,8 +52,8 @@ def _contributions(task: DirectTask) -> Check:
         question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
         outcome=Outcome.PASSED,
         evidence=f"{looked} rows with made-up labels were added alone and together before the first round: the "
-        f"same integers, none longer than the clip. So {task.neighbouring.changing} moves a sum by at most twice "
-        "the clip.",
+        "same integers, none longer than the clip. So adding or removing one moves a sum by at most the clip, and "
+        "replacing one by at most twice that.",
         ran=name_of(check_contributions),
     )
 

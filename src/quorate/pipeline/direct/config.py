@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Final
 
+from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
 from quorate.data.feature_maps.patches import has_patches
+from quorate.data.labels import Label
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.ledger.budget import Composition
+
+#: What ``neighbours`` may be.
+NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +36,7 @@ class DirectConfig:
     n_records: int | None = None
     unit: str | None = None
     composition: Composition = "sum"
+    neighbours: Any = "auto"
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:
@@ -97,11 +103,19 @@ def check_pool(public: Any) -> PublicPool:
 
 
 def plan_key(
-    config: DirectConfig, schema: Schema, *, n_classes: int, n_units: int, epsilon: float, delta: float
+    config: DirectConfig,
+    schema: Schema,
+    *,
+    n_classes: int,
+    n_units: int,
+    epsilon: float,
+    delta: float,
+    neighbours: Relation | None,
 ) -> str:
     """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
 
-    A transformer counts by what it makes of the pool.
+    A transformer counts by what it makes of the pool. `neighbours` is None for runs that were begun before a relation
+    could be chosen.
     """
     feature_map: Any = config.feature_map
     if not isinstance(feature_map, str):
@@ -124,4 +138,14 @@ def plan_key(
         cache_inputs = (*cache_inputs, sorted(ruled.items()))
     if config.schema is not None:
         cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
+    if neighbours is not None:
+        cache_inputs = (*cache_inputs, neighbours)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
+
+
+def charge_beginning(
+    plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
+) -> str:
+    """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
+    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
+    return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"

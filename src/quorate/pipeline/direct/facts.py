@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import platform
+from contextvars import copy_context
 from importlib.metadata import version
 from math import inf
+from typing import Any
+
+import numpy as np
 
 from quorate.accounting import epsilon as price
+from quorate.direct.model import published_model
 from quorate.direct.plan import noise_for
 from quorate.errors import InvalidParameter
-from quorate.ledger import Ledger, Reservation
+from quorate.ledger import Budget, Ledger, Reservation
 from quorate.pipeline.attacker import attack_curve
 from quorate.pipeline.direct.checks import direct_checks
 from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
@@ -51,7 +56,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             mechanism=MECHANISM,
             n_records=None if task.n_was_read else task.plan.n_units,
             n_records_from="read" if task.n_was_read else "declared",
-            recipe=task.plan.why(task.unit),
+            recipe=(*task.plan.why(task.unit), f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
@@ -59,7 +64,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         rounds=rounds_of(task, result.reservation),
         utility=metadata.utility,
         choices=_choices(task),
-        attacker=attack_curve(task.plan.event, task.epsilon, task.delta, beside=promised),
+        attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
         provenance=Provenance(
             run=metadata.title,
@@ -77,6 +82,27 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
         ),
     )
+
+
+def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+    """Gather all that is known of a report before the charge, as :func:`~quorate.pipeline.facts.draft` does.
+
+    Returns
+    -------
+    Facts
+        From a ledger in memory.
+    model : Pipeline
+        The published model with weights of 0.
+    """
+
+    def drafted() -> tuple[Facts, Any]:
+        with Ledger(budget=budget) as ledger:
+            charge = task.charge_on(ledger)
+            model = published_model(task.plan, task.schema, np.zeros(task.plan.start.shape), task.classes)
+            result = DirectResult(model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
+            return direct_facts(task, result, ledger, metadata), model
+
+    return copy_context().run(drafted)
 
 
 def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
@@ -126,7 +152,7 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
             ),
         ),
         raises=raises_of(ledger),
-        run_epsilon=price(task.plan.event, task.delta),
+        run_epsilon=price(task.event, task.delta),
         run_delta=task.delta,
     )
 
@@ -146,7 +172,9 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
     plan = task.plan
     rounds, rho = plan.settings.rounds, rho_of(epsilon, task.delta, task.composition)
     try:
-        k, sigma = noise_for(rounds, plan.round_event.numbers * rounds, epsilon, task.delta, rho=rho)
+        k, sigma = noise_for(
+            rounds, plan.numbers * rounds, epsilon, task.delta, rho=rho, neighbours=task.relation.noise
+        )
     except InvalidParameter:
         return inf
     return sigma * plan.grid.clip * 2.0**-k

@@ -7,6 +7,7 @@ from typing import Any
 
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
+from quorate.ambient import unwarned
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
@@ -76,10 +77,11 @@ def run_rounds(
     units = task.units
     see("coordinates", 1, 1)
     reservation = charge.reserve(ledger)
-    weights, n_rounds = descend(
-        task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
-    )
-    model = published_model(task.plan, task.schema, weights, task.classes)
+    with unwarned():  # as an error, a warning would end what is charged by now
+        weights, n_rounds = descend(
+            task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
+        )
+        model = published_model(task.plan, task.schema, weights, task.classes)
     return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
 
 
@@ -87,7 +89,7 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
     return guarantee_of(
         ledger,
-        task.plan.event,
+        task.event,
         delta=task.delta,
         mechanism=told_of(task),
         seeded=task.noise.seeded,
@@ -100,5 +102,5 @@ def told_of(task: DirectTask) -> str:
     plan = task.plan
     return (
         f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
-        f"{at_least(plan.noise)} on each of {plan.round_event.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
+        f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
     )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorate.accounting import epsilon, epsilon_of_zcdp, zcdp
+from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
 from quorate.accounting.figures import at_most
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.data.feature_maps import FittedTransformer
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.task import DirectTask
@@ -28,7 +29,7 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         "rate": settings.rate,
         "momentum": settings.momentum,
         "noise": plan.noise,
-        "numbers": plan.round_event.numbers,
+        "numbers": plan.numbers,
         "n_units": plan.n_units,
         "n_is_treated_as_public": task.n_was_read,
         "epsilon": task.epsilon,
@@ -36,6 +37,11 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         "price": price_of(task),
         "unit": task.unit,
         "neighbours": task.neighbouring.stated,
+        "why_neighbours": task.relation.why,
+        "also": [
+            {"neighbours": relation.stated, "epsilon": price_of(task, event), "delta": task.delta}
+            for relation, event in ([] if task.also is None else [task.also])
+        ],
         "classes": list(task.classes),
         "seeded": task.noise.seeded,
         "why": list(plan.why(task.unit)),
@@ -46,10 +52,15 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     kind = "public coordinates" if task.has_pool else "features"
     budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
+    other = "".join(
+        f"; ε = {at_most(each['epsilon'], 3)} for {Neighbouring.read(each['neighbours'], task.unit).changing}"
+        for each in found["also"]
+    )
     return [
         ("learn", f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds"),
         ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
-        ("spend", f"{budget} for {task.neighbouring.any_one}"),
+        ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
+        ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),
     ]
 
 
@@ -64,7 +75,7 @@ def cautions_of(task: DirectTask, *, pool_name: str = "the public rows") -> tupl
     return tuple(each for each in found if each.applies)
 
 
-def price_of(task: DirectTask) -> float:
-    """Return the ε of all rounds at the task's δ, as its ledger counts it."""
-    event = task.plan.event
+def price_of(task: DirectTask, event: Event | None = None) -> float:
+    """Return the ε of all rounds at the task's δ, as its ledger counts it; of those for another relation, if given."""
+    event = task.event if event is None else event
     return epsilon(event, task.delta) if task.composition == "sum" else epsilon_of_zcdp(zcdp(event), task.delta)

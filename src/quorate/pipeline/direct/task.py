@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from itertools import count as numbers
 from typing import Any
 
 import numpy as np
 
-from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting import Event, Repeated
+from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
 from quorate.arguments import count, real
-from quorate.data import PublicPool, check_classes, fingerprint, kind, public_digest
+from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import is_same_object
 from quorate.data.labels import Label
@@ -28,12 +28,16 @@ from quorate.ledger.budget import Composition, largest_rho
 from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
-from quorate.pipeline.direct.config import DirectConfig, plan_key, schema_before_rules, schema_of, with_images
+from quorate.pipeline.direct.begun import BegunRun
+from quorate.pipeline.direct.config import DirectConfig, charge_beginning, schema_of, with_images
+from quorate.pipeline.direct.relation import ChosenRelation
 from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
-from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
+from quorate.pipeline.stages import NoStages, StageStore
 from quorate.release import Charge
-from quorate.release.guarantee import N_IS_PUBLIC
+from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.purposes import GRADIENT_ROUND
+from quorate.release.session import LedgerTerms
+from quorate.release.source import client_of
 from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
 
@@ -62,6 +66,8 @@ class DirectTask:
         Whether units have ids.
     n_was_read : bool
         Whether the number of units was read off the data, and is therefore treated as public.
+    relation : ChosenRelation
+        For which change of one unit the noise is, and the charge.
     epsilon, delta : float
         What the rounds may cost.
     fingerprint : str
@@ -72,6 +78,8 @@ class DirectTask:
         Whether the plan was read from where an earlier process kept it.
     plan_key : str
         What the plan is kept under.
+    records : PrivateRecords
+        By which the private rows that can be used are known again, whatever their labels are.
     """
 
     schema: Schema = field(repr=False)
@@ -81,12 +89,14 @@ class DirectTask:
     unit: str
     grouped: bool
     n_was_read: bool
+    relation: ChosenRelation
     epsilon: float
     delta: float
     fingerprint: str = field(repr=False)
     noise: NoiseSource
     stored: bool
     plan_key: str
+    records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
 
     @property
@@ -114,15 +124,32 @@ class DirectTask:
 
     @property
     def neighbouring(self) -> Neighbouring:
-        """What the guarantee compares: only replacement where the number of units was read."""
-        return Neighbouring.of("replace" if self.n_was_read else "add-remove-replace", self.unit)
+        """What the guarantee compares."""
+        return self.relation.neighbouring(self.unit, n_was_read=self.n_was_read)
+
+    @property
+    def event(self) -> Repeated:
+        """What the rounds release, for the change that they are charged for."""
+        return self.plan.event_for(self.relation.charged)
+
+    @property
+    def also(self) -> tuple[Neighbouring, Event] | None:
+        """The other relation and what the rounds release for it, where that is known."""
+        other = self.relation.other
+        return None if other is None else (Neighbouring.of(other, self.unit), self.plan.event_for(other))
 
     @property
     def scope(self) -> GuaranteeScope:
         """Whose data the rounds protect, against which change."""
         # A sum does not know rows by their position, so deleting one is what removing it is.
         read, fitted = self.n_was_read, isinstance(self.schema.encoder, FittedTransformer)
-        said = ((N_IS_PUBLIC, read), (POOL_IS_STATED, self.has_pool), (FITTED_IS_STATED, fitted))
+        whole = self.neighbouring.change == "add-or-remove" and self.unit != ONE_RECORD
+        said = (
+            (N_IS_PUBLIC, read),
+            (ALL_OR_NONE.format(unit=self.unit), whole),
+            (POOL_IS_STATED, self.has_pool),
+            (FITTED_IS_STATED, fitted),
+        )
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 
     @cached_property
@@ -148,7 +175,8 @@ class DirectTask:
         key = f"{self._asked} {self._plan_digest}"
         for attempt in numbers():
             yield Charge(
-                event=self.plan.event,
+                event=self.event,
+                also=self.also,
                 delta=self.delta,
                 purposes={GRADIENT_ROUND: self.plan.settings.rounds},
                 key=f"{key} {attempt}",
@@ -164,15 +192,14 @@ class DirectTask:
     @property
     def _asked(self) -> str:
         """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-        cache_inputs = (
+        return charge_beginning(
             self.plan_key,
             self.fingerprint,
             self.unit,
-            self.grouped,
-            self.n_was_read,
-            [repr(each) for each in self.classes],
+            grouped=self.grouped,
+            n_was_read=self.n_was_read,
+            classes=self.classes,
         )
-        return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return the charge that is to be made on a ledger, or that was made and goes on.
@@ -210,6 +237,22 @@ class DirectTask:
                     "another epsilon"
                 )
 
+    def may_score(self, rows: Any) -> bool:
+        """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
+
+        Parameters
+        ----------
+        rows : Rows
+            As :meth:`~quorate.direct.schema.Schema.parsed` takes them.
+
+        Notes
+        -----
+        Privacy: one of the three things that private cells decide in the direct method. It is asked once the rounds are
+        over, and the score is left out where the answer is no; the owner alone is told why.
+        """
+        parsed, usable = self.schema.parsed(rows, "evaluation")
+        return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
+
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
         nothing = UsableRows(np.empty((0, 0)), np.empty(0, dtype=np.int64), None, 0)
@@ -227,6 +270,7 @@ def prepare_direct(
     noise: NoiseSource,
     stages: StageStore | None = None,
     codes: Codes = codes_of,
+    terms: LedgerTerms | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
 
@@ -246,11 +290,15 @@ def prepare_direct(
         Where the plan of an earlier process may be found.
     codes : callable
         From labels and classes to codes, −1 for what is none of the classes.
+    terms : LedgerTerms, optional
+        Of the ledger that is to be charged; by default of a new one.
 
     Raises
     ------
     InvalidParameter, DataRefused
         If an argument, the pool or the columns are wrong. No private value decides on it.
+    PreconditionFailed
+        If the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
     epsilon, delta = floor_budget((config := with_images(config, public)).epsilon, config.delta)
     classes = check_classes(config.classes)
@@ -264,53 +312,57 @@ def prepare_direct(
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
-    schema, key, kept = _begun(config, schema, public, stages or NoStages(), facts)
-    facts["rho"] = rho_of(epsilon, delta, config.composition)
-    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
-    clip = None if config.clip is None else real("clip", config.clip, above=0)
-    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
-    if public is None:
-        plan = plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how)
-    elif kept is not None:
-        plan, encoder = load_plan(kept)
-        schema = replace(schema, encoder=encoder)
+    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
+    data = fingerprint(rows, labels, slots, fingerprint_key)
+    begun = BegunRun(
+        config=config,
+        schema=schema,
+        public=public,
+        stages=stages or NoStages(),
+        facts=facts,
+        terms=terms or LedgerTerms(),
+        client=client_of(seeded=noise.seeded),
+        named=lambda key: charge_beginning(key, data, unit, **named),
+    )
+    schema, key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
+    facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
+    plan, schema = _planned(config, schema, public, kept, facts)
+    if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
-    else:
-        encoded, name = (
-            schema.numbers(schema.pool),
-            config.feature_map if isinstance(config.feature_map, str) else "linear",
-        )
-        plan = plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how)  # type: ignore[arg-type]
+        data = fingerprint(rows, labels, slots, fingerprint_key)
     private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
         plan=plan,
         private=Secret(private),
-        classes=classes,
         unit=unit,
-        grouped=groups is not None,
-        n_was_read=declared is None,
+        **named,
+        relation=relation,
         epsilon=epsilon,
         delta=delta,
-        fingerprint=fingerprint(rows, labels, slots, fingerprint_key),
+        fingerprint=data,
         noise=noise,
         stored=kept is not None,
         plan_key=key,
+        records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
         composition=config.composition,
     )
 
 
-def _begun(
-    config: DirectConfig, schema: Schema, public: Any, stages: StageStore, facts: dict[str, Any]
-) -> tuple[Schema, str, bytes | None]:
-    """Return the schema, the key of the plan, and the plan that was kept; a run that was begun earlier goes on so."""
-    key = plan_key(config, schema, **facts)
-    kept = stages.load(coordinates_stage(key), key)
-    if kept is None and (earlier := schema_before_rules(config, schema, public)) is not None:
-        old_key = plan_key(config, earlier, **facts)
-        if (old := stages.load(coordinates_stage(old_key), old_key)) is not None:
-            return earlier, old_key, old
-    return schema, key, kept
+def _planned(
+    config: DirectConfig, schema: Schema, public: Any, kept: bytes | None, facts: Mapping[str, Any]
+) -> tuple[DirectPlan, Schema]:
+    """Return the plan, and the schema with the encoder that it rests on."""
+    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
+    clip = None if config.clip is None else real("clip", config.clip, above=0)
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    if public is None:
+        return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema
+    if kept is not None:
+        plan, encoder = load_plan(kept)
+        return plan, replace(schema, encoder=encoder)
+    encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    return plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how), schema  # type: ignore[arg-type]
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:

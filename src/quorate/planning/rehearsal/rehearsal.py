@@ -266,7 +266,11 @@ class Rehearsal:
         assert self.material.direct is not None  # noqa: S101 - where there is a schema
         if facts.epsilon not in self._outlines:
             outline = self.material.direct.outline(
-                n_classes=facts.n_classes, n_units=facts.n_records or 1, epsilon=facts.epsilon, delta=facts.delta
+                n_classes=facts.n_classes,
+                n_units=facts.n_records or 1,
+                epsilon=facts.epsilon,
+                delta=facts.delta,
+                neighbours=facts.relation,
             )
             self._outlines.clear()
             self._outlines[facts.epsilon] = outline, outline.integers(self.material.along)

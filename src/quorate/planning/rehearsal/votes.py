@@ -12,11 +12,11 @@ half, it gains again by the step from whole to endless, to first order in one ov
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data.rows import take
 from quorate.deferred import special
 from quorate.ensemble import ABSTAINED
@@ -192,8 +192,7 @@ def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows
 def _votes(material: Material, shard: IntArray, asked: tuple[object, ...], *, seed: int) -> list[IntArray]:
     """Train one teacher on one shard; where it fails it abstains, as in a run."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with unwarned():
             voter = material.teacher.train(rows_alone(material.rows[0], shard), material.codes[shard], seed)
             quick = [votes_of_linear(voter, each, material.n_classes) for each in asked]
             return [np.asarray(voter.vote(each)) if of is None else of for of, each in zip(quick, asked, strict=True)]
@@ -281,15 +280,13 @@ def released_data(
 def settled(student: Student, data: StudentData) -> Student:
     """Return a student that has chosen among its models by these data, where it compares any."""
     choose = getattr(student, "settled", None)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         return student if choose is None else choose(data)
 
 
 def student_codes(material: Material, student: Student, data: StudentData, held: IntArray) -> IntArray:
     """Fit a student, and return the codes that it says of held-out rows, ``(n_held,)``."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with unwarned():
         predicted = np.asarray(student.fit(data).predict(take(material.rows[1], held)))
     codes = {each: code for code, each in enumerate(material.classes)}
     return np.array([codes[each] for each in predicted.tolist()])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Guarantee
+from quorate.arguments import shown
 from quorate.data import PublicPool, check_classes, encode_labels, match_columns, read_data
 from quorate.errors import DataRefused, PreconditionFailed, SeededNoiseRefused
 from quorate.labelling import Released
@@ -354,7 +355,7 @@ def _published(root: Path, combined: Combined, done: VotesReleased, noise: Noise
         student=name_of(combined.student),
         fitted=Fitted(name=name_of(fitted), constant=is_constant(fitted, combined.student.learner)),
         score=_score(combined, model),
-        title=root.resolve().name,
+        title=shown(root.resolve().name),
         started=started,
     )
     with folder.open_ledger() as ledger:

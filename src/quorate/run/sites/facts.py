@@ -10,6 +10,7 @@ from typing import Final
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
+from quorate.arguments import for_shell
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -105,7 +106,7 @@ class SitesFacts:
             provenance=Provenance(
                 run=self.title,
                 started=self.started,
-                command=f"quorate votes combine {self.title}",
+                command=f"quorate votes combine {for_shell(self.title)}",
                 seeded=seeded,
                 noise="a given seed" if seeded else "the operating system's entropy",
                 ledger_head=ledger.head.hash,

@@ -1,0 +1,101 @@
+"""Try a piece of a user's code where teachers run: in a child of a worker, which nobody hears and which may crash.
+
+For public rows alone: unlike what a teacher does on private ones, the failure of a trial may be told.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers import isolated_map
+from quorate.errors import InvalidParameter, PreconditionFailed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Result = TypeVar("Result")
+
+_LONGEST = 300  # characters of another library's message
+_CRASHED = "its process ended without a word, as it does where memory is short or compiled code crashes"
+
+
+class TrialFailed(Exception):
+    """What a trial raised, as ``Type: message`` on one line."""
+
+
+def tried(function: Callable[..., Result], *rows: Any, called: str = "what is tried") -> Result:
+    """Return ``function(*rows)``, called in a child process that prints, warns and logs to nobody.
+
+    Parameters
+    ----------
+    function : callable
+        What is tried: it and all that it holds travel by cloudpickle, as a teacher does.
+    rows : rows, arrays
+        Public rows, and what belongs to them.
+    called : str
+        What a refusal calls it.
+
+    Raises
+    ------
+    TrialFailed
+        If it raises, exits or crashes there.
+    InvalidParameter
+        If it cannot be sent to another process.
+    PreconditionFailed
+        If a worker process cannot import what it is made of, or this process may have no children.
+
+    Examples
+    --------
+    >>> tried(max, 2, 3)
+    3
+    >>> tried(max, 2, None)
+    Traceback (most recent call last):
+    quorate.ensemble.trial.TrialFailed: TypeError: '>' not supported between instances of 'NoneType' and 'int'
+    """
+    from cloudpickle import dumps, loads  # type: ignore[import-untyped]
+
+    try:
+        work = partial(_try_batch, dumps(function), called)
+    except Exception as error:  # noqa: BLE001 - pickling runs the user's own code
+        raise InvalidParameter(
+            f"{called} cannot be sent to a process of its own, where it is tried on public rows: "
+            f"{type(error).__name__}. Keep open files, locks and connections out of it"
+        ) from None
+    ((_, answer),) = isolated_map(work, lambda _: rows, [0], n_jobs=1, batch=1)
+    if answer is None:
+        raise TrialFailed(_CRASHED)
+    result, failure = loads(answer)
+    if failure is not None:
+        raise TrialFailed(failure)
+    return result  # type: ignore[no-any-return]
+
+
+def _try_batch(pickled: bytes, called: str, items: list[tuple[Any, ...]]) -> list[bytes | Lost]:
+    """In a worker: load what is tried, as it loads a teacher, and call it in a child."""
+    from cloudpickle import loads
+
+    try:
+        function = loads(pickled)
+    except Exception as error:  # noqa: BLE001 - as in tried
+        raise PreconditionFailed(
+            f"a worker process cannot load {called}: {type(error).__name__}. "
+            "Its code must be importable, or defined in the main script."
+        ) from None
+    with one_thread_each():
+        return in_children(partial(_try, function), items, together=False)
+
+
+def _try(function: Callable[..., Any], rows: tuple[Any, ...]) -> bytes:
+    from cloudpickle import dumps
+
+    seed_global_generators(0)
+    try:
+        answer: bytes = dumps((function(*rows), None))
+    except MemoryError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - SystemExit and what compiled code raises too
+        said = " ".join(str(error).split())
+        answer = dumps((None, f"{type(error).__name__}: {said[:_LONGEST]}" if said else type(error).__name__))
+    return answer

@@ -1,0 +1,104 @@
+"""A run whose files were read: what it asks for, whether it was begun before, and by which version."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ledger import Ledger
+from quorate.outcomes import Caution
+from quorate.pipeline.config import RunConfig
+from quorate.pipeline.flow import schedule
+from quorate.pipeline.resumed import content_key
+from quorate.pipeline.stages import FIRST_TEACHERS, stage_key
+from quorate.pipeline.task import Task
+from quorate.release import Charge
+from quorate.run.folder import RunFolder
+from quorate.run.prepared import Evaluation, PreparedRun
+from quorate.run.stages import FolderStages
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedRun(PreparedRun):
+    """A run's folder, what it asks for, and the task that follows from its files."""
+
+    task: Task
+    evaluation: Evaluation | None
+
+    @property
+    def charge_key(self) -> str:
+        """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
+        return content_key(self.task)
+
+    @property
+    def charge(self) -> Charge:
+        """What the run asks of its ledger."""
+        return schedule(self.task, self.charge_key)
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        return self.task.recipe.cautions
+
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return self.task.fingerprint
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of any ledger."""
+        return self.charge
+
+
+def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
+    """Return what earlier versions made of the same settings, where something was made and it may have been by them.
+
+    They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
+    """
+    if not _may_have_begun(run.folder):
+        return []
+    settings, found = run.settings, []
+    fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
+    if run.task.solves and not fitted.batched:
+        found.append(fitted)
+    if run.task.names_classes:
+        found += [_by_shard(each) for each in (config, *found)]
+    if run.task.inputs.kinds.changed and not settings.data.kinds.named:
+        found += [replace(each, ruled=False) for each in (config, *found)]
+    if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
+        found.append(replace(_by_shard(fitted) if run.task.names_classes else fitted, recipe="0.1"))
+    return found
+
+
+def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:
+    """Make a run of settings, with weights for numbers in a shard only where it was begun when these meant that."""
+    try:
+        run = of(config)
+        bool(run.task.names_classes)  # refuses what is none of the classes, where no rehearsal did
+    except InvalidParameter:
+        if not _may_have_begun(folder) or not has_begun(run := of(_by_shard(config))):
+            raise
+    return run
+
+
+def has_begun(run: LoadedRun) -> bool:
+    """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
+    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
+    if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
+        return True
+    if not run.folder.may_have_begun:
+        return False
+    try:
+        with run.folder.look_into_ledger() as ledger:
+            return run.charge.find(ledger) is not None
+    except PreconditionFailed:  # it was killed before the first entry; whatever else it is, the run itself will meet
+        return False
+
+
+def _may_have_begun(folder: RunFolder) -> bool:
+    return folder.may_have_begun or any(folder.private.glob("*.stage"))
+
+
+def _by_shard(config: RunConfig) -> RunConfig:
+    return replace(config, classes_by_shard=True, rehearse=False)  # its models were tried when it was begun

@@ -1,0 +1,251 @@
+"""Every function of the product that releases, sabotaged in place: the audit that goes through it sees it.
+
+A fault is put where the product draws its noise, or weighs its candidates: in the module that does it, under the name
+by which it does it. Nothing else is replaced, so an audit of a copy would not see it.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Callable
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import quorate
+from quorate.accounting import Repeated
+from quorate.accounting.data_dependent.sanitised import release_rdp, release_total
+from quorate.audit import ApproxClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
+from quorate.audit.measured_sizes import reference
+from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.learners.base import grid_choice
+from quorate.learners.base.grid_choice import GridChoice
+from quorate.learners.concepts import Thresholds
+from quorate.learners.sanitizers.boxes import noisy_boxes
+from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
+from quorate.learners.sanitizers.noisy_tree import noisy_children
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import NoisySum, StableSparseVector
+from quorate.mechanisms.several_votes import SeveralVotesNoisyMax
+from quorate.release import release_once
+from quorate.types import Secret
+
+CONFIDENCE = 0.9999
+DELTA = 1e-5
+POOL = np.random.default_rng(2).normal(size=(60, 5)) * [3.0, 1.0, 1.0, 0.3, 0.1]
+
+
+# --- what is audited: each goes through the code that releases -------------------------------------------------------
+
+
+def rounds() -> Any:
+    plan = plan_direct(
+        feature_map_for("linear", POOL), POOL, n_classes=2, n_units=2_000, epsilon=2.0, delta=DELTA, rounds=16
+    )
+    return audit_rounds(plan, plan.event, POOL, delta=DELTA, confidence=CONFIDENCE, runs=2_000, seed=1)
+
+
+def scheduled(mechanism: Any, answers: int, runs: int | None = None) -> Callable[[], Any]:
+    """Return an audit as ``quorate audit`` makes it, of fewer runs."""
+    n_teachers = 60 if mechanism.test is None else 250  # as many as can pass a test
+    runs = runs or (4_000 if getattr(mechanism, "sparse_vector", None) is None else 600)
+    how = {"n_teachers": n_teachers, "n_classes": 2, "delta": DELTA, "confidence": CONFIDENCE, "runs": runs, "seed": 1}
+    return lambda: audit_schedule(mechanism, mechanism.schedule(answers), **how)
+
+
+def of(name: str, runs: int | None = None) -> Callable[[], Any]:
+    """Return the audit of a registered mechanism at the noise that ε = 1 buys."""
+    at = reference(name)
+    return scheduled(at.mechanism, at.setting.answers, runs)
+
+
+class Calls:
+    """A function of neighbouring data, run many times."""
+
+    def __init__(self, release: Callable[[Any, Any], Any]) -> None:
+        self._release = release
+        self.takes_streams = True
+
+    def release(self, counts: Any, noise: Any) -> Any:
+        return self._release(counts, noise)
+
+    def release_many(self, counts: Any, noise: Any) -> Any:
+        return [self._release(row, noise.at("run", place)) for place, row in enumerate(counts)]
+
+
+def audited(release: Callable[[Any, Any], Any], zero: Any, one: Any, claim: Any, runs: int = 1_200) -> Any:
+    return audit_mechanism(Calls(release), (zero, one), claim, CONFIDENCE, runs, seed=1)
+
+
+def once(mechanism: Any, zero: Any, one: Any, epsilon: float) -> Callable[[], Any]:
+    """Evaluations, paid estimates and tuning: one release from a reservation."""
+
+    def audit() -> Any:
+        runs = 600
+        ledger = Ledger(budget=Budget(1_000.0, DELTA))
+        whole = Repeated(mechanism.event, runs)
+        reservation = ledger.reserve(whole, delta=0, purposes={"evaluation": runs}, key="made-up sums")
+
+        def release(sums: Any, noise: Any) -> Any:
+            return release_once(Secret(sums), mechanism, reservation, noise, purpose="evaluation")
+
+        return audited(release, np.array(zero), np.array(one), PureClaim(epsilon), runs)
+
+    return audit
+
+
+def tree() -> Any:
+    rows = np.array([0] * 30 + [3] * 30), np.array([0] * 29 + [3] * 31)
+
+    def release(values: Any, noise: Any) -> Any:
+        return noisy_children(values, np.array([0]), child=1, fanout=4, scale=4.0, noise=noise)[0]
+
+    return audited(release, *rows, PureClaim(2 / 4.0))
+
+
+def boxes() -> Any:
+    rows = np.array([[0, 3]] * 30 + [[2, 1]] * 30), np.array([[0, 3]] * 29 + [[2, 1]] * 31)
+
+    def release(points: Any, noise: Any) -> Any:
+        return noisy_boxes(points, [np.array([1, 3]), np.array([3])], 4.0, noise).ravel()
+
+    return audited(release, *rows, PureClaim(2 / 4.0))
+
+
+def measured_queries() -> Any:
+    queries = XorQueries.of(Thresholds(1))
+
+    def release(counts: Any, noise: Any) -> Any:
+        return [each.rows for each in multiplicative_weights(queries, counts, 100, 1, 1.0, noise)[1]]
+
+    return audited(release, np.array([80] * len(queries.table)), np.array([81] * len(queries.table)), PureClaim(1.0))
+
+
+def choice_on_a_grid() -> Any:
+    grid_choice._table.cache_clear()
+
+    def release(scores: Any, noise: Any) -> Any:
+        return GridChoice(0.5).release(scores, np.array([3, 3]), noise) // 3
+
+    try:
+        return audited(release, np.array([10, 9]), np.array([9, 10]), PureClaim(0.5))
+    finally:
+        grid_choice._table.cache_clear()
+
+
+def data_dependent_total() -> Any:
+    order, beta, multiplier, step = 10.0, 0.01, 4.0, 1e-4
+    cost = release_rdp(order, beta, multiplier)
+    claim = ApproxClaim(cost + log(1 / DELTA) / (order - 1), DELTA)
+
+    def release(total: Any, noise: Any) -> Any:
+        told = release_total(
+            Secret(total / 1000), Secret(1e-3), order=order, beta=beta, multiplier=multiplier, source=noise, step=step
+        )
+        return round(told.value / step)
+
+    return audited(release, np.array([200.0]), np.array([201.0]), claim)
+
+
+#: Each place where noise is drawn or candidates are weighed, by the module that does it, and what audits it.
+RELEASING: dict[str, Callable[[], Any]] = {
+    "direct.descend:discrete_gaussian": rounds,
+    "mechanisms.gaussian_noise:discrete_gaussian": of("NoisyCounts"),
+    "mechanisms.confident_noisy_max:discrete_gaussian": of("ConfidentNoisyMax"),
+    "mechanisms.interactive_noisy_max:discrete_gaussian": of("InteractiveNoisyMax"),
+    "mechanisms.laplace_noisy_max:discrete_laplace": of("LaplaceNoisyMax"),
+    "mechanisms.exponential:exp_negative": of("Exponential"),
+    "mechanisms.permute_and_flip:geometric": of("PrivatePrediction"),
+    "mechanisms.noisy_sum:discrete_laplace": once(NoisySum(scale=2.0, grid=1), [50], [51], 0.5),
+    "mechanisms.noisy_sum:discrete_gaussian": scheduled(NoisySum(scale=12.0, grid=1, noise="gaussian"), 1),
+    "mechanisms.several_votes:discrete_gaussian": scheduled(SeveralVotesNoisyMax(20.0, 1, 2), 50),
+    "mechanisms.stability:discrete_laplace": of("DistanceToInstability"),
+    "mechanisms.stage_noise:geometric": of("StableSparseVector"),
+    "mechanisms.stage_noise:discrete_laplace": scheduled(StableSparseVector(1.0, DELTA, 2, 50, "lzcw21"), 50),
+    "learners.sanitizers.noisy_tree:discrete_laplace": tree,
+    "learners.sanitizers.boxes:discrete_laplace": boxes,
+    "learners.sanitizers.mwem:discrete_laplace": measured_queries,
+    "learners.base.grid_choice:exp_negative": choice_on_a_grid,
+    "accounting.data_dependent.sanitised:discrete_gaussian": data_dependent_total,
+}  # fmt: skip
+
+
+def zeros(real: Any) -> Any:
+    return lambda scale, size, source: 0 * real(scale, size, source)
+
+
+def tenth(real: Any) -> Any:
+    return lambda scale, size, source: real(scale / 10, size, source)
+
+
+def reused(real: Any) -> Any:
+    """The first draw of each shape is every later one."""
+    drawn: dict[Any, Any] = {}
+
+    def draw(scale: float, size: Any, source: Any) -> Any:
+        if (scale, size) not in drawn:
+            drawn[scale, size] = real(scale, size, source)
+        return drawn[scale, size]
+
+    return draw
+
+
+def certain(real: Any) -> Any:
+    """The best candidate has all of the weight."""
+    return lambda exponent: real(exponent) if not exponent else 0
+
+
+def sharper(real: Any) -> Any:
+    return lambda exponent: real(10 * exponent)
+
+
+#: Where only the test before an answer has too little noise, a tenth of it takes more runs to be seen than none.
+MORE_RUNS = {
+    "mechanisms.confident_noisy_max:discrete_gaussian": of("ConfidentNoisyMax", 20_000),
+    "mechanisms.interactive_noisy_max:discrete_gaussian": of("InteractiveNoisyMax", 20_000),
+}
+#: Audits of many noisy numbers, or of streams.
+SLOW = {place for place in RELEASING if "stage_noise" in place or "confident" in place or "interactive" in place}
+SAMPLERS = {"discrete_gaussian", "discrete_laplace", "geometric"}
+FAULTS = [
+    pytest.param(place, fault, marks=[pytest.mark.heavy] if place in SLOW or fault not in {zeros, certain} else [])
+    for place in RELEASING
+    for fault in ((zeros, tenth, reused) if place.split(":")[1] in SAMPLERS else (certain, sharper))
+]
+
+
+@pytest.mark.parametrize(("place", "fault"), FAULTS, ids=lambda each: getattr(each, "__name__", each))
+def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(
+    place: str, fault: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, name = place.split(":")
+    there = importlib.import_module(f"quorate.{module}")
+    audit = MORE_RUNS.get(place, RELEASING[place]) if fault is tenth else RELEASING[place]
+    monkeypatch.setattr(there, name, fault(getattr(there, name)))
+    assert audit().violated
+
+
+@pytest.mark.parametrize(
+    "place", [pytest.param(place, marks=[pytest.mark.heavy] if place in SLOW else []) for place in RELEASING]
+)
+def test_a_releasing_function_that_is_as_it_was_is_not_flagged(place: str) -> None:
+    assert not RELEASING[place]().violated
+
+
+def test_no_other_place_of_the_product_draws_noise() -> None:
+    """Rehearsals of the planner draw noise on public rows, and audits on made-up data: they release nothing."""
+    root = Path(quorate.__file__).parent
+    found = set()
+    for path in root.rglob("*.py"):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        if module.split(".")[0] in {"noise", "audit"} or module.startswith("planning.rehearsal"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text)) if "from quorate.noise" in text else ():
+            if isinstance(node, ast.ImportFrom) and node.module in {"quorate.noise", "quorate.noise.fixed_point"}:
+                found |= {f"{module}:{each.name}" for each in node.names if each.name in {*SAMPLERS, "exp_negative"}}
+    assert found == set(RELEASING)

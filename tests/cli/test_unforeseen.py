@@ -1,0 +1,171 @@
+"""What a command prints ends no command, what nobody foresaw is one line, and what was charged the ledger says."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quorate.cli import main, unforeseen
+from quorate.cli.group import group
+from quorate.cli.streams import forgiving_streams
+from quorate.run import batch, direct_run
+
+PRIVATE = "born in 9999"
+
+
+METHODS: dict[str, dict[str, Any]] = {
+    "votes": {},
+    "direct": {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None},
+}
+
+
+class PanicException(BaseException):
+    """As a panic of Rust arrives: no Exception."""
+
+
+ERRORS = {
+    "numpy": (np.linalg.LinAlgError(PRIVATE), 1, "QUO-E015"),
+    "panic": (PanicException(PRIVATE), 1, "QUO-E015"),
+    "memory": (MemoryError(PRIVATE), 4, "QUO-E004"),
+    "array": (np._core._exceptions._ArrayMemoryError((10**6, 10**6), np.dtype(float)), 4, "QUO-E004"),
+}
+
+
+@pytest.mark.parametrize("kind", ERRORS)
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_an_error_of_a_library_is_one_line_and_a_private_file(
+    kind: str, options: tuple[str, ...], make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error, exit_code, code = ERRORS[kind]
+    folder = make_run()
+    (folder / "private").mkdir(mode=0o700)
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(batch, "load_run", fails)
+    found, out, err = cli("check", folder, *options)
+    kept = folder / "private" / "last-error.txt"
+    assert (found, out) == (exit_code, "")
+    assert PRIVATE not in err
+    assert "Traceback" not in err.replace("Its traceback is in", "")
+    assert str(kept) in err
+    if options:
+        assert json.loads(err)["code"] == code
+    else:
+        assert err.splitlines()[-1] == f"({code}; nothing was charged)"
+        assert len(err.splitlines()) == 2
+    assert kept.stat().st_mode & 0o777 == 0o600
+    first, *rest = kept.read_text().splitlines()
+    assert first == unforeseen.WARNING
+    assert str(error) in "\n".join(rest)
+
+
+def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(
+    cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(group, "invoke", lambda _: 1 // 0)
+    code, _, err = cli("ledger", "show", "nowhere")
+    (kept,) = tmp_path.glob("quorate-last-error-*.txt")
+    assert code == 1
+    assert str(kept) in err
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("method", ["votes", "direct"])
+def test_an_error_after_the_charge_says_what_the_ledger_holds(
+    method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(**METHODS[method])
+    where = batch if method == "votes" else direct_run
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise ValueError(PRIVATE)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(where, "publish_run", fails)
+        code, _, err = cli("run", folder)
+    assert code == 1
+    assert PRIVATE not in err
+    assert "the ledger holds the charge of this run" in err.splitlines()[-1]
+    with monkeypatch.context() as broken:  # and so for ever, also where the error comes early
+        broken.setattr(where, "readers_of", fails)
+        assert "the ledger holds the charge of this run" in cli("run", folder)[2].splitlines()[-1]
+    code, _, err = cli("run", folder)
+    assert code == 0, err
+
+
+@pytest.mark.parametrize("method", ["votes", "direct"])
+def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any, cli: Any, tmp_path: Path) -> None:
+    folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9 1"))
+    shutil.move(make_run(**METHODS[method]), folder)
+    code, _, err = cli("run", folder)
+    assert code == 0, err
+    assert "caf\ufffd 1" in (folder / "public" / "report.html").read_text(encoding="utf-8")
+    for command in ("check", "status", "report"):
+        assert cli(command, folder)[0] == 0
+
+
+@pytest.mark.parametrize("method", ["votes", "direct"])
+def test_what_cannot_be_written_is_refused_before_the_charge(
+    method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_run(**METHODS[method])
+    where = batch if method == "votes" else direct_run
+    monkeypatch.setattr(where, "readers_of", lambda _: (("a reader \udce9", "1.0"),))
+    code, _, err = cli("run", folder)
+    assert code != 0
+    assert "nothing was charged" in err
+    shown = json.loads(cli("ledger", "show", folder, "--json")[1])
+    assert shown["spent"]["epsilon"] == 0
+
+
+@pytest.mark.parametrize("name", ["my runs", "it's", "-run", "a;b", "$HOME"])
+def test_commands_that_are_printed_can_be_pasted(
+    name: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    named = make_run().rename(tmp_path / name)
+    monkeypatch.chdir(named.parent)
+    typed = f"./{name}" if name.startswith("-") else name
+    said = [line for command in ("check", "status") for line in cli(command, typed)[1].splitlines()]
+    commands = [line[line.index("quorate ") :] for line in said if "quorate run " in line or "quorate check " in line]
+    assert commands
+    for command in commands:
+        assert Path(shlex.split(command)[2]).resolve() == named
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_stream_of_any_encoding_takes_what_is_printed(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding=encoding))
+    with forgiving_streams():
+        print(json.dumps("ε \U0001f600", ensure_ascii=False))
+    said = raw.getvalue().decode("latin-1" if encoding == "latin-1" else "utf-8")
+    assert json.loads(said) == "ε \U0001f600"
+
+
+@pytest.mark.parametrize("ends", ["| head -c 1 >/dev/null", ">&-", "2>&- >&-", "2>&1 | head -c 1 >/dev/null"])
+def test_a_reader_that_leaves_changes_no_exit_code(ends: str, tmp_path: Path) -> None:
+    code = "import sys; from quorate.cli import main; main(['--help'])"
+    line = f"set -o pipefail; {shlex.quote(sys.executable)} -c {shlex.quote(code)} {ends}; echo $? >code"
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (tmp_path / "code").read_text().strip() == "0"
+    assert done.stderr == ""
+
+
+def test_no_command_of_this_process_leaves_its_streams_swapped(cli: Any) -> None:
+    before = sys.stdout, sys.stderr
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    assert (sys.stdout, sys.stderr) == before

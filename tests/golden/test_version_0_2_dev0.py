@@ -1,0 +1,99 @@
+"""Runs and a fit begun before a relation could be chosen go on: for the change, and at the price, of their charge."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.golden.folders import command
+from tests.golden.test_version_0_1 import MADE_WITH, pretend
+
+from quorate import PrivateLogisticRegression
+from quorate.errors import BudgetExhausted
+from quorate.ledger import Ledger
+
+ARCHIVES = Path(__file__).parent / "version_0_2_dev0"
+CLAIMED = {
+    "direct-run": "add, remove or replace one record",
+    "direct-run-read": "replace one record",
+    "direct-fit": "add, remove or replace one record",
+    "votes-run": "add, remove or replace one record",
+}
+HOW = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 5, "n_records": 240}
+
+pytestmark = pytest.mark.filterwarnings("ignore:Trying to unpickle")
+
+
+@pytest.fixture(autouse=True)
+def libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the libraries have the versions that the run of votes was made with: its keys are made from them."""
+    pretend(MADE_WITH, monkeypatch)
+
+
+def unpacked(name: str, place: Path) -> Path:
+    with tarfile.open(ARCHIVES / f"{name}.tar.xz") as archive:
+        archive.extractall(place, filter="data")
+    root = place / "run"
+    if (root / "private").exists():
+        (root / "private").chmod(0o700)
+    return root
+
+
+def fit(root: Path, act: str, **more: object) -> PrivateLogisticRegression:
+    with np.load(root / "rows.npz") as rows:
+        X, y = rows["X"], rows["y"]
+    estimator = PrivateLogisticRegression(**{**HOW, **more}, ledger=root / "ledger.db")  # type: ignore[arg-type]
+    return getattr(estimator, act)(X, y)  # type: ignore[no-any-return]
+
+
+def go_on(name: str, root: Path) -> None:
+    if name == "direct-fit":
+        fit(root, "resume")
+        return
+    code, said = command("run", root, "--json")
+    assert code == 0, said
+
+
+def entries(root: Path) -> list[dict[str, object]]:
+    with Ledger(root / "ledger.db") as ledger:
+        return ledger.export()
+
+
+@pytest.mark.parametrize("name", list(CLAIMED))
+def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> None:
+    root = unpacked(name, tmp_path)
+    before = entries(root)
+    go_on(name, root)
+    after = entries(root)
+    assert after[: len(before)] == before
+    charged = [entry for entry in after if entry["kind"] == "reserved"]
+    assert len(charged) == 1
+    assert "also" not in charged[0]
+    drawn = sum(entry["count"] for entry in after if entry["kind"] == "drawn")  # type: ignore[misc]
+    assert drawn == sum(charged[0]["purposes"].values())  # type: ignore[attr-defined]
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        assert ledger.scope is not None
+        assert ledger.scope.neighbours == CLAIMED[name]
+    if name != "direct-fit":
+        promised = json.loads((root / "public" / "guarantee.json").read_text(encoding="utf-8"))
+        assert (promised["neighbours"], "also" in promised) == (CLAIMED[name], False)
+        assert command("audit", root, "--runs", "400")[0] == 0 if name == "direct-run" else True
+    go_on(name, root)
+    assert entries(root) == after or name == "direct-fit"
+
+
+def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_another_fit(tmp_path: Path) -> None:
+    root = unpacked("direct-fit", tmp_path)
+    shutil.copytree(root, other := tmp_path / "other")
+    fitted = fit(root, "fit")
+    assert (fitted.guarantee_.neighbours, fitted.guarantee_.epsilon) == (CLAIMED["direct-fit"], 1.0)
+    assert fitted.guarantee_.also == ()
+    assert fitted.plan_.neighbours is None
+    assert fit(root, "fit", neighbours="replace").plan_.neighbours is None  # its noise is that for replacing one
+    with pytest.raises(BudgetExhausted):
+        fit(other, "fit", neighbours="add-or-remove")

@@ -1,0 +1,146 @@
+"""How the archives in this folder were made, before a relation could be chosen: runs and a fit, killed in their rounds.
+
+``python tests/golden/version_0_2_dev0/make.py`` with that version alone. Nothing in them is secret: the rows are drawn
+here, and each key protects these rows only. They are not made anew: that later versions go on with what was begun is
+what they are for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+HERE = Path(__file__).parent
+N, N_PUBLIC = 240, 60
+
+SETTINGS = """
+[data]
+private = "private.csv"
+public = "public.csv"
+label = "ill"
+classes = ["no", "yes"]
+{data}
+
+[budget]
+epsilon = {epsilon}
+delta = 1e-5
+
+[method]
+{method}
+
+[run]
+{run}
+"""
+DIRECT = 'by = "direct"\nrounds = 5\nfeature_map = "linear"'
+DECLARED = "n_records = 240"
+VOTES = 'by = "teachers"\n[teachers]\ncount = 12\n[mechanism]\nname = "NoisyCounts"\nqueries = "all"'
+
+#: Name of a run: what it asks for, and the number of the block that it was killed at.
+RUNS = {
+    "direct-run": ({"data": DECLARED, "epsilon": 1.0, "method": DIRECT, "run": ""}, 3),
+    "direct-run-read": ({"data": "", "epsilon": 1.0, "method": DIRECT, "run": ""}, 3),
+    "votes-run": ({"data": DECLARED, "epsilon": 12.0, "method": VOTES, "run": "jobs = 1\nallow_hopeless = true"}, 1),
+}
+
+AT_A_BLOCK = """
+import os, signal, sys
+from quorate.ledger import Reservation
+
+draw, drawn = Reservation.draw, []
+
+def drawing(self, *args, **how):
+    block = draw(self, *args, **how)
+    drawn.append(block)
+    if len(drawn) == int(sys.argv[1]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+
+Reservation.draw = drawing
+"""
+RUN = f"{AT_A_BLOCK}\nfrom quorate.cli import main\nmain(['run', 'run'])\n"
+FIT = f"""{AT_A_BLOCK}
+import numpy as np
+import quorate
+with np.load("run/rows.npz") as rows:
+    X, y = rows["X"], rows["y"]
+quorate.PrivateLogisticRegression(
+    classes=[0, 1], epsilon=1.0, delta=1e-5, rounds=5, n_records=240, ledger="run/ledger.db"
+).fit(X, y)
+"""
+
+
+def people(n: int, seed: int) -> tuple[list[str], list[str]]:
+    """Lines of n visits, without and with what is to be learned."""
+    rng = np.random.default_rng(seed)
+    age, bmi = rng.integers(18, 95, n), np.round(rng.normal(26, 4, n), 1)
+    ward = rng.choice(["north", "south", "west"], n)
+    ill = (age - 55) / 18 + 1.2 * (ward == "west") + rng.normal(0, 0.3, n) > 0
+    rows = [f"{age[i]},{bmi[i]},{ward[i]}" for i in range(n)]
+    return rows, [f"{rows[i]},{'yes' if ill[i] else 'no'}" for i in range(n)]
+
+
+def folder(root: Path, settings: dict[str, object]) -> None:
+    """Write what a run is made from."""
+    (root / "private.csv").write_text("\n".join(["age,bmi,ward,ill", *people(N, 1)[1]]) + "\n")
+    (root / "public.csv").write_text("\n".join(["age,bmi,ward", *people(N_PUBLIC, 2)[0]]) + "\n")
+    (root / "quorate.toml").write_text(SETTINGS.format(**settings))
+
+
+def numbers(root: Path) -> None:
+    """Write rows of numbers, which need no pool: their plan has the same bits everywhere."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(N, 3))
+    np.savez_compressed(root / "rows.npz", X=X, y=(X @ [1.0, -2.0, 0.5] > 0).astype(np.int64))
+
+
+def pack(name: str, place: Path, script: str, block: int) -> None:
+    """Run a script that ends at a block, and pack the folder that it leaves."""
+    with Path(place, "said").open("w") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-c", script, str(block)], cwd=place, stdout=said, stderr=said, start_new_session=True
+        )
+        ended = process.wait()
+        with contextlib.suppress(ProcessLookupError):  # the workers of a process that was killed
+            os.killpg(process.pid, signal.SIGKILL)
+    if ended != -signal.SIGKILL:
+        raise RuntimeError(Path(place, "said").read_text())
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:xz") as archive:
+        archive.add(place / "run", arcname="run", filter=anonymous)
+    (HERE / f"{name}.tar.xz").write_bytes(packed.getvalue())
+    print(name, len(packed.getvalue()), sorted(path.name for path in (place / "run").rglob("*")))
+
+
+def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """Leave out whose files they were."""
+    member.uid = member.gid = 0
+    member.uname = member.gname = ""
+    return member
+
+
+if __name__ == "__main__":
+    from quorate import PrivateLogisticRegression
+
+    if "neighbours" in inspect.signature(PrivateLogisticRegression).parameters:
+        sys.exit("these were begun before a relation could be chosen, and are not made with another version")
+    for name, (settings, block) in RUNS.items():
+        with TemporaryDirectory() as place:
+            Path(place, "run").mkdir()
+            folder(Path(place, "run"), settings)
+            pack(name, Path(place), RUN, block)
+    with TemporaryDirectory() as place:
+        Path(place, "run").mkdir()
+        numbers(Path(place, "run"))
+        pack("direct-fit", Path(place), FIT, 3)
+    (HERE / "versions.txt").write_text("".join(f"{name} {version(name)}\n" for name in ("scikit-learn", "numpy")))

@@ -1,0 +1,441 @@
+"""Real servers under the faults of a host, one after the other: released ⊆ charged, no bare 500, back to work."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.ledger.postgres_server import Server, why_not
+from tests.ledger.postgres_server import running as database
+from tests.service.conftest import rows, runs
+from tests.service.processes import CLI, LISTENING
+
+from quorate.ledger import Ledger
+from quorate.ledger.stores import store_at
+from quorate.run.batch import execute, load_run
+from quorate.service.keys import FILE, KeyFile
+
+pytestmark = pytest.mark.heavy
+KEPT = 600
+
+
+@dataclass
+class Asker:
+    """A client that keeps all that it was told; every refusal must be a problem that says what was charged."""
+
+    token: str
+    points: list[dict[str, Any]] = field(default_factory=lambda: rows(4 * KEPT, seed=11))
+    told: dict[str, str] = field(default_factory=dict)
+    charged: int = 0
+    doubtful: int = 0
+    seen: list[tuple[int, str]] = field(default_factory=list)
+
+    def ask(self, port: int, *, timeout: float = 60) -> tuple[int, str]:
+        """Ask for a new point; return the status and the code."""
+        point = self.points.pop()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=timeout) as http:
+            headers = {"authorization": f"Bearer {self.token}"}
+            response = http.post("/v1/label", json={"row": point}, headers=headers)
+        return self.take(point, response)
+
+    def take(self, point: dict[str, Any], response: httpx.Response) -> tuple[int, str]:
+        """Keep a response."""
+        body = response.json()
+        if response.status_code == 200:
+            assert body["answer"]["by"] == "ensemble"
+            self.told[json.dumps(point)] = json.dumps(body["answer"])
+            self.charged += body["charged"]
+            code = "answered"
+        else:
+            assert response.headers["content-type"] == "application/problem+json"
+            self.doubtful += bool(body["charged"])
+            code = body["code"]
+        self.seen.append((response.status_code, code))
+        return response.status_code, code
+
+    def until_answered(self, port: int, seconds: float = 20) -> None:
+        """Ask until a point is answered: the service is back at work, and no person was needed."""
+        until = time.monotonic() + seconds
+        while self.ask(port)[1] != "answered":
+            assert time.monotonic() < until
+            time.sleep(0.2)
+
+    def check(self, ledger: Ledger) -> None:
+        """Hold what was told against the ledger: all of it is charged, and nothing was answered twice."""
+        ledger.verify(prices=True)
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("online answer")
+        queries = [query for block in blocks if block.answers is not None for query in block.answers["queries"]]
+        drawn = sum(block.count for block in blocks)
+        assert len(set(queries)) == len(queries)
+        assert len(self.told) <= self.charged <= len(queries) <= drawn <= self.charged + self.doubtful
+
+
+@dataclass
+class Serving:
+    process: subprocess.Popen[bytes]
+    port: int
+    log: Path
+
+    def ready(self) -> int:
+        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", timeout=60).status_code
+
+    def stop(self, seconds: float = 60) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+    def lines(self, event: str) -> list[dict[str, Any]]:
+        """Return what the log says of an event; each of its lines is JSON."""
+        said = [line for line in self.log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in map(json.loads, said) if line["event"] == event]
+
+
+@contextmanager
+def serving(root: Path, *, soft: int | None = None, port: int = 0, stderr: Any = None, **how: str) -> Iterator[Serving]:
+    """Serve a run in a process of its own; `stderr` is a place of the log that is not a file of the test."""
+    log = root.with_name(f"{root.name}.log")
+    place = log.open("wb") if stderr is None else stderr
+
+    def limited() -> None:
+        if soft is not None:
+            hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, soft if "hard" in how else hard))
+
+    environment = {**os.environ, **{name: value for name, value in how.items() if name.isupper()}}
+    command = [sys.executable, "-c", CLI, "serve", str(root), "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=place, preexec_fn=limited, env=environment)
+    try:
+        if stderr is None:
+            place.close()
+        until = time.monotonic() + 120
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < until
+            if stderr is None and (found := LISTENING.search(log.read_text())):
+                port = int(found[1])
+                break
+            if port and _listens(port):
+                break
+            time.sleep(0.05)
+        yield Serving(process, port, log)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait(60)
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = runs.write_run(tmp_path_factory.mktemp("host") / "run", **{"mechanism.online_answers": KEPT})
+    execute(load_run(root), command="quorate run")
+    return root
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> tuple[Path, Asker]:
+    root = shutil.copytree(made, tmp_path / "run")
+    token, _ = KeyFile(root / "private").create("a test", ["ask", "read", "admin"])
+    return root, Asker(token)
+
+
+def files_of(root: Path) -> list[Path]:
+    return [path for path in root.iterdir() if path.name in ("ledger.db", "ledger.db-wal", "ledger.db.anchor")]
+
+
+def test_a_service_survives_the_faults_of_its_host_one_after_the_other(run: tuple[Path, Asker], tmp_path: Path) -> None:
+    root, asker = run
+    dropped_connections(root, asker)
+    unread_log(root, asker)
+    ended_log(root, asker)
+    foreign_keys(root, asker)
+    older_ledger_after_a_kill(root, asker, tmp_path)
+    full_disk(root, asker)
+    removed_ledger(root, asker)
+    assert all(status != 500 for status, _ in asker.seen)
+    with Ledger(root / "ledger.db") as ledger:
+        asker.check(ledger)
+
+
+def dropped_connections(root: Path, asker: Asker) -> None:
+    """1,500 connections that say nothing, where 1,024 files may be open: who was there goes on, and then all."""
+    for more in ({}, {"hard": "yes"}):
+        with serving(root, soft=1_024, QUORATE_SERVE_BODY_SECONDS="3", **more) as server, ExitStack() as stack:
+            known = stack.enter_context(httpx.Client(base_url=f"http://127.0.0.1:{server.port}", timeout=60))
+            headers = {"authorization": f"Bearer {asker.token}"}
+            point = asker.points.pop()
+            assert asker.take(point, known.post("/v1/label", json={"row": point}, headers=headers))[0] == 200
+            silent = []
+            for _ in range(1_500):
+                connection = stack.enter_context(socket.socket())
+                connection.setblocking(False)
+                connection.connect_ex(("127.0.0.1", server.port))
+                silent.append(connection)
+            time.sleep(0.5)
+            for _ in range(3):
+                point = asker.points.pop()
+                assert asker.take(point, known.post("/v1/label", json={"row": point}, headers=headers))[0] == 200
+            asker.until_answered(server.port, 60)  # the silent ones are ended, though nobody closed them
+            assert server.ready() == 200
+            for each in silent:
+                each.close()
+            asker.until_answered(server.port)
+            assert server.stop() == 0
+            assert all(line.startswith(("{", "serving", "left")) for line in server.log.read_text().splitlines())
+
+
+def unread_log(root: Path, asker: Asker) -> None:
+    """A log that nobody reads: answers go on beyond what pipe and queue hold, and what is dropped is counted."""
+    reader, writer = os.pipe()
+    port = free_port()
+    with serving(root, stderr=writer, port=port) as server:
+        os.close(writer)
+        headers = {"authorization": f"Bearer {asker.token}"}
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as http:
+            point = asker.points.pop()
+            assert asker.take(point, http.post("/v1/label", json={"row": point}))[0] == 200
+            fill_log(port)
+            point = asker.points.pop()
+            assert asker.take(point, http.post("/v1/label", json={"row": point}))[0] == 200
+            assert http.get("/livez").status_code == http.get("/readyz").status_code == 200
+            text = http.get("/metrics").text
+        dropped = int(text.split("\nquorate_log_dropped_total ")[1].split()[0])
+        assert dropped > 0
+        began = time.monotonic()
+        assert server.stop() == 0
+        assert time.monotonic() - began < 40
+    os.close(reader)
+
+
+def fill_log(port: int) -> None:
+    """Make lines of the log, more than wait for it: 11,000 requests of one connection, a hundred at a time."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+        for _ in range(110):
+            connection.sendall(b"GET /nowhere HTTP/1.1\r\nhost: a\r\n\r\n" * 100)
+            answered = b""
+            while answered.count(b"HTTP/1.1 404") < 100 or answered.count(b'"charged": false}') < 100:
+                answered += connection.recv(1 << 16)
+
+
+def ended_log(root: Path, asker: Asker) -> None:
+    """A log whose reader ended, and one on a disk that is full: nothing is refused for it."""
+    reader, writer = os.pipe()
+    for place in (writer, os.open("/dev/full", os.O_WRONLY)):
+        port = free_port()
+        with serving(root, stderr=place, port=port) as server:
+            os.close(place)
+            if place == writer:
+                os.close(reader)
+            for _ in range(5):
+                assert asker.ask(port)[0] == 200
+            assert server.stop() == 0
+
+
+def foreign_keys(root: Path, asker: Asker) -> None:
+    """Keys that may not be read: 503 with nothing charged, /readyz says so, and with the keys the service is back."""
+    keys = root / "private" / FILE
+    with serving(root) as server:
+        kept = keys.rename(keys.with_name("kept"))
+        keys.mkdir()
+        before = asker.doubtful
+        assert asker.ask(server.port) == (503, "unhealthy")
+        assert server.ready() == 503
+        assert asker.doubtful == before
+        keys.rmdir()
+        kept.rename(keys)
+        assert server.ready() == 200
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+def older_ledger_after_a_kill(root: Path, asker: Asker, folder: Path) -> None:
+    """kill -9, and an older ledger with its anchor in place: refused, and with the newest one the service is back."""
+    saved, newest = folder / "saved", folder / "newest"
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        saved.mkdir()
+        for path in files_of(root):
+            shutil.copy(path, saved)
+        for _ in range(10):
+            asker.ask(server.port)
+        server.process.kill()
+        server.process.wait(60)
+    newest.mkdir()
+    for path in files_of(root):
+        path.rename(newest / path.name)
+    for path in saved.iterdir():
+        shutil.copy(path, root)
+    command = [sys.executable, "-c", CLI, "serve", str(root), "--port", "0"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (refused.returncode, "older than private/ledger.head" in refused.stderr) == (5, True)
+    for path in files_of(root):
+        path.unlink()
+    for path in newest.iterdir():
+        path.rename(root / path.name)
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+def full_disk(root: Path, asker: Asker) -> None:
+    """A ledger whose disk is full: nothing is answered until a start, and the log says why."""
+    with serving(root, PYTHONPATH=_with_a_small_disk(root.parent)) as server:
+        codes = [asker.ask(server.port)[1] for _ in range(20)]
+        assert codes[-1] == "unhealthy"
+        assert server.ready() == 503
+        [failed] = server.lines("failed")
+        assert "SQLITE_FULL: the disk is full" in failed["why"]
+        server.stop()
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+def _with_a_small_disk(folder: Path) -> str:
+    """Make SQLite's file as large as it may get, in the process that is started with this path."""
+    place = folder / "small"
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(
+        "import quorate.ledger.sqlite as s\n"
+        "real = s.SqliteStore.begin\n"
+        "def begin(self, after):\n"
+        "    pages = self._connection.execute('PRAGMA page_count').fetchone()[0]\n"
+        "    if self.commits == 4:\n"
+        "        self._connection.execute(f'PRAGMA max_page_count={pages}')\n"
+        "    return real(self, after)\n"
+        "s.SqliteStore.begin = begin\n"
+    )
+    return str(place)
+
+
+def removed_ledger(root: Path, asker: Asker) -> None:
+    """Ledger, log and anchor removed while it serves: no answer from then on, and it says so when it ends."""
+    kept = root.parent / "kept"
+    kept.mkdir()
+    with serving(root) as server:
+        for _ in range(5):
+            assert asker.ask(server.port)[0] == 200
+        for path in files_of(root):
+            path.rename(kept / path.name)
+        for _ in range(3):
+            assert asker.ask(server.port) == (503, "unhealthy")
+        assert server.ready() == 503
+        assert not files_of(root)
+        assert "removed or replaced" in server.lines("failed")[0]["why"]
+        assert server.stop() == 5
+    for path in kept.iterdir():  # which the process still held, and closed: all of it is there
+        path.rename(root / path.name)
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+@pytest.mark.skipif(why_not() is not None, reason=why_not() or "")
+def test_a_service_on_postgresql_survives_the_faults_of_its_database(tmp_path: Path) -> None:
+    with database() as server:
+        root = runs.write_run(tmp_path / "run", **{"mechanism.online_answers": KEPT})
+        url = server.url()
+        (root / "ledger.url").write_text(f"{url}\n")
+        execute(load_run(root), command="quorate run")
+        token, _ = KeyFile(root / "private").create("a test", ["ask", "read", "admin"])
+        asker = Asker(token)
+        idle_session(root, asker, server)
+        locked_head(root, asker, server, url)
+        frozen_database(root, asker, server)
+        stopped_database(root, asker, server)
+        assert all(status != 500 for status, _ in asker.seen)
+        with Ledger(store=store_at(url, create=False)) as ledger:
+            asker.check(ledger)
+
+
+def idle_session(root: Path, asker: Asker, database: Server) -> None:
+    """Nobody asks for longer than the database keeps a session."""
+    database.sql("ALTER ROLE quorate SET idle_session_timeout = '1s'")
+    try:
+        with serving(root) as server:
+            assert asker.ask(server.port)[0] == 200
+            time.sleep(3)
+            assert asker.ask(server.port)[0] == 200
+            assert server.stop() == 0
+    finally:
+        database.sql("ALTER ROLE quorate RESET idle_session_timeout")
+
+
+def locked_head(root: Path, asker: Asker, database: Server, url: str) -> None:
+    """Somebody holds the head for longer than is waited: try again, with nothing charged, and then it goes on."""
+    with serving(root) as server:
+        assert asker.ask(server.port)[0] == 200
+        with database.connect() as other:
+            other.execute("BEGIN")
+            other.execute("SELECT * FROM quorate_head FOR UPDATE")
+            before = asker.doubtful
+            assert asker.ask(server.port)[0:2] == (503, "overloaded")
+            assert asker.doubtful == before
+            assert server.ready() == 200
+            other.execute("ROLLBACK")
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+def frozen_database(root: Path, asker: Asker, database: Server) -> None:
+    """The database says nothing any more: 503 within half a minute, and a service that is told to stop ends."""
+    with serving(root) as server:
+        assert asker.ask(server.port)[0] == 200
+        backends = [
+            pid for [pid] in database.rows("SELECT pid FROM pg_stat_activity WHERE application_name = 'quorate'")
+        ]
+        for pid in backends:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            began = time.monotonic()
+            assert asker.ask(server.port) == (503, "unhealthy")
+            assert time.monotonic() - began < 40
+            assert "did not answer in time" in server.lines("failed")[0]["why"]
+            began = time.monotonic()
+            server.stop()
+            assert time.monotonic() - began < 40
+        finally:
+            for pid in backends:
+                os.kill(pid, signal.SIGCONT)
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        assert server.stop() == 0
+
+
+def stopped_database(root: Path, asker: Asker, database: Server) -> None:
+    """The database is stopped: nothing is answered until a start, and the log tells its code."""
+    with serving(root) as server:
+        assert asker.ask(server.port)[0] == 200
+        database.stop("fast")
+        assert asker.ask(server.port) == (503, "unhealthy")
+        assert "SQLSTATE 57P01: the database is shutting down" in server.lines("failed")[0]["why"]
+        assert "terminating connection" not in server.log.read_text()
+        server.stop()
+        database.start()
+    with serving(root) as server:
+        asker.until_answered(server.port)
+        assert server.stop() == 0
