@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import arrow_values, polars_values
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
+from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, uncopied, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.streamed import StreamedColumn
 from quorate.data.unit_keys import ID, IdKeys, PositionKeys, as_unit_keys
@@ -319,8 +319,8 @@ def is_same_table(
 
         1. they are the same object, or arrays that share memory: the rows *are* the same rows;
         2. they hold the same rows, in whatever order;
-        3. more than half of the public rows, and at least 20 different ones, occur among the private rows, while
-           in each table at least nine rows in ten are distinct.
+        3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which
+           at least nine in ten are distinct, or are copies of such rows, equally many of each.
 
     Notes
     -----
@@ -360,13 +360,16 @@ def are_same_rows(theirs: Tally, ours: Tally) -> bool:
 
 
 def is_part_of(theirs: Tally, ours: Tally) -> bool:
-    """Rule 3 of :func:`is_same_table`: more than half of our rows are among theirs, of which hardly any repeats."""
-    n, m = int(theirs.counts.sum()), int(ours.counts.sum())
-    if len(theirs.counts) < DISTINCT_SHARE * n or len(ours.counts) < DISTINCT_SHARE * m:
+    """Rule 3 of :func:`is_same_table`: more than half of our distinct rows are among theirs, which hardly repeat."""
+    if not hardly_repeats(uncopied(theirs)):
         return False
-    _, common = shared(theirs, ours)
-    matched = int(ours.counts[common].sum())
-    return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * m
+    common = len(shared(theirs, ours)[0])
+    return common >= MIN_OVERLAP and common > OVERLAP_SHARE * len(ours.counts)
+
+
+def hardly_repeats(table: Tally) -> bool:
+    """Whether nearly all rows of a table are distinct."""
+    return len(table.counts) >= DISTINCT_SHARE * int(table.counts.sum())
 
 
 def is_same_object(private: Any, public: Rows) -> bool:
