@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object
-from quorate.data.labels import Label
+from quorate.data.identity import as_column, is_same_object
+from quorate.data.labels import Label, codes_of
+from quorate.data.unit_ids import refuse_floating_ids, usable_slots
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
+from quorate.direct.schema import Schema, UsableRows
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
@@ -39,11 +41,9 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
 from quorate.release.source import client_of
 from quorate.release.target import floor_budget
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 
 _MADE_UP = 48  # rows
-
-Codes = Callable[[Any, tuple[Label, ...]], IntArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -269,7 +269,6 @@ def prepare_direct(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     stages: StageStore | None = None,
-    codes: Codes = codes_of,
     terms: LedgerTerms | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
@@ -288,8 +287,6 @@ def prepare_direct(
         Where privacy noise comes from.
     stages : StageStore, optional
         Where the plan of an earlier process may be found.
-    codes : callable
-        From labels and classes to codes, −1 for what is none of the classes.
     terms : LedgerTerms, optional
         Of the ledger that is to be charged; by default of a new one.
 
@@ -306,8 +303,9 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
+    refuse_floating_ids(groups, whole_ids=config.whole_ids)
     rows, usable = schema.parsed(X)
-    labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
+    labels, slots = codes_of(y, classes), usable_slots(groups, rows.shape[0], whole_ids=config.whole_ids)
     if not len(labels) == len(slots) == rows.shape[0]:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
@@ -330,7 +328,7 @@ def prepare_direct(
     if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
+    private = UsableRows.of(schema, rows, usable & _owned(slots), labels, slots, grouped=groups is not None)
     return DirectTask(
         schema=schema,
         plan=plan,
@@ -347,6 +345,11 @@ def prepare_direct(
         records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
         composition=config.composition,
     )
+
+
+def _owned(slots: Sequence[bytes]) -> NDArray[np.bool_]:
+    """Tell which rows have a unit."""
+    return np.array([bool(slot) for slot in slots], dtype=bool)
 
 
 def _planned(
@@ -387,7 +390,7 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
         requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
     for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(given, "ndim", 1)) != 1:
+        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
 
 
