@@ -21,7 +21,7 @@ from quorate.data import check_classes, encode_labels
 from quorate.data.cell_text import canonical_text, id_text, reader_of_words
 from quorate.data.labels import codes_of
 from quorate.data.streamed import StreamedColumn
-from quorate.data.unit_ids import slot_bytes, usable_slots
+from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
 from quorate.errors import DataRefused, InvalidParameter
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cells.md"
@@ -157,7 +157,7 @@ def test_a_missing_id_merges_no_units(container):
         assert usable_slots(IDS[container](with_one_missing), 1001) == [*slots[:500], b"", *slots[500:]]
         with pytest.raises(DataRefused, match="unit ids are missing"):
             slot_bytes(IDS[container](with_one_missing), 1001)
-    assert not any(usable_slots(IDS[container](FAR), 1000, whole_ids=True))
+    assert not any(usable_slots(only_whole_ids(IDS[container](FAR)), 1000))
 
 
 @pytest.mark.parametrize("container", FLOATS)
@@ -166,10 +166,10 @@ def test_ids_in_a_column_of_floats_are_refused_unless_they_are_said_to_be_whole(
     for ask in (slot_bytes, usable_slots):
         with pytest.raises(DataRefused, match=r"has lost digits of its ids.*whole_ids=True"):
             ask(FLOATS[container](near), 5)
-    whole = usable_slots(FLOATS[container](near), 5, whole_ids=True)
+    whole = usable_slots(only_whole_ids(FLOATS[container](near)), 5)
     assert whole == [b"id:7", b"id:8", b"id:9", b"id:10", b"id:11"]
-    assert usable_slots(FLOATS[container]([*near, None]), 6, whole_ids=True) == [*whole, b""]
-    assert not any(usable_slots(FLOATS[container](FAR), 1000, whole_ids=True))
+    assert usable_slots(only_whole_ids(FLOATS[container]([*near, None])), 6) == [*whole, b""]
+    assert not any(usable_slots(only_whole_ids(FLOATS[container](FAR)), 1000))
 
 
 def test_a_column_of_a_file_says_the_same():
@@ -178,9 +178,9 @@ def test_a_column_of_a_file_says_the_same():
         assert list(of_file) == list(slot_bytes(series, 4))
     with pytest.raises(DataRefused, match="has lost digits"):
         slot_bytes(StreamedColumn(pl.Series([1.0, 2.0])), 2)
-    assert list(slot_bytes(StreamedColumn(pl.Series([1.0, 2.0])), 2, whole_ids=True)) == [b"id:1", b"id:2"]
-    with pytest.raises(DataRefused, match="no whole number below"):
-        slot_bytes(StreamedColumn(pl.Series([1.0, 2.5])), 2, whole_ids=True)
+    assert list(slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.0]))), 2)) == [b"id:1", b"id:2"]
+    with pytest.raises(DataRefused, match="unit ids are missing"):
+        slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.5]))), 2)
 
 
 def test_times_of_numpy_are_times_and_not_counts():

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from quorate.data import fingerprint, is_same_table, load_adult, public_digest, row_digests, slot_bytes, take
+from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused
 from quorate.types import Secret
 
@@ -23,7 +24,7 @@ def test_a_whole_number_a_float_and_its_digits_are_one_id(ids):
     assert slot_bytes([float(i) for i in ids], len(ids)) == expected
     assert slot_bytes([str(i) for i in ids], len(ids)) == expected
     assert slot_bytes(np.array(ids), len(ids)) == expected
-    assert slot_bytes(pd.Series(ids, dtype=float), len(ids), whole_ids=True) == expected
+    assert slot_bytes(only_whole_ids(pd.Series(ids, dtype=float)), len(ids)) == expected
     assert slot_bytes(pl.Series(ids), len(ids)) == expected
     for i, a in zip(ids, expected, strict=True):
         for j, b in zip(ids, expected, strict=True):

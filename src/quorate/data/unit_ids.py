@@ -19,7 +19,7 @@ _AS_WRITTEN: Final = r"^[!-~](?:[ -~]*[!-~])?$"  # printable ASCII without blank
 _POINT: Final = r"\.0+$"  # unless it ends so
 
 
-def slot_bytes(groups: Any | None, n: int, *, name: str = "groups", whole_ids: bool = False) -> Sequence[bytes]:
+def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
     """Canonical bytes of the slot of each row: its unit id, or its position where there is no id.
 
     Parameters
@@ -30,8 +30,6 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups", whole_ids: b
         Number of rows.
     name : str
         What the ids are called in a message: a file and its column.
-    whole_ids : bool
-        Whether ids are whole numbers below 2⁵³, so that floats hold them.
 
     Returns
     -------
@@ -60,19 +58,19 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups", whole_ids: b
     if groups is None:
         return PositionKeys(n)
     if isinstance(groups, StreamedColumn):
-        refuse_floating_ids(groups.series, name, whole_ids=whole_ids)
-        return _keys_of_column(groups, name, whole_ids=whole_ids)
+        refuse_floating_ids(groups.series, name)
+        return _keys_of_column(groups, name)
     if getattr(groups := as_column(groups), "ndim", 1) != 1:
         raise DataRefused(f"{name}: expected one unit id per row, got a table with columns; give one column")
-    unit_keys = usable_slots(groups, n, name=name, whole_ids=whole_ids)
+    unit_keys = usable_slots(groups, n, name=name)
     if len(unit_keys) != n:
         raise DataRefused(f"{name}: expected one unit id per row of X; their lengths differ")
     if b"" in unit_keys:
-        raise _without_id(name, whole_ids=whole_ids)
+        raise _without_id(name)
     return unit_keys
 
 
-def usable_slots(groups: Any | None, n: int, *, name: str = "groups", whole_ids: bool = False) -> Sequence[bytes]:
+def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
     """Return the slot of each row, as :func:`slot_bytes`; it is empty for a row whose id says nothing.
 
     Raises
@@ -87,11 +85,37 @@ def usable_slots(groups: Any | None, n: int, *, name: str = "groups", whole_ids:
     """
     if groups is None:
         return PositionKeys(n)
-    refuse_floating_ids(groups, name, whole_ids=whole_ids)
-    return each(partial(_slot, whole_ids=whole_ids), as_list(groups))
+    refuse_floating_ids(groups, name)
+    return each(_slot, as_list(groups))
 
 
-def refuse_floating_ids(groups: Any, name: str = "groups", *, whole_ids: bool = False) -> None:
+def only_whole_ids(groups: Any) -> Any:
+    """Return unit ids of which each is a whole number below 2⁵³, or none, whatever type the column has.
+
+    Parameters
+    ----------
+    groups : (n,) array, series or sequence, or None
+        Such ids as floats hold, so that one that is missing makes no other one another.
+
+    Returns
+    -------
+    list of str or None, a StreamedColumn of them, or None
+        As :func:`slot_bytes` and :func:`usable_slots` take them; none is a row without id.
+
+    Examples
+    --------
+    >>> only_whole_ids(np.array([7.0, np.nan, 7.5, 2.0**60]))
+    ['7', None, None, None]
+    """
+    read = partial(id_text, whole_alone=True)
+    if not isinstance(groups, StreamedColumn):
+        return None if groups is None else each(read, as_list(groups))
+    import polars as pl
+
+    return StreamedColumn(pl.concat([pl.Series(each(read, part), dtype=pl.String) for part in _parts(groups.series)]))
+
+
+def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
     """Refuse a column of unit ids that is of floats: large ids have lost digits, and persons have become one.
 
     Notes
@@ -106,7 +130,7 @@ def refuse_floating_ids(groups: Any, name: str = "groups", *, whole_ids: bool = 
     Traceback (most recent call last):
     quorate.errors.DataRefused: groups: a column of floats has lost digits of its ids, as where one id is missing; give ids as text or as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True ([data] whole_ids = true)
     """  # noqa: E501  a doctest's message is one line
-    if not whole_ids and _is_floating(as_column(groups)):
+    if _is_floating(as_column(groups)):
         raise DataRefused(
             f"{name}: a column of floats has lost digits of its ids, as where one id is missing; give ids as text or "
             "as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True "
@@ -122,29 +146,27 @@ def _is_floating(ids: Any) -> bool:
     return getattr(dtype, "kind", "") == "f"
 
 
-def _slot(value: Any, *, whole_ids: bool) -> bytes:
-    text = id_text(value, whole_alone=whole_ids)
+def _slot(value: Any) -> bytes:
+    text = id_text(value)
     return b"" if text is None else ID + text.encode("utf-8", "surrogatepass")
 
 
-def _without_id(name: str, *, whole_ids: bool) -> DataRefused:
-    what = "that are no whole number below 2⁵³" if whole_ids else "that are neither text nor a number"
+def _without_id(name: str) -> DataRefused:
     return DataRefused(
-        f"{name}: unit ids are missing, or there are some {what}, and how many is not told; give every row one, or "
-        "drop the rows without"
+        f"{name}: unit ids are missing, or are neither text nor a number, and how many is not told; give every row "
+        "one, or drop the rows without"
     )
 
 
-def _keys_of_column(ids: StreamedColumn, name: str, *, whole_ids: bool) -> IdKeys:
+def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
     """Write the ids of a column down once each; whole numbers and plain text without an object a row."""
     import polars as pl
 
     series = ids.series
-    if whole_ids or not (series.dtype.is_integer() or (series.dtype == pl.String and _as_written(series))):
-        said = partial(id_text, whole_alone=whole_ids)
-        series = pl.concat([pl.Series(each(said, part), dtype=pl.String) for part in _parts(series)])
+    if not (series.dtype.is_integer() or (series.dtype == pl.String and _as_written(series))):
+        series = pl.concat([pl.Series(each(id_text, part), dtype=pl.String) for part in _parts(series)])
     if series.null_count():
-        raise _without_id(name, whole_ids=whole_ids)
+        raise _without_id(name)
     distinct = series.unique().sort()
     place = series.rank("dense").to_numpy().astype(np.int64) - 1
     return IdKeys(distinct.cast(pl.String), place)

@@ -44,6 +44,7 @@ from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
 from quorate.run.tables import (
     pool_of,
+    private_ids,
     read_pool,
     read_private_cells,
     read_public,
@@ -122,7 +123,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         private.X,
         private.y,
         public=public,
-        groups=private.unit,
+        groups=private_ids(data, private),
         fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
         noise=noise,
         stages=FolderStages(folder.private),

@@ -37,7 +37,6 @@ class DirectConfig:
     unit: str | None = None
     composition: Composition = "sum"
     neighbours: Any = "auto"
-    whole_ids: bool = False
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
@@ -303,9 +302,9 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    refuse_floating_ids(groups, whole_ids=config.whole_ids)
+    refuse_floating_ids(groups)
     rows, usable = schema.parsed(X)
-    labels, slots = codes_of(y, classes), usable_slots(groups, rows.shape[0], whole_ids=config.whole_ids)
+    labels, slots = codes_of(y, classes), usable_slots(groups, rows.shape[0])
     if not len(labels) == len(slots) == rows.shape[0]:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
@@ -328,7 +327,9 @@ def prepare_direct(
     if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & _owned(slots), labels, slots, grouped=groups is not None)
+    private = UsableRows.of(
+        schema, rows, usable & np.array(list(map(bool, slots)), bool), labels, slots, grouped=groups is not None
+    )
     return DirectTask(
         schema=schema,
         plan=plan,
@@ -345,11 +346,6 @@ def prepare_direct(
         records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
         composition=config.composition,
     )
-
-
-def _owned(slots: Sequence[bytes]) -> NDArray[np.bool_]:
-    """Tell which rows have a unit."""
-    return np.array([bool(slot) for slot in slots], dtype=bool)
 
 
 def _planned(
