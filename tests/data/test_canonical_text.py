@@ -17,6 +17,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data import check_classes, encode_labels
 from quorate.data.cell_text import canonical_text, id_text, reader_of_words
 from quorate.data.labels import codes_of
@@ -181,6 +182,21 @@ def test_a_column_of_a_file_says_the_same():
     assert list(slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.0]))), 2)) == [b"id:1", b"id:2"]
     with pytest.raises(DataRefused, match="unit ids are missing"):
         slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.5]))), 2)
+
+
+def test_an_estimator_refuses_floats_as_ids_before_anything_is_charged_unless_they_are_declared_whole():
+    X, y, groups = np.arange(12.0).reshape(6, 2), [0, 1] * 3, np.array([1.0, 2.0, 3.0, 3.0, np.nan, 2.0**60])
+    how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 2, "n_records": 3}
+    with pytest.raises(DataRefused, match="groups: a column of floats"):
+        PrivateLogisticRegression(**how).fit(X, y, groups=groups)
+    with pytest.raises(DataRefused, match="groups: a column of floats"):
+        check(
+            PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5), X, y, public=PublicPool(X + 0.5), groups=groups
+        )
+    fitted = PrivateLogisticRegression(**how, whole_ids=True, unsafe_noise_seed=1).fit(X, y, groups=groups)
+    as_text = PrivateLogisticRegression(**how, unsafe_noise_seed=1)
+    as_text.fit(X, y, groups=["1", "2", "3", "3", None, None])
+    assert fitted.coef_.tolist() == as_text.coef_.tolist()
 
 
 def test_times_of_numpy_are_times_and_not_counts():
