@@ -153,8 +153,8 @@ def _slot(value: Any) -> bytes:
 
 def _without_id(name: str) -> DataRefused:
     return DataRefused(
-        f"{name}: unit ids are missing, or are neither text nor a number, and how many is not told; give every row "
-        "one, or drop the rows without"
+        f"{name}: unit ids are missing, and how many is not told; give every row one that is a text or a number, or "
+        "drop the rows without"
     )
 
 

@@ -300,6 +300,8 @@ class UsableRows:
         grouped: bool,
     ) -> UsableRows:
         """Gather what :meth:`Schema.parsed`, the labels' codes and the rows' slots say."""
+        if grouped:
+            usable = usable & np.array([bool(slot) for slot in unit_keys], dtype=bool)
         kept = np.flatnonzero(usable & (codes >= 0))
         n_slots = len({slot for slot in unit_keys if slot})
         numbers = _taken(schema, X, kept)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
@@ -40,7 +40,7 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
 from quorate.release.source import client_of
 from quorate.release.target import floor_budget
-from quorate.types import Secret
+from quorate.types import IntArray, Secret
 
 _MADE_UP = 48  # rows
 
@@ -277,17 +277,15 @@ def prepare_direct(
     config : DirectConfig
         What was asked.
     X, y, groups
-        Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
+        As for :meth:`quorate.PrivateLogisticRegression.fit`.
     public : PublicPool or None
         The pool; rows are numbers where there is none.
     fingerprint_key : Secret[bytes]
         By which data are bound to a ledger.
     noise : NoiseSource
         Where privacy noise comes from.
-    stages : StageStore, optional
-        Where the plan of an earlier process may be found.
-    terms : LedgerTerms, optional
-        Of the ledger that is to be charged; by default of a new one.
+    stages, terms : StageStore, LedgerTerms, optional
+        Where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
 
     Raises
     ------
@@ -302,11 +300,9 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    refuse_floating_ids(groups)
-    rows, usable = schema.parsed(X)
-    labels, slots = codes_of(y, classes), usable_slots(groups, rows.shape[0])
-    if not len(labels) == len(slots) == rows.shape[0]:
-        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    (rows, usable), labels = schema.parsed(X), codes_of(y, classes)
+    slots = usable_slots(groups, rows.shape[0])
+    _refuse_lengths(rows, labels, slots)
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
@@ -375,6 +371,11 @@ def rho_of(epsilon: float, delta: float, composition: Composition) -> float | No
     return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
 
 
+def _refuse_lengths(rows: Any, labels: IntArray, slots: Sequence[bytes]) -> None:
+    if not len(labels) == len(slots) == rows.shape[0]:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+
+
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
     """Refuse what the objects themselves tell, whatever they hold."""
     if public is not None and is_same_object(X, public.rows()):
@@ -388,6 +389,7 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
     for name, given in (("y", y), ("groups", groups)):
         if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)
 
 
 def _goes_on(reservation: Reservation) -> bool:
