@@ -77,7 +77,7 @@ def act() -> Iterator[None]:
 
 
 def know_charge(error: QuorateError) -> QuorateError:
-    """Return an error, made in another thread or process perhaps, that says what the ledgers of *this* act were charged.
+    """Return an error, of another thread or process perhaps, that says what the ledgers of *this* act were charged.
 
     What whoever raised it said itself stays.
     """

@@ -70,13 +70,17 @@ def test_a_refusal_says_what_its_own_thread_was_charged_whoever_committed_it(pla
     """One thread decides the requests of all that wait: a refusal must not say what that one was charged."""
     ledger = place.open(BUDGET)
 
+    def ask(thread, number):
+        with act():
+            if thread % 2:
+                ledger.reserve(PureDP(0.01), delta=0, purposes={"label": 1}, key=f"{thread}-{number}")
+            ledger.reserve(PureDP(2.0), delta=0, purposes={"label": 1}, key=f"too much {thread}-{number}")
+
     def refused(thread):
         words = []
         for number in range(3):
-            with pytest.raises(BudgetExhausted) as refusal, act():
-                if thread % 2:
-                    ledger.reserve(PureDP(0.01), delta=0, purposes={"label": 1}, key=f"{thread}-{number}")
-                ledger.reserve(PureDP(2.0), delta=0, purposes={"label": 1}, key=f"too much {thread}-{number}")
+            with pytest.raises(BudgetExhausted) as refusal:
+                ask(thread, number)
             words.append(refusal.value.charged)
         return words
 

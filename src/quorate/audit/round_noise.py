@@ -49,7 +49,7 @@ def noise_seen(comparisons: Sequence[GoodnessOfFit]) -> tuple[str, ...]:
         "a round without noise, or without much of it",
         f"noise of the rounds that is smaller or larger by {percent:.2g} % or more",
         "noise, or its size alone, that rounds share with each other, at any distance",
-        f"noise, or its size alone, that numbers of a round share: all of them, or {_MOST_NUMBERS} drawn for each audit",
+        f"noise, or its size alone, that numbers of a round share: all, or {_MOST_NUMBERS} drawn for each audit",
     )
 
 
