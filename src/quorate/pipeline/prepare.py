@@ -13,6 +13,7 @@ import numpy as np
 
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF
+from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
@@ -81,6 +82,7 @@ class _Arguments:
     strategy: Strategy | None
 
 
+@one_thread()
 def prepare(
     config: RunConfig,
     X: Any,
