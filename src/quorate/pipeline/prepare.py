@@ -390,10 +390,8 @@ def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
 
 
 def _n_queries(wish: Any, n_public: int) -> int | None:
-    if wish == "auto":
-        return None
-    if wish == "all":
-        return n_public
+    if wish in ("auto", "all"):
+        return None if wish == "auto" else n_public
     asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
     if asked > n_public:
         raise InvalidParameter(
