@@ -12,6 +12,7 @@ import numpy as np
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
+from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
@@ -258,6 +259,7 @@ class DirectTask:
         return replace(self, private=Secret(nothing))
 
 
+@one_thread()
 def prepare_direct(
     config: DirectConfig,
     X: Any,
