@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, uncopied, words_of
+from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
@@ -229,7 +229,7 @@ def is_same_table(
         1. they are the same object, or arrays that share memory: the rows *are* the same rows;
         2. they hold the same rows, in whatever order;
         3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which
-           at least nine in ten are distinct, or are copies of such rows, equally many of each.
+           at least nine in ten are distinct.
 
     Notes
     -----
@@ -270,7 +270,7 @@ def are_same_rows(theirs: Tally, ours: Tally) -> bool:
 
 def is_part_of(theirs: Tally, ours: Tally) -> bool:
     """Rule 3 of :func:`is_same_table`: more than half of our distinct rows are among theirs, which hardly repeat."""
-    if not hardly_repeats(uncopied(theirs)):
+    if not hardly_repeats(theirs):
         return False
     common = len(shared(theirs, ours)[0])
     return common >= MIN_OVERLAP and common > OVERLAP_SHARE * len(ours.counts)

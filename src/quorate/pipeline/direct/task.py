@@ -75,11 +75,11 @@ class DirectTask:
     noise : NoiseSource
         Where privacy noise comes from.
     stored : bool
-        Whether the plan was read from where an earlier process kept it.
+        Whether an earlier process kept the plan.
     plan_key : str
         What the plan is kept under.
     records : PrivateRecords
-        By which the private rows that can be used are known again, whatever their labels are.
+        By which usable private rows are known again, whatever their labels are.
     """
 
     schema: Schema = field(repr=False)
@@ -233,8 +233,7 @@ class DirectTask:
                 raise PreconditionFailed(
                     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
                     "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
-                    "run: with its private/coordinates-*.stage); for another release, which is charged, ask for "
-                    "another epsilon"
+                    "run: with its private/coordinates-*.stage); for another release, which is charged, ask for another ε"
                 )
 
     def may_score(self, rows: Any) -> bool:
@@ -247,8 +246,8 @@ class DirectTask:
 
         Notes
         -----
-        Privacy: one of the three things that private cells decide in the direct method. It is asked once the rounds are
-        over, and the score is left out where the answer is no; the owner alone is told why.
+        Privacy: one of the three things that private cells decide in the direct method, asked once the rounds are over.
+        Where the answer is no the score is left out; the owner alone is told why.
         """
         parsed, usable = self.schema.parsed(rows, "evaluation")
         return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
