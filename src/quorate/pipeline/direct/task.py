@@ -233,7 +233,7 @@ class DirectTask:
                 raise PreconditionFailed(
                     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
                     "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
-                    "run: with its private/coordinates-*.stage); for another release, which is charged, ask for another ε"
+                    "run: with its private/coordinates-*.stage); another release, which is charged, has another ε"
                 )
 
     def may_score(self, rows: Any) -> bool:
