@@ -94,6 +94,7 @@ def test_a_pipeline_hands_on_what_it_bins():
         ([1, 2], [1.0, 2.0, float("nan")]),
         ([0, 1], [0, 1, UNLABELLED]),
         ([-1, 1], [-1, 1, None]),
+        ([0, 1], ["0", "1", None]),
     ],
 )
 @pytest.mark.parametrize("container", [list, np.array, pd.Series, lambda y: pl.Series(y, strict=False)])
@@ -105,7 +106,7 @@ def test_labels_of_any_kind(classes, labels, container):
 
 @pytest.mark.parametrize(
     ("classes", "labels"),
-    [(["no", "yes"], ["no", "maybe"]), ([1, 2], ["1", "2"]), (["no", "yes"], [["no"], ["yes"]]), ([0, 1], [0, 0.5])],
+    [(["no", "yes"], ["no", "maybe"]), ([1, 2], ["1", "3"]), (["no", "yes"], [["no"], ["yes"]]), ([0, 1], [0, 0.5])],
 )
 def test_other_labels_are_refused_and_not_shown(classes, labels):
     with pytest.raises(DataRefused) as refusal:

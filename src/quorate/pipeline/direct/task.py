@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
@@ -12,15 +12,17 @@ import numpy as np
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
+from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object
-from quorate.data.labels import Label
+from quorate.data.identity import as_column, is_same_object
+from quorate.data.labels import Label, codes_of
+from quorate.data.unit_ids import refuse_floating_ids, usable_slots
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
+from quorate.direct.schema import Schema, UsableRows
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
@@ -42,8 +44,6 @@ from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
 
 _MADE_UP = 48  # rows
-
-Codes = Callable[[Any, tuple[Label, ...]], IntArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,11 +75,11 @@ class DirectTask:
     noise : NoiseSource
         Where privacy noise comes from.
     stored : bool
-        Whether the plan was read from where an earlier process kept it.
+        Whether an earlier process kept the plan.
     plan_key : str
         What the plan is kept under.
     records : PrivateRecords
-        By which the private rows that can be used are known again, whatever their labels are.
+        By which usable private rows are known again, whatever their labels are.
     """
 
     schema: Schema = field(repr=False)
@@ -233,8 +233,7 @@ class DirectTask:
                 raise PreconditionFailed(
                     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
                     "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
-                    "run: with its private/coordinates-*.stage); for another release, which is charged, ask for "
-                    "another epsilon"
+                    "run: with its private/coordinates-*.stage); another release, which is charged, has another ε"
                 )
 
     def may_score(self, rows: Any) -> bool:
@@ -247,8 +246,8 @@ class DirectTask:
 
         Notes
         -----
-        Privacy: one of the three things that private cells decide in the direct method. It is asked once the rounds are
-        over, and the score is left out where the answer is no; the owner alone is told why.
+        Privacy: one of the three things that private cells decide in the direct method, asked once the rounds are over.
+        Where the answer is no the score is left out; the owner alone is told why.
         """
         parsed, usable = self.schema.parsed(rows, "evaluation")
         return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
@@ -259,6 +258,7 @@ class DirectTask:
         return replace(self, private=Secret(nothing))
 
 
+@one_thread()
 def prepare_direct(
     config: DirectConfig,
     X: Any,
@@ -269,7 +269,6 @@ def prepare_direct(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     stages: StageStore | None = None,
-    codes: Codes = codes_of,
     terms: LedgerTerms | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
@@ -279,19 +278,15 @@ def prepare_direct(
     config : DirectConfig
         What was asked.
     X, y, groups
-        Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
+        As for :meth:`quorate.PrivateLogisticRegression.fit`.
     public : PublicPool or None
         The pool; rows are numbers where there is none.
     fingerprint_key : Secret[bytes]
         By which data are bound to a ledger.
     noise : NoiseSource
         Where privacy noise comes from.
-    stages : StageStore, optional
-        Where the plan of an earlier process may be found.
-    codes : callable
-        From labels and classes to codes, −1 for what is none of the classes.
-    terms : LedgerTerms, optional
-        Of the ledger that is to be charged; by default of a new one.
+    stages, terms : StageStore, LedgerTerms, optional
+        Where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
 
     Raises
     ------
@@ -306,10 +301,9 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    rows, usable = schema.parsed(X)
-    labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
-    if not len(labels) == len(slots) == rows.shape[0]:
-        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    (rows, usable), labels = schema.parsed(X), codes_of(y, classes)
+    slots = usable_slots(groups, rows.shape[0])
+    _refuse_lengths(rows, labels, slots)
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
@@ -330,7 +324,9 @@ def prepare_direct(
     if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
+    private = UsableRows.of(
+        schema, rows, usable & np.array(list(map(bool, slots)), bool), labels, slots, grouped=groups is not None
+    )
     return DirectTask(
         schema=schema,
         plan=plan,
@@ -376,6 +372,11 @@ def rho_of(epsilon: float, delta: float, composition: Composition) -> float | No
     return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
 
 
+def _refuse_lengths(rows: Any, labels: IntArray, slots: Sequence[bytes]) -> None:
+    if not len(labels) == len(slots) == rows.shape[0]:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+
+
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
     """Refuse what the objects themselves tell, whatever they hold."""
     if public is not None and is_same_object(X, public.rows()):
@@ -387,8 +388,9 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
         requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
     for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(given, "ndim", 1)) != 1:
+        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)
 
 
 def _goes_on(reservation: Reservation) -> bool:
