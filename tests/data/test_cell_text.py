@@ -10,11 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from quorate.data.cell_text import OUT_OF_RANGE
+from quorate.data.cell_text import OUT_OF_RANGE, canonical_text
 from quorate.data.columns import texts
 from quorate.data.identity import as_list
-from quorate.direct.cells import word
-from quorate.direct.schema import Schema, codes_of, slots_of
+from quorate.data.labels import codes_of
+from quorate.data.unit_ids import usable_slots
+from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
 
 EXTREMES = (2**63 - 1, -(2**63), 2**60, -(2**60), 253_402_300_800_000_000, -62_135_596_800_000_001)
@@ -74,8 +75,8 @@ def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, cap
         values = as_list(column([0, None, 86_400, hostile]))
         assert [str(value) for value in values[:3]] == [str(value) for value in plain]
         assert values[3] is OUT_OF_RANGE or isinstance(values[3], (dt.date, dt.timedelta))
-        slots, _ = slots_of(column([0, None, 86_400, hostile]), 4)
-        assert list(slots[:3]) == list(slots_of(column([0, None, 86_400]), 3)[0])
+        slots = usable_slots(column([0, None, 86_400, hostile]), 4)
+        assert list(slots[:3]) == list(usable_slots(column([0, None, 86_400]), 3))
         assert codes_of(column([0, hostile]), ("a", "b")).tolist() == [-1, -1]
     assert capfd.readouterr() == ("", "")
 
@@ -89,7 +90,7 @@ def test_the_last_representable_days_are_read_as_before():
 
 def test_the_out_of_range_is_neither_shown_nor_missing():
     assert repr(OUT_OF_RANGE) == "<out of range>"
-    assert word(OUT_OF_RANGE) is None
+    assert canonical_text(OUT_OF_RANGE) is None
 
 
 @pytest.mark.parametrize("column", list(columns()))
@@ -167,3 +168,30 @@ def test_nor_does_any_other_cell(hostile):
     schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
     cells = pd.Series([*WARDS, hostile])
     assert schema.parsed(pd.DataFrame({"ward": cells}))[0]["ward"].tolist()[:4] == ["1", "2", "3", "2"]
+
+
+def fails(*_):
+    raise RuntimeError("a private value")
+
+
+EVIL = {
+    "int": type("Whole", (int,), {"__float__": fails, "__index__": fails, "__str__": fails, "__hash__": fails})(3),
+    "float": type("Real", (float,), {"__float__": fails, "is_integer": fails, "__eq__": fails, "__hash__": fails})(3.5),
+    "str": type("Text", (str,), dict.fromkeys(("strip", "lower", "encode", "__hash__", "__eq__"), fails))("3"),
+    "date": type("Day", (dt.date,), {"isoformat": fails, "toordinal": fails, "__hash__": fails})(2020, 1, 1),
+}
+
+
+@pytest.mark.parametrize("kind", EVIL)
+def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
+    columns = {"ward": ["1", "2", "3", "north"], "size": [1.5, 2.0, 3.0, 4.0], "day": [dt.date(2020, 1, 1)] * 4}
+    schema = Schema.of(pl.DataFrame({name: cells * 4 for name, cells in columns.items()}).to_pandas())
+    plain = schema.parsed(pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}))[0]
+    for name in columns:
+        hostile = {each: [*cells, EVIL[kind] if each == name else cells[0]] for each, cells in columns.items()}
+        frame = pd.DataFrame({each: pd.Series(cells, dtype=object) for each, cells in hostile.items()})
+        read = schema.parsed(frame)[0]
+        for each in columns:
+            assert as_list(read[each])[:4] == as_list(plain[each])
+    assert usable_slots(["a", EVIL[kind], "b"], 3) is not None
+    assert codes_of(["1", EVIL[kind], "2"], ["1", "2"]).tolist()[::2] == [0, 1]

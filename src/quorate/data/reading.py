@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.data.database import DatabaseQuery
 from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
-from quorate.data.formats.format import ReadsEach, cannot_read_each_row
+from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
 from quorate.errors import InvalidParameter
 
@@ -132,7 +132,7 @@ def read_cells(
             if name is not None:
                 require_column(name, frame.columns, path)
         features = frame.select([name for name in frame.columns if name not in (label, unit, *drop)])
-        return Table(X=features, y=as_list(frame[label]), unit=None if unit is None else as_list(frame[unit]))
+        return Table(X=features, y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
     if not isinstance(found, ReadsEach):
         raise cannot_read_each_row(found, path)
     return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)

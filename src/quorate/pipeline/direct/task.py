@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
@@ -16,12 +16,13 @@ from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object
-from quorate.data.labels import Label
+from quorate.data.identity import as_column, is_same_object
+from quorate.data.labels import Label, codes_of
+from quorate.data.unit_ids import refuse_floating_ids, usable_slots
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
+from quorate.direct.schema import Schema, UsableRows
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
@@ -43,8 +44,6 @@ from quorate.release.target import floor_budget
 from quorate.types import IntArray, Secret
 
 _MADE_UP = 48  # rows
-
-Codes = Callable[[Any, tuple[Label, ...]], IntArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,7 +270,6 @@ def prepare_direct(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     stages: StageStore | None = None,
-    codes: Codes = codes_of,
     terms: LedgerTerms | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
@@ -281,19 +279,15 @@ def prepare_direct(
     config : DirectConfig
         What was asked.
     X, y, groups
-        Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
+        As for :meth:`quorate.PrivateLogisticRegression.fit`.
     public : PublicPool or None
         The pool; rows are numbers where there is none.
     fingerprint_key : Secret[bytes]
         By which data are bound to a ledger.
     noise : NoiseSource
         Where privacy noise comes from.
-    stages : StageStore, optional
-        Where the plan of an earlier process may be found.
-    codes : callable
-        From labels and classes to codes, −1 for what is none of the classes.
-    terms : LedgerTerms, optional
-        Of the ledger that is to be charged; by default of a new one.
+    stages, terms : StageStore, LedgerTerms, optional
+        Where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
 
     Raises
     ------
@@ -308,10 +302,9 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    rows, usable = schema.parsed(X)
-    labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
-    if not len(labels) == len(slots) == rows.shape[0]:
-        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    (rows, usable), labels = schema.parsed(X), codes_of(y, classes)
+    slots = usable_slots(groups, rows.shape[0])
+    _refuse_lengths(rows, labels, slots)
     n_units = declared or max(len({slot for slot in slots if slot}), 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
@@ -332,7 +325,9 @@ def prepare_direct(
     if kept is not None and public is not None:
         rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
         data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
+    private = UsableRows.of(
+        schema, rows, usable & np.array(list(map(bool, slots)), bool), labels, slots, grouped=groups is not None
+    )
     return DirectTask(
         schema=schema,
         plan=plan,
@@ -378,6 +373,11 @@ def rho_of(epsilon: float, delta: float, composition: Composition) -> float | No
     return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
 
 
+def _refuse_lengths(rows: Any, labels: IntArray, slots: Sequence[bytes]) -> None:
+    if not len(labels) == len(slots) == rows.shape[0]:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+
+
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
     """Refuse what the objects themselves tell, whatever they hold."""
     if public is not None and is_same_object(X, public.rows()):
@@ -389,8 +389,9 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
         requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
     for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(given, "ndim", 1)) != 1:
+        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)
 
 
 def _goes_on(reservation: Reservation) -> bool:
