@@ -13,6 +13,7 @@ from quorate.accounting import (
     answers_allowed,
     calibrate,
     calibrate_sigma,
+    calibration,
     epsilon,
     sampler_delta,
 )
@@ -143,3 +144,27 @@ def test_the_sampler_is_as_good_as_is_assumed_here():
     from quorate.accounting.calibration import SAMPLER_TOTAL_VARIATION
 
     assert noise.TOTAL_VARIATION <= SAMPLER_TOTAL_VARIATION
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-18), (1e-9, 1e-9), (1e-9, 1e-5), (1e-7, 1e-7)])
+@pytest.mark.parametrize("n_answers", [1, 100])
+def test_the_least_budgets_are_answered_in_seconds_and_cost_what_continuous_noise_does(epsilon, delta, n_answers):
+    start = process_time()
+    result = calibrate(epsilon, delta, n_answers, 1.0)
+    assert process_time() - start < 5.0
+    assert charged(result.sigma, result.delta, n_answers, 1.0)[0] <= Fraction(epsilon)
+    assert result.sigma <= calibrate_sigma(epsilon, delta, n_answers, 1.0, noise="continuous") * (1 + 1e-6)
+
+
+def test_a_price_far_above_the_curve_is_met_in_few_evaluations(monkeypatch):
+    """Where another rule prices the event, as near the least budgets once, σ is not raised in steps of 1e-9."""
+    priced = []
+
+    def dear(event, delta):
+        priced.append(event)
+        assert len(priced) < 200
+        return 400 / event.event.sigma, "another"
+
+    monkeypatch.setattr(calibration.spend, "explain", dear)
+    result = calibrate(1.0, 1e-5, 100, 1.0)
+    assert 400 <= result.sigma <= 400 * (1 + 1e-8)

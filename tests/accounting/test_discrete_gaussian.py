@@ -62,6 +62,28 @@ def test_the_kink_term_is_worth_having():
     assert abs(plain - lattice.log_delta(epsilon, sigma, shifts)) > 1e-9
 
 
+@pytest.mark.parametrize(("sigma", "shifts"), [(300.0, 1), (100.0, 100), (1000.0, 1000), (30_000.0, 2)])
+@pytest.mark.parametrize("deviations", [-100.0, -2.0, -0.3, 0.0, 0.4, 1.5, 2.4])
+def test_near_the_centre_the_integral_and_its_bound_are_just_above_the_lattice(sigma, shifts, deviations):
+    tau = sigma * sqrt(shifts)
+    epsilon = max(shifts / 2 + deviations * tau, 0.0) / sigma**2
+    t = lattice._threshold(epsilon, sigma, shifts)
+    summed = lattice._by_lattice(epsilon, t, tau, sigma, shifts)
+    bound = lattice._by_curvature(epsilon, t, tau, sigma, shifts)
+    # what it adds, and how well the Gaussian curve itself is known
+    assert summed - lattice._ROUND_OFF <= bound <= summed + 150 / tau**2 + 2.0**-45 * (1 + sigma)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-8, 1e-6, 1e-3])
+@pytest.mark.parametrize("sigma", [3e6, 3e7, 1e9])
+def test_noise_too_wide_to_be_summed_costs_what_continuous_noise_does(sigma, epsilon):
+    ideal = float(continuous(epsilon, 10 / sigma))
+    start = process_time()
+    over = lattice.log_delta(epsilon, sigma, 100) - ideal
+    assert 0 <= over <= (2e-6 if ideal > -400 else -0.01 * ideal)  # far out, the tail of the noise alone
+    assert process_time() - start < 0.5
+
+
 @pytest.mark.parametrize(("sigma", "shifts", "epsilon"), [(2.5, 50, 3.0), (2.5, 50, 10.0), (3.0, 1000, 60.0)])
 def test_the_transform_and_the_lattice_agree(sigma, shifts, epsilon):
     t, tau = lattice._threshold(epsilon, sigma, shifts), sigma * sqrt(shifts)

@@ -276,3 +276,10 @@ def test_no_difference_that_matters_is_said_in_text_page_and_json(large: Plan) -
     assert "no difference that matters" in " ".join(render_plan(said).split())
     assert "no difference that matters" in plan_page(said)
     assert {each["difference"] for each in said.tree()["sparse_vector_beats_gaussian_from"]} == {"does not matter"}
+
+
+def test_a_learner_that_no_table_is_large_enough_for_does_not_cost_the_plan_its_other_rows():
+    facts = PublicFacts(n_records=3000, n_public=400, n_classes=2, width=2, epsilon=1e-9, delta=1e-5)
+    rows = learner_rows(facts)
+    assert [row.name for row in rows] == ["NoisyThreshold"]
+    assert rows[0].cannot.startswith("no promise")
