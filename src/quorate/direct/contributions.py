@@ -285,7 +285,7 @@ def clipped_rows(vectors: FloatArray, k: int) -> IntArray:
     What is not finite becomes 0. Where rounding passed ``4**k`` the scaled vector is shrunk by :math:`1 - 2^{-40}` and
     truncated again, at most eight times, and becomes 0 after that.
     """
-    finite = np.isfinite(vectors).all(axis=1)
+    finite = np.asarray(np.isfinite(vectors).all(axis=1))
     flat = np.where(finite[:, None], vectors, 0.0)
     exponents = np.frexp(np.abs(flat).max(axis=1, initial=0.0))[1].astype(np.int64)
     bits = (MANTISSA_BITS - 1 - flat.shape[1].bit_length()) // 2  # so that squares of integers sum exactly
@@ -296,9 +296,9 @@ def clipped_rows(vectors: FloatArray, k: int) -> IntArray:
     integers, open_ = np.zeros(flat.shape, dtype=np.int64), np.flatnonzero(finite)
     for _ in range(_TRIES):
         whole = np.trunc(scaled[open_])
-        sound = (np.abs(whole) <= 2.0**k).all(axis=1) & (np.sum(whole * whole, axis=1) <= 2.0 * 4.0**k)
+        sound = np.asarray((np.abs(whole) <= 2.0**k).all(axis=1)) & (np.sum(whole * whole, axis=1) <= 2.0 * 4.0**k)
         held = np.where(sound[:, None], whole, 0.0).astype(np.int64)
-        sound &= np.sum(held * held, axis=1) <= 4**k
+        sound = sound & (np.sum(held * held, axis=1) <= 4**k)
         integers[open_[sound]] = held[sound]
         open_ = open_[~sound]
         if not len(open_):

@@ -11,23 +11,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ambient import unwarned
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import listed, refuse_other_columns
+from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_list, is_missing, slot_bytes
+from quorate.data.identity import as_list, is_missing, lists_of, slot_bytes
 from quorate.data.labels import Label, encode_labels
-from quorate.data.rows import Rows, n_rows, with_text_names
+from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
+from quorate.data.unit_keys import ListedKeys
 from quorate.deferred import sparse
 from quorate.direct.cells import (
     as_numbers,
@@ -232,16 +233,22 @@ class Schema:
         parsed: dict[str, Any] = {}
         units, places = self._units(), {name: place for place, name in enumerate(names)}
         for at, (column, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, places[column]])
+            series = X[column] if kind(X) == "polars" else X.iloc[:, places[column]]
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
                 point = writes_point(as_list(column_of(self.pool, at)))
-                parsed[column], fits = self._texts(cells, as_kind, needed=column in self.text, point=point)
+                parsed[column], fits = self._texts(as_list(series), as_kind, needed=column in self.text, point=point)
             else:
                 times = family == "time" and as_kind in ("date", "time", "duration")
-                read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
-                parsed[column] = values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
-                missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+                if not times and is_plain_number(series):
+                    values = doubles(series)
+                    missing = np.isnan(values)
+                else:
+                    cells = as_list(series)
+                    read = number_with_comma if column in self.kinds.commas else number  # as its owner declares them
+                    values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
+                    missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+                parsed[column] = values
                 mean, scale = units.get(at, (0.0, 1.0))
                 fits = np.isfinite((values - mean) / scale) | missing
             if as_kind != "dropped":
@@ -326,67 +333,17 @@ def slots_of(groups: Any | None, n: int) -> tuple[Sequence[bytes], NDArray[np.bo
     """Return the slot of each row, and which rows have one; a row without a unit id has an empty slot."""
     if groups is None:
         return slot_bytes(None, n), np.ones(n, dtype=bool)
-    known: dict[tuple[type, Any], bytes] = {}
-    unit_keys = []
-    for value in as_list(groups):
+    known: dict[tuple[type, Any], int] = {}
+    units: dict[bytes, int] = {}
+
+    def place_of(value: Any) -> int:
         try:
-            slot = known.get((type(value), value))
-            if slot is None:
-                slot = known[(type(value), value)] = slot_bytes([value], 1)[0]
+            place = known.get((type(value), value))
+            if place is None:
+                place = known[(type(value), value)] = units.setdefault(slot_bytes([value], 1)[0], len(units))
         except Exception:  # noqa: BLE001 - nor does what an id is
-            slot = b""
-        unit_keys.append(slot)
-    return unit_keys, np.array([bool(slot) for slot in unit_keys], dtype=bool)
+            place = units.setdefault(b"", len(units))
+        return place
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UsableRows:
-    """The private side, as numbers: usable rows alone, those of one unit together and in their own order.
-
-    Attributes
-    ----------
-    rows : FloatArray or CSR matrix, (n_usable, n_columns)
-    codes : IntArray, (n_usable,)
-    starts : IntArray or None
-        Where each unit begins, and the end; None where every row is a unit.
-    n_slots : int
-        Units there are, those without a usable row included. Public where it was declared to be, or read.
-    """
-
-    rows: Any = field(repr=False)
-    codes: IntArray = field(repr=False)
-    starts: IntArray | None = field(repr=False)
-    n_slots: int = field(repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        X: Rows,
-        usable: NDArray[np.bool_],
-        codes: IntArray,
-        unit_keys: Sequence[bytes],
-        *,
-        grouped: bool,
-    ) -> UsableRows:
-        """Gather what :meth:`Schema.parsed`, :func:`codes_of` and :func:`slots_of` returned."""
-        kept = np.flatnonzero(usable & (codes >= 0))
-        n_slots = len({slot for slot in unit_keys if slot})
-        numbers = _taken(schema, X, kept)
-        sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
-        kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
-        if not grouped:
-            return cls(numbers, codes[kept], None, n_slots)
-        number = {slot: i for i, slot in enumerate(sorted({unit_keys[int(i)] for i in kept}))}
-        whose = np.array([number[unit_keys[int(i)]] for i in kept], dtype=np.int64)
-        order = np.argsort(whose, kind="stable")
-        starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
-        return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
-
-
-@_QUIET
-def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
-    if not len(kept):
-        return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    with unwarned():
-        return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))
+    places = np.fromiter(map(place_of, chain.from_iterable(lists_of(groups))), dtype=np.int64)
+    return ListedKeys(list(units), places), places != units.get(b"", -1)

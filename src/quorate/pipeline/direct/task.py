@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,15 +14,16 @@ import numpy as np
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
 from quorate.arguments import count, real
-from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
+from quorate.data import PrivateRecords, PublicPool, check_classes, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object
+from quorate.data.identity import is_same_object, lists_of
 from quorate.data.labels import Label
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
-from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows, codes_of, slots_of
+from quorate.direct.schema import Schema, codes_of, slots_of
+from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition, largest_rho
@@ -152,14 +154,9 @@ class DirectTask:
         )
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 
-    @cached_property
-    def units(self) -> Secret[PrivateUnits]:
-        """The private rows in public coordinates, as integers."""
-        private = self.private.reveal()
-        with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
-            coordinates = self.plan.coordinates
-            z = coordinates.for_rounds(private.rows) if private.starts is None else coordinates(private.rows)
-            return Secret(PrivateUnits(z, private.codes, private.starts))
+    def units(self, *, folder: Path | None = None, watch: Watching | None = None) -> Secret[Any]:
+        """The private rows in public coordinates, as integers: what :func:`~quorate.direct.spool.units_of` returns."""
+        return Secret(units_of(self.plan.coordinates, self.private.reveal(), folder=folder, watch=watch))
 
     @cached_property
     def public_digest(self) -> str:
@@ -255,8 +252,8 @@ class DirectTask:
 
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
-        nothing = UsableRows(np.empty((0, 0)), np.empty(0, dtype=np.int64), None, 0)
-        return replace(self, private=Secret(nothing))
+        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
+        return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)))
 
 
 def prepare_direct(
@@ -306,14 +303,17 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    rows, usable = schema.parsed(X)
-    labels, (slots, owned) = codes(y, classes), slots_of(groups, rows.shape[0])
-    if not len(labels) == len(slots) == rows.shape[0]:
+    table = PrivateTable.of(schema, X)
+    digests, records = table.known()
+    labels = np.concatenate([np.empty(0, dtype=np.int64), *(codes(part, classes) for part in lists_of(y))])
+    slots, _ = slots_of(groups, len(digests))
+    if not len(labels) == len(slots) == len(digests):
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
-    n_units = declared or max(len({slot for slot in slots if slot}), 1)
+    private = UsableRows.of(table, labels, slots, grouped=groups is not None)
+    n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
-    data = fingerprint(rows, labels, slots, fingerprint_key)
+    data = table.fingerprint(digests, labels, slots, fingerprint_key)
     begun = BegunRun(
         config=config,
         schema=schema,
@@ -328,13 +328,13 @@ def prepare_direct(
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:
-        rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
-        data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(schema, rows, usable & owned, labels, slots, grouped=groups is not None)
+        table = PrivateTable.of(schema, X)
+        digests, records = table.known()  # again: what can be scaled follows from the encoder that was kept
+        data = table.fingerprint(digests, labels, slots, fingerprint_key)
     return DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(private),
+        private=Secret(replace(private, table=PrivateTable(schema, table.X))),
         unit=unit,
         **named,
         relation=relation,
@@ -344,7 +344,7 @@ def prepare_direct(
         noise=noise,
         stored=kept is not None,
         plan_key=key,
-        records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
+        records=records,
         composition=config.composition,
     )
 
