@@ -64,11 +64,22 @@ def act() -> Iterator[None]:
     True
     """
     before = _charged.get()
-    _charged.set(NOTHING_CHARGED)
+    if before is None:
+        _charged.set(NOTHING_CHARGED)
     try:
         yield
+    except QuorateError as error:
+        know_charge(error)
+        raise
     finally:
-        _charged.set(before if before is None or _charged.get() == NOTHING_CHARGED else _charged.get())
+        if before is None:  # within another act it is a part of that one
+            _charged.set(None)
+
+
+def know_charge(error: QuorateError) -> None:
+    """Say of an error of another process or thread, which knows nothing of this act, what its ledgers were charged."""
+    if error.charged is None:
+        error.charged = _charged.get()
 
 
 def note_charge(words: str = STANDS) -> None:

@@ -19,7 +19,15 @@ import click
 from quorate.cli.stopping import interruption, stopping
 from quorate.cli.streams import forgiving_streams
 from quorate.cli.unforeseen import may_hold_charges, refusal_of, run_in_question
-from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, InvalidParameter, PreconditionFailed, QuorateError, act
+from quorate.errors import (
+    NOTHING_CHARGED,
+    NOTHING_MORE,
+    InvalidParameter,
+    PreconditionFailed,
+    QuorateError,
+    act,
+    know_charge,
+)
 from quorate.plugins import COMMANDS as DECLARED
 from quorate.plugins import added, load, packages_of
 
@@ -233,6 +241,7 @@ def _of_the_machine(error: OSError) -> PreconditionFailed:
 
 def fail(error: QuorateError, arguments: list[str]) -> NoReturn:
     """Print `error` and exit with its code."""
+    know_charge(error)
     if error.charged == NOTHING_CHARGED and may_hold_charges(run_in_question.get()):
         error.charged = NOTHING_MORE
     for line in lines(error, arguments):

@@ -127,6 +127,7 @@ def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
 
     Examples
     --------
+    >>> from quorate.accounting.neighbouring import N_IS_PUBLIC
     >>> written = GuaranteeScope(
     ...     unit="record", neighbours="add, remove or replace one record", caveats=(BY_POSITION, N_IS_PUBLIC))
     >>> weakest_that_holds(written)

@@ -38,7 +38,7 @@ def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
     mapped, plain = (patch_map(IMAGES, patches=each) for each in (shared, None))
     assert (mapped.images(ROWS) == plain.images(ROWS)).all()
     assert mapped.first is ours.coordinates.feature_map.first  # type: ignore[attr-defined]
-    task: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
+    task: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5, "neighbours": "replace"}
     budgets = [PlannedBudgets(IMAGES, "patches", each) for each in (shared, None)]
     assert budgets[0].outline(**task).settings == budgets[1].outline(**task).settings
     assert (budgets[0].along(ROWS) == budgets[1].along(ROWS)).all()
