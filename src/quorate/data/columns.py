@@ -111,20 +111,6 @@ def families(X: Rows) -> dict[str, Family]:
     return {name: _polars_family(dtype, name) for name, dtype in zip(names, X.dtypes, strict=True)}
 
 
-def is_plain_number(series: Any) -> bool:
-    """Tell by its type whether every value of a column is a float, or is missing, once it is made one: no object is.
-
-    Examples
-    --------
-    >>> import polars
-    >>> is_plain_number(polars.Series([1, None])), is_plain_number(polars.Series(["1"]))
-    (True, False)
-    """
-    if hasattr(series, "to_physical"):  # polars
-        return bool(series.dtype.is_integer() or series.dtype.is_float()) and "128" not in str(series.dtype)
-    return _is_plain_number(series.dtype) and series.dtype.itemsize <= np.dtype(np.float64).itemsize
-
-
 def _is_plain_number(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 

@@ -51,22 +51,6 @@ def as_list(values: Any) -> list[Any]:
     return list(values)
 
 
-def lists_of(values: Any) -> Iterator[list[Any]]:
-    """Take the same values as lists, some at once, where they can be cut.
-
-    Examples
-    --------
-    >>> list(lists_of(np.array([1, 2])))
-    [[1, 2]]
-    """
-    rows = values.iloc if hasattr(values, "iloc") else values
-    if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
-        yield as_list(values)
-        return
-    for start in range(0, len(values), AT_ONCE):
-        yield as_list(rows[start : start + AT_ONCE])
-
-
 def is_missing(value: Any) -> bool:
     """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA.
 
@@ -144,12 +128,17 @@ def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
 
     series = ids.series
     if not (series.dtype.is_integer() or series.dtype == pl.String):
-        series = pl.concat([pl.Series([_id_text(value, name) for value in part]) for part in lists_of(series)])
+        series = pl.concat([pl.Series([_id_text(value, name) for value in part]) for part in _parts(series)])
     if series.null_count() or (series.dtype == pl.String and (series == "").any()):
         _id_text(None, name)  # refuses
     distinct = series.unique().sort()
     place = series.rank("dense").to_numpy().astype(np.int64) - 1
     return IdKeys(distinct.cast(pl.String), place)
+
+
+def _parts(series: Any) -> Iterator[list[Any]]:
+    for start in range(0, len(series), AT_ONCE):
+        yield as_list(series[start : start + AT_ONCE])
 
 
 def _id_text(value: Any, name: str) -> str:

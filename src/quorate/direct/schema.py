@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns
+from quorate.data.columns import doubles, listed, refuse_other_columns
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_list, is_missing, lists_of, slot_bytes
+from quorate.data.identity import as_list, is_missing, slot_bytes
 from quorate.data.labels import Label, encode_labels
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
@@ -36,6 +36,8 @@ from quorate.direct.cells import (
     each,
     finite_rows,
     frame_like,
+    is_plain_number,
+    lists_of,
     number,
     number_with_comma,
     real,

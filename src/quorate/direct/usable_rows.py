@@ -24,8 +24,9 @@ from quorate.data.streamed import PartedFrame
 from quorate.data.summed_cells import summed_cells
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
-from quorate.direct.cells import as_the_column, finite_rows, frame_like, real
-from quorate.direct.schema import Schema
+from quorate.direct.cells import as_the_column, finite_rows, frame_like, lists_of, real
+from quorate.direct.schema import Schema, slots_of
+from quorate.errors import DataRefused
 from quorate.types import IntArray, Secret
 
 CELLS = 1 << 22  # numbers of rows that are held at once, in each of some copies
@@ -173,6 +174,23 @@ class UsableRows:
             numbers = _numbers(schema, rows, kept)
             sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
             yield start + kept[sound], numbers if sound.all() else numbers[sound]
+
+
+def labels_and_slots(
+    y: Any, groups: Any, n_rows: int, *, codes: Callable[[list[Any]], IntArray]
+) -> tuple[IntArray, Sequence[bytes]]:
+    """Return the class of each row, read some at a time, and its slot.
+
+    Raises
+    ------
+    DataRefused
+        If there is not one label and one id a row.
+    """
+    labels = np.concatenate([np.empty(0, dtype=np.int64), *map(codes, lists_of(y))])
+    slots, _ = slots_of(groups, n_rows)
+    if not len(labels) == len(slots) == n_rows:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    return labels, slots
 
 
 def _numbers(schema: Schema, rows: Rows, kept: IntArray) -> Any:

@@ -16,14 +16,14 @@ from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbourin
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object, lists_of
+from quorate.data.identity import is_same_object
 from quorate.data.labels import Label
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
-from quorate.direct.schema import Schema, codes_of, slots_of
+from quorate.direct.schema import Schema, codes_of
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan, load_plan
-from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching
+from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition, largest_rho
@@ -305,10 +305,7 @@ def prepare_direct(
     _refuse_forms(X, y, groups, public)
     table = PrivateTable.of(schema, X)
     digests, records = table.known()
-    labels = np.concatenate([np.empty(0, dtype=np.int64), *(codes(part, classes) for part in lists_of(y))])
-    slots, _ = slots_of(groups, len(digests))
-    if not len(labels) == len(slots) == len(digests):
-        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes(part, classes))
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
@@ -328,13 +325,13 @@ def prepare_direct(
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:
-        table = PrivateTable.of(schema, X)
+        table = PrivateTable(schema, table.X)
         digests, records = table.known()  # again: what can be scaled follows from the encoder that was kept
         data = table.fingerprint(digests, labels, slots, fingerprint_key)
     return DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(replace(private, table=PrivateTable(schema, table.X))),
+        private=Secret(replace(private, table=replace(table, schema=schema))),
         unit=unit,
         **named,
         relation=relation,
